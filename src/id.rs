@@ -1,0 +1,194 @@
+//! Ids: opaque text, one type for each thing that has one.
+//!
+//! An id is 1 to [`MAX_LEN`] bytes of visible ASCII (`!` to `~`): it survives every header, path
+//! and log it passes through. Ids compare bytewise, which is the order the call list uses, and are
+//! cheap to clone. Only [`EventId`] (`evt_`) and [`RequestId`] (`req_`) have a prefix in the
+//! specification, so only theirs is checked; nothing else may be read out of an id.
+//!
+//! ```
+//! use call_assistant::id::{CallId, EventId, IdError};
+//!
+//! let call = CallId::parse("call_8fK2")?;
+//! assert_eq!(call.as_str(), "call_8fK2");
+//!
+//! // This crate draws no random numbers: bring sixteen bytes of them.
+//! let event = EventId::from_random([0x5a; 16]);
+//! assert_eq!(event.as_str(), "evt_5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a");
+//!
+//! let wrong = EventId::parse("call_8fK2").unwrap_err();
+//! assert_eq!(wrong, IdError::Prefix { what: "event id", prefix: "evt_" });
+//! assert_eq!(wrong.to_string(), "event id does not begin with evt_");
+//! # Ok::<(), IdError>(())
+//! ```
+
+use alloc::sync::Arc;
+use core::fmt;
+
+/// The longest id, in bytes.
+pub const MAX_LEN: usize = 255;
+
+/// Why a text is not an id.
+///
+/// It never carries the text: what was mistaken for an id may be anything, a secret included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdError {
+    /// The text is empty.
+    #[error("{what} is empty")]
+    Empty {
+        /// Which id, in words.
+        what: &'static str,
+    },
+    /// The text is longer than [`MAX_LEN`] bytes.
+    #[error("{what} has {len} bytes, more than {MAX_LEN}")]
+    TooLong {
+        /// Which id, in words.
+        what: &'static str,
+        /// The length, in bytes.
+        len: usize,
+    },
+    /// A byte is not visible ASCII.
+    #[error("{what} has a byte at {at} that is not visible ASCII")]
+    Character {
+        /// Which id, in words.
+        what: &'static str,
+        /// The byte's position, from 0.
+        at: usize,
+    },
+    /// The prefix that the specification gives this id is missing.
+    #[error("{what} does not begin with {prefix}")]
+    Prefix {
+        /// Which id, in words.
+        what: &'static str,
+        /// The prefix.
+        prefix: &'static str,
+    },
+}
+
+macro_rules! id {
+    ($(#[$meta:meta])* $name:ident, $what:literal, made: $made:literal $(, checked: $prefix:literal)?) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Reads an id.
+            ///
+            /// # Errors
+            /// The text is empty, longer than [`MAX_LEN`] bytes or not visible ASCII
+            #[doc = concat!($(", or does not begin with `", $prefix, "`",)? ".")]
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                check($what, text)?;
+                $(if !text.starts_with($prefix) {
+                    return Err(IdError::Prefix { what: $what, prefix: $prefix });
+                })?
+                Ok(Self(text.into()))
+            }
+
+            /// Makes a new id from sixteen random bytes of the caller's.
+            #[must_use]
+            pub fn from_random(bytes: [u8; 16]) -> Self {
+                Self(made($made, bytes))
+            }
+
+            /// The id as it travels.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.as_str()).finish()
+            }
+        }
+
+        impl core::str::FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::parse(text)
+            }
+        }
+
+        /// Ids compare as their text does, so a map keyed by ids can be asked with a `&str`.
+        impl core::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(concat!("a string: ", $what))
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        $name::parse(text).map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Text)
+            }
+        }
+    };
+}
+
+id!(/// One customer's account.
+    AccountId, "account id", made: "acct_");
+id!(/// One answered call.
+    CallId, "call id", made: "call_");
+id!(/// A contact in the customer's address book.
+    ContactId, "contact id", made: "cont_");
+id!(/// An appointment.
+    AppointmentId, "appointment id", made: "appt_");
+id!(/// An API key, or what else may authenticate a request one day. Not its secret.
+    CredentialId, "credential id", made: "cred_");
+id!(/// One event: the same for every endpoint that gets it, and in every attempt.
+    EventId, "event id", made: "evt_", checked: "evt_");
+id!(/// One request, to quote to support.
+    RequestId, "request id", made: "req_", checked: "req_");
+id!(/// A customer's webhook endpoint.
+    EndpointId, "endpoint id", made: "whep_");
+id!(/// One event on its way to one endpoint.
+    DeliveryId, "delivery id", made: "dlv_");
+
+fn check(what: &'static str, text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty { what });
+    }
+    if text.len() > MAX_LEN {
+        return Err(IdError::TooLong { what, len: text.len() });
+    }
+    match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
+        Some(at) => Err(IdError::Character { what, at }),
+        None => Ok(()),
+    }
+}
+
+fn made(prefix: &str, bytes: [u8; 16]) -> Arc<str> {
+    let mut digits = [0; 32];
+    // Thirty-two digits for sixteen bytes: the lengths fit, and hex digits are ASCII.
+    let text = match hex::encode_to_slice(bytes, &mut digits) {
+        Ok(()) => core::str::from_utf8(&digits).unwrap_or_default(),
+        Err(_) => "",
+    };
+    alloc::format!("{prefix}{text}").into()
+}
