@@ -16,5 +16,7 @@ mod system_time;
 pub mod id;
 #[cfg(feature = "events")]
 pub mod open_enum;
+#[cfg(feature = "events")]
+pub mod rfc3339;
 
 pub use product::{Product, ProductError};
