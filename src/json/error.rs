@@ -1,0 +1,297 @@
+//! What is wrong with a JSON text, and where, without quoting it.
+
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde_json::error::Category;
+
+use super::MAX_LEN;
+
+/// Why a JSON text is not what it should be: what, in which field, at which line and column.
+///
+/// It never carries a value that stood in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    kind: ParseErrorKind,
+    field: Option<String>,
+    reason: String,
+    line: usize,
+    column: usize,
+}
+
+/// What is wrong with a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// It is longer than [`MAX_LEN`] bytes.
+    TooLong,
+    /// It is not UTF-8.
+    NotUtf8,
+    /// It is not JSON.
+    Syntax,
+    /// It ends too early.
+    Truncated,
+    /// A required field is missing.
+    Missing,
+    /// A field stands there twice.
+    Duplicate,
+    /// A value is of the wrong kind or form for its field.
+    Value,
+}
+
+impl ParseError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> ParseErrorKind {
+        self.kind
+    }
+
+    /// The field concerned, as a path: `caller.phone_number`, `data[3].started_at`. `None` for
+    /// the whole text.
+    ///
+    /// A name that is not written like the specification's own (lowercase letters, digits and
+    /// underscores, 40 at most) is shown as `?`, since it may be somebody's data.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// The line, from 1. Where the text is too long, 0.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in bytes, from 1; 0 is the end of the line before.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(super) fn too_long(len: usize) -> Self {
+        Self {
+            kind: ParseErrorKind::TooLong,
+            field: None,
+            reason: alloc::format!("text of {len} bytes, more than {MAX_LEN}"),
+            line: 0,
+            column: 0,
+        }
+    }
+
+    pub(super) fn not_utf8(bytes: &[u8], at: usize) -> Self {
+        let before = bytes.get(..at).unwrap_or_default();
+        let line = before.split(|&byte| byte == b'\n');
+        Self {
+            kind: ParseErrorKind::NotUtf8,
+            field: None,
+            reason: "not UTF-8".to_owned(),
+            column: line.clone().next_back().unwrap_or_default().len().saturating_add(1),
+            line: line.count(),
+        }
+    }
+
+    pub(super) fn new(text: &str, error: &serde_json::Error) -> Self {
+        let message = error.to_string();
+        let at = offset(text, error.line(), error.column());
+        let place = Place::find(text.as_bytes(), at);
+        let (kind, field) = match error.classify() {
+            Category::Eof => (ParseErrorKind::Truncated, place.value()),
+            Category::Syntax | Category::Io => (ParseErrorKind::Syntax, place.value()),
+            Category::Data => {
+                // The words are serde's, the name in them a field of our own types.
+                if let Some(name) = named(&message, "missing field `") {
+                    (ParseErrorKind::Missing, place.member(name))
+                } else if let Some(name) = named(&message, "duplicate field `") {
+                    (ParseErrorKind::Duplicate, place.sibling(name))
+                } else {
+                    (ParseErrorKind::Value, place.value())
+                }
+            }
+        };
+        Self {
+            kind,
+            field: (!field.is_empty()).then_some(field),
+            reason: reason(&message),
+            line: error.line(),
+            column: error.column(),
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(field) = &self.field {
+            write!(f, "{field}: ")?;
+        }
+        f.write_str(&self.reason)?;
+        match self.line {
+            0 => Ok(()),
+            line => write!(f, " at line {line} column {}", self.column),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// The field's name out of serde's message about a missing or repeated one.
+fn named<'a>(message: &'a str, before: &str) -> Option<&'a str> {
+    message.strip_prefix(before)?.split('`').next()
+}
+
+/// What can be said of a message without quoting the text.
+///
+/// serde names the value first and what was expected last; what was expected is text of ours or
+/// serde's. Messages of any other form come from `serde_json` itself, which quotes nothing, or
+/// from the errors of this crate, which carry no value either.
+fn reason(message: &str) -> String {
+    let message = message.rsplit_once(" at line ").map_or(message, |(before, _)| before);
+    if message.starts_with("invalid ") || message.starts_with("unknown ") {
+        return match message.rsplit_once(", expected ") {
+            Some((_, expected)) => alloc::format!("expected {expected}"),
+            None => "not what is expected".to_owned(),
+        };
+    }
+    if message.starts_with("missing field") {
+        return "required but missing".to_owned();
+    }
+    if message.starts_with("duplicate field") {
+        return "given twice".to_owned();
+    }
+    message.to_owned()
+}
+
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .fold(0, usize::saturating_add);
+    before.saturating_add(column)
+}
+
+/// The names that lead to a place in a JSON text.
+struct Place<'a> {
+    steps: Vec<Step<'a>>,
+    /// The object or array that the place's last byte closes is the last step's, not around it.
+    closes: bool,
+}
+
+enum Step<'a> {
+    Name(Option<&'a [u8]>),
+    Item(usize),
+}
+
+impl<'a> Place<'a> {
+    /// Walks the text up to `end`. The text is valid JSON up to there, or nearly so: whatever it
+    /// is, this ends, and finds a path that is right where the text is.
+    fn find(text: &'a [u8], end: usize) -> Self {
+        let text = text.get(..end).unwrap_or(text);
+        let mut steps: Vec<Step<'a>> = Vec::new();
+        let mut closes = false;
+        let mut name_next = false;
+        let mut at = 0_usize;
+        while let Some(&byte) = text.get(at) {
+            closes = false;
+            match byte {
+                b'{' => {
+                    steps.push(Step::Name(None));
+                    name_next = true;
+                }
+                b'[' => {
+                    steps.push(Step::Item(0));
+                    name_next = false;
+                }
+                b'}' | b']' => {
+                    let last = at.saturating_add(1) == text.len();
+                    if last {
+                        closes = true;
+                    } else {
+                        steps.pop();
+                    }
+                    name_next = false;
+                }
+                b',' => match steps.last_mut() {
+                    Some(Step::Name(_)) => name_next = true,
+                    Some(Step::Item(item)) => *item = item.saturating_add(1),
+                    None => {}
+                },
+                b'"' => {
+                    let from = at.saturating_add(1);
+                    let len = string_len(text.get(from..).unwrap_or_default());
+                    let to = from.saturating_add(len);
+                    if let (true, Some(Step::Name(name))) = (name_next, steps.last_mut()) {
+                        *name = text.get(from..to);
+                        name_next = false;
+                    }
+                    at = to;
+                }
+                _ => {}
+            }
+            at = at.saturating_add(1);
+        }
+        Self { steps, closes }
+    }
+
+    /// The value at this place.
+    fn value(&self) -> String {
+        let steps = self.steps.as_slice();
+        path(if self.closes { around(steps) } else { steps })
+    }
+
+    /// A field of the object that ends here.
+    fn member(&self, name: &str) -> String {
+        joined(path(around(&self.steps)), name)
+    }
+
+    /// A field beside the one at this place.
+    fn sibling(&self, name: &str) -> String {
+        joined(path(around(&self.steps)), name)
+    }
+}
+
+fn around<'s, 'a>(steps: &'s [Step<'a>]) -> &'s [Step<'a>] {
+    steps.split_last().map_or(&[], |(_, around)| around)
+}
+
+fn joined(path: String, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { alloc::format!("{path}.{name}") }
+}
+
+fn path(steps: &[Step<'_>]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Name(None) => {}
+            Step::Name(Some(name)) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(shown(name));
+            }
+            Step::Item(item) => path.push_str(&alloc::format!("[{item}]")),
+        }
+    }
+    path
+}
+
+/// A name as the specification would write it, or a question mark for what may be data.
+fn shown(name: &[u8]) -> &str {
+    let ours = name.first().is_some_and(u8::is_ascii_lowercase)
+        && name.len() <= 40
+        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    if ours { core::str::from_utf8(name).unwrap_or("?") } else { "?" }
+}
+
+/// The bytes of a JSON string up to its closing quote, or to the end.
+fn string_len(text: &[u8]) -> usize {
+    let mut escaped = false;
+    text.iter()
+        .position(|&byte| {
+            let closes = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            closes
+        })
+        .unwrap_or(text.len())
+}
