@@ -12,8 +12,16 @@ pub mod time;
 #[cfg(feature = "std")]
 mod system_time;
 
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod credential;
+#[cfg(feature = "events")]
+pub mod error;
 #[cfg(feature = "events")]
 pub mod id;
+#[cfg(feature = "events")]
+pub mod json;
+#[cfg(feature = "events")]
+pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
 #[cfg(feature = "events")]

@@ -14,6 +14,18 @@ impl Secret {
         Self(Box::from(text.as_bytes()))
     }
 
+    /// A prefix and 32 random bytes in hex, without leaving copies of them behind.
+    pub(crate) fn from_random(prefix: &str, mut bytes: [u8; 32]) -> Self {
+        let mut text = alloc::vec![0; prefix.len().saturating_add(64)];
+        let (head, digits) = text.split_at_mut(prefix.len());
+        head.copy_from_slice(prefix.as_bytes());
+        // Sixty-four digits for 32 bytes: the lengths fit.
+        let written = hex::encode_to_slice(bytes, digits);
+        debug_assert!(written.is_ok(), "two digits a byte");
+        bytes.zeroize();
+        Self(text.into_boxed_slice())
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

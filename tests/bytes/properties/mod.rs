@@ -1,0 +1,24 @@
+//! Properties of bytes, written once: `tests/bytes` runs them on random input and on the corpora,
+//! the fuzz targets on what the fuzzer finds. Each takes any bytes and panics if it does not hold.
+
+#![allow(
+    dead_code,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+pub mod vocabulary;
+
+/// A name, which is also the fuzz target's and the corpus's, and its property.
+pub type Property = (&'static str, fn(&[u8]));
+
+/// Every property there is.
+pub const ALL: &[Property] = &[
+    ("ids", vocabulary::ids),
+    ("json", vocabulary::json),
+];
