@@ -18,7 +18,4 @@ pub mod vocabulary;
 pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property there is.
-pub const ALL: &[Property] = &[
-    ("ids", vocabulary::ids),
-    ("json", vocabulary::json),
-];
+pub const ALL: &[Property] = &[("ids", vocabulary::ids), ("json", vocabulary::json)];
