@@ -3,6 +3,7 @@
 
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     clippy::expect_used,
