@@ -97,14 +97,14 @@ impl ParseError {
         let at = offset(text, error.line(), error.column());
         let place = Place::find(text.as_bytes(), at);
         let (kind, field) = match error.classify() {
-            Category::Eof => (ParseErrorKind::Truncated, place.value()),
-            Category::Syntax | Category::Io => (ParseErrorKind::Syntax, place.value()),
+            Category::Eof => (ParseErrorKind::Truncated, place.here()),
+            Category::Syntax | Category::Io => (ParseErrorKind::Syntax, place.here()),
             Category::Data => {
                 // The words are serde's, the name in them a field of our own types.
                 if let Some(name) = named(&message, "missing field `") {
-                    (ParseErrorKind::Missing, place.member(name))
+                    (ParseErrorKind::Missing, place.field(name))
                 } else if let Some(name) = named(&message, "duplicate field `") {
-                    (ParseErrorKind::Duplicate, place.sibling(name))
+                    (ParseErrorKind::Duplicate, place.field(name))
                 } else {
                     (ParseErrorKind::Value, place.value())
                 }
@@ -174,7 +174,7 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 /// The names that lead to a place in a JSON text.
 struct Place<'a> {
     steps: Vec<Step<'a>>,
-    /// The object or array that the place's last byte closes is the last step's, not around it.
+    /// Whether the last byte closes the object or array that the last step leads into.
     closes: bool,
 }
 
@@ -204,10 +204,8 @@ impl<'a> Place<'a> {
                     name_next = false;
                 }
                 b'}' | b']' => {
-                    let last = at.saturating_add(1) == text.len();
-                    if last {
-                        closes = true;
-                    } else {
+                    closes = at.saturating_add(1) == text.len();
+                    if !closes {
                         steps.pop();
                     }
                     name_next = false;
@@ -234,29 +232,27 @@ impl<'a> Place<'a> {
         Self { steps, closes }
     }
 
-    /// The value at this place.
+    /// What was being read when it went wrong.
+    fn here(&self) -> String {
+        path(&self.steps)
+    }
+
+    /// The value that ends here.
     fn value(&self) -> String {
-        let steps = self.steps.as_slice();
-        path(if self.closes { around(steps) } else { steps })
+        if self.closes { path(around(&self.steps)) } else { path(&self.steps) }
     }
 
-    /// A field of the object that ends here.
-    fn member(&self, name: &str) -> String {
-        joined(path(around(&self.steps)), name)
-    }
-
-    /// A field beside the one at this place.
-    fn sibling(&self, name: &str) -> String {
-        joined(path(around(&self.steps)), name)
+    /// A field of the innermost object that is still open, or that ends here.
+    fn field(&self, name: &str) -> String {
+        match path(around(&self.steps)) {
+            around if around.is_empty() => name.to_owned(),
+            around => alloc::format!("{around}.{name}"),
+        }
     }
 }
 
 fn around<'s, 'a>(steps: &'s [Step<'a>]) -> &'s [Step<'a>] {
     steps.split_last().map_or(&[], |(_, around)| around)
-}
-
-fn joined(path: String, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { alloc::format!("{path}.{name}") }
 }
 
 fn path(steps: &[Step<'_>]) -> String {

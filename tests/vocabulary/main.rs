@@ -1,5 +1,17 @@
 //! The words everything else speaks: times, ids, names, errors, credentials, models, JSON.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
+mod credentials;
+mod errors;
+mod ids;
+mod json;
+mod models;
+mod names;
 mod time;

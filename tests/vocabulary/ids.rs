@@ -1,0 +1,116 @@
+//! Ids: opaque, bounded, visible ASCII, ordered bytewise.
+
+use std::collections::BTreeMap;
+
+use call_assistant::id::{
+    AccountId, AppointmentId, CallId, ContactId, CredentialId, DeliveryId, EndpointId, EventId,
+    IdError, MAX_LEN, RequestId,
+};
+
+macro_rules! each {
+    ($check:ident) => {
+        $check!(AccountId, "account id", "");
+        $check!(AppointmentId, "appointment id", "");
+        $check!(CallId, "call id", "");
+        $check!(ContactId, "contact id", "");
+        $check!(CredentialId, "credential id", "");
+        $check!(DeliveryId, "delivery id", "");
+        $check!(EndpointId, "endpoint id", "");
+        // The two whose prefix the specification gives (EVT-1, ERR-1).
+        $check!(EventId, "event id", "evt_");
+        $check!(RequestId, "request id", "req_");
+    };
+}
+
+#[test]
+fn an_id_is_one_to_255_bytes_of_visible_ascii() {
+    macro_rules! check {
+        ($id:ident, $what:literal, $prefix:literal) => {
+            let full = format!("{}{}", $prefix, "x".repeat(MAX_LEN - $prefix.len()));
+            for text in [concat!($prefix, "1"), concat!($prefix, "a/b%2e..?&\"~!"), &full] {
+                let id = $id::parse(text).unwrap();
+                assert_eq!(id.as_str(), text);
+                assert_eq!(id.to_string(), text);
+                assert_eq!(text.parse(), Ok(id.clone()));
+                let json = serde_json::to_string(&id).unwrap();
+                assert_eq!(serde_json::from_str::<$id>(&json).unwrap(), id);
+            }
+            assert_eq!($id::parse(""), Err(IdError::Empty { what: $what }));
+            let len = full.len() + 1;
+            assert_eq!($id::parse(&(full + "x")), Err(IdError::TooLong { what: $what, len }));
+            for (text, at) in [(" a", 0), ("ab ", 2), ("a\0", 1), ("a\n", 1), ("a\u{e9}", 1)] {
+                let text = format!("{}{text}", $prefix);
+                let at = at + $prefix.len();
+                assert_eq!($id::parse(&text), Err(IdError::Character { what: $what, at }));
+            }
+        };
+    }
+    each!(check);
+}
+
+#[test]
+fn a_prefix_is_checked_where_the_specification_gives_one_and_nowhere_else() {
+    macro_rules! check {
+        ($id:ident, $what:literal, $prefix:literal) => {
+            match ($id::parse("whatever"), $prefix) {
+                (read, "") => assert_eq!(read.unwrap().as_str(), "whatever"),
+                (read, prefix) => {
+                    assert_eq!(read, Err(IdError::Prefix { what: $what, prefix }));
+                }
+            }
+        };
+    }
+    each!(check);
+}
+
+#[test]
+fn a_new_id_is_made_of_the_callers_bytes_and_reads_back() {
+    macro_rules! check {
+        ($id:ident, $what:literal, $prefix:literal) => {
+            let mut bytes = [0xab; 16];
+            bytes[15] = 0x01;
+            let id = $id::from_random(bytes);
+            assert!(id.as_str().starts_with($prefix));
+            assert!(id.as_str().ends_with(&format!("{}01", "ab".repeat(15))));
+            assert!(id.as_str().len() <= 40);
+            assert_eq!($id::parse(id.as_str()), Ok(id.clone()));
+            bytes[0] ^= 1;
+            assert_ne!($id::from_random(bytes), id);
+        };
+    }
+    each!(check);
+}
+
+/// Ids compare bytewise (D-20), so a map of them can be asked with text.
+#[test]
+fn ids_are_ordered_as_their_bytes_are() {
+    let texts = ["!", "0", "9", "A", "Z", "_", "a", "a!", "aa", "b", "~"];
+    let ids: Vec<CallId> = texts.iter().map(|text| CallId::parse(text).unwrap()).collect();
+    assert!(ids.is_sorted());
+    let map: BTreeMap<CallId, usize> = ids.into_iter().zip(0..).collect();
+    assert_eq!(map.get("aa"), Some(&8));
+}
+
+/// What was mistaken for an id may be a secret, so errors tell where and not what.
+#[test]
+fn errors_name_the_id_and_the_bound_but_never_the_text() {
+    let secret = "whsec_0123456789";
+    let cases = [
+        (EventId::parse(secret).unwrap_err().to_string(), "event id does not begin with evt_"),
+        (
+            CallId::parse(&secret.repeat(16)).unwrap_err().to_string(),
+            "call id has 256 bytes, more than 255",
+        ),
+        (
+            AccountId::parse("whsec_01\n").unwrap_err().to_string(),
+            "account id has a byte at 8 that is not visible ASCII",
+        ),
+        (RequestId::parse("").unwrap_err().to_string(), "request id is empty"),
+    ];
+    for (shown, expected) in cases {
+        assert_eq!(shown, expected);
+    }
+    let json = format!("\"{secret}\"");
+    let shown = serde_json::from_str::<EventId>(&json).unwrap_err().to_string();
+    assert!(!shown.contains("whsec_"), "{shown}");
+}

@@ -1,0 +1,269 @@
+//! JSON: what is refused, where, and in which words.
+
+use call_assistant::credential::StoredKey;
+use call_assistant::error::{ApiError, ErrorBody};
+use call_assistant::json::{self, JsonObject, ParseErrorKind};
+use call_assistant::model::{Account, Appointment, Call, CallList};
+
+const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":null,"phone_number":"+4712345678",
+"display_name":"Kari"},"started_at":"2026-03-01T09:30:00Z","answered_at":null,"ended_at":null,
+"duration_seconds":3,"summary":"Private matters","appointment_ids":["appt_1","appt_2"],
+"created_at":"2026-03-01T09:34:10Z"}"#;
+
+/// One change to a golden call, and what is said of it: kind, field, message.
+#[test]
+fn errors_say_what_where_and_in_which_field() {
+    use ParseErrorKind::{Duplicate, Missing, Syntax, Truncated, Value};
+    let cases = [
+        ("\"call_1\"", "5", Value, "id", "id: expected a string: call id", (1, 7)),
+        ("\"call_1\"", "\"\"", Value, "id", "id: call id is empty", (1, 8)),
+        (
+            "\"+4712345678\"",
+            "4712345678",
+            Value,
+            "caller.phone_number",
+            "caller.phone_number: expected a string",
+            (1, 68),
+        ),
+        (
+            "\"appt_2\"",
+            "\"appt 2\"",
+            Value,
+            "appointment_ids[1]",
+            "appointment_ids[1]: appointment id has a byte at 4 that is not visible ASCII",
+            (3, 85),
+        ),
+        (
+            "\"duration_seconds\":3",
+            "\"duration_seconds\":-3",
+            Value,
+            "duration_seconds",
+            "duration_seconds: expected u64",
+            (3, 21),
+        ),
+        (
+            "\"duration_seconds\":3",
+            "\"duration_seconds\":18446744073709551616",
+            Value,
+            "duration_seconds",
+            "duration_seconds: expected u64",
+            (3, 39),
+        ),
+        (
+            "\"summary\":\"Private matters\",",
+            "\"id\":\"x\",",
+            Duplicate,
+            "id",
+            "id: given twice",
+            (3, 25),
+        ),
+        (
+            ",\n\"created_at\":\"2026-03-01T09:34:10Z\"}",
+            "}",
+            Missing,
+            "created_at",
+            "created_at: required but missing",
+            (3, 87),
+        ),
+        (
+            "\"answered_at\":null,",
+            "\"answered_at\":nul,",
+            Syntax,
+            "answered_at",
+            "answered_at: expected ident",
+            (2, 77),
+        ),
+        (
+            "\"Private matters\"",
+            "\"Private\nmatters\"",
+            Syntax,
+            "summary",
+            "summary: control character (\\u0000-\\u001F) found while parsing a string",
+            (4, 0),
+        ),
+        (
+            "10Z\"}",
+            "10Z\"",
+            Truncated,
+            "created_at",
+            "created_at: EOF while parsing an object",
+            (4, 35),
+        ),
+    ];
+    for (from, to, kind, field, message, (line, column)) in cases {
+        assert_eq!(CALL.matches(from).count(), 1, "{from}");
+        let error = Call::from_json(CALL.replace(from, to).as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{message} at line {line} column {column}"));
+        assert_eq!((error.kind(), error.field()), (kind, Some(field)), "{message}");
+        assert_eq!((error.line(), error.column()), (line, column), "{message}");
+    }
+    Call::from_json(CALL.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_field_deep_in_a_page_is_named_by_its_path() {
+    let page = format!(
+        r#"{{"data":[{CALL},{}],"has_more":true}}"#,
+        CALL.replace("Kari\"", "K\",\"x\":[1,{}")
+    );
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    // The second caller's brace is never closed, so the next thing read is not what it should be.
+    assert_eq!(error.kind(), ParseErrorKind::Syntax);
+
+    let broken = CALL.replace("\"Kari\"", "[]");
+    let page = format!(r#"{{"x":{{"y":[1]}},"data":[{CALL},{broken}],"has_more":true}}"#);
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    assert_eq!(error.field(), Some("data[1].caller.display_name"));
+
+    let short = CALL.replace("\"display_name\":\"Kari\"", "\"contact_id\":null");
+    let page = format!(r#"{{"data":[{CALL},{short}]}}"#);
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::Duplicate);
+    assert_eq!(error.field(), Some("data[1].caller.contact_id"));
+}
+
+/// Phone numbers and names end up in logs otherwise.
+#[test]
+fn errors_never_show_a_value() {
+    let secret = "4712345678";
+    let values = [
+        format!("\"{secret}\""),
+        secret.to_owned(),
+        format!("-{secret}.5"),
+        format!("{secret}e999"),
+        format!("[\"{secret}\"]"),
+        format!("{{\"{secret}\":\"{secret}\"}}"),
+        format!("\"{secret}, expected {secret}\""),
+        format!("\"{secret} at line 1 column 1\""),
+        format!("\"missing field `{secret}`\""),
+        format!("\"{secret}\n\""),
+        format!("\"\\ud800{secret}\""),
+        format!("{secret}{secret}{secret}"),
+        format!("{secret}x"),
+        "true".to_owned(),
+    ];
+    let mut refused = 0;
+    for value in &values {
+        for field in
+            ["\"call_1\"", "null,\"ph", "\"2026-03-01T09:30:00Z\"", "3,", "\"Kari\"", "{\"con"]
+        {
+            let text = CALL.replacen(field, &format!("{value}{}", &field[field.len().min(4)..]), 1);
+            let text = text.replace("+4712345678", "+4700000000");
+            for error in [
+                Call::from_json(text.as_bytes()).err(),
+                Account::from_json(text.as_bytes()).err(),
+                CallList::from_json(text.as_bytes()).err(),
+                ApiError::from_json(text.as_bytes()).err(),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                refused += 1;
+                assert!(!format!("{error} {error:?}").contains(secret), "{text}: {error:?}");
+            }
+        }
+    }
+    assert!(refused > 200, "only {refused} texts were refused");
+}
+
+/// A name in an object that nobody specified may be data too.
+#[test]
+fn a_field_is_named_only_if_it_is_written_like_one() {
+    for (name, shown) in
+        [("snake_case_9", "snake_case_9"), ("+4712", "?"), ("4712", "?"), ("Kari", "?")]
+    {
+        let text = format!("{{\"{name}\": }}");
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some(shown));
+    }
+}
+
+#[test]
+fn an_object_is_nothing_but_an_object() {
+    for text in [
+        "[]",
+        "null",
+        "5",
+        "\"call_1\"",
+        "[\"acct_1\",null,\"Europe/Oslo\",true]",
+        " \n [\"acct_1\",null,\"Europe/Oslo\",true]",
+    ] {
+        let error = Account::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ParseErrorKind::Value, "{text}");
+        assert!(error.to_string().starts_with("expected an object"), "{text}: {error}");
+        assert_eq!(error.field(), None, "{text}");
+    }
+    let array = CALL.replace("\"caller\":{\"contact_id\":null,\"phone_number\":\"+4712345678\",\n\"display_name\":\"Kari\"}", "\"caller\":[null,null,null]");
+    let error = Call::from_json(array.as_bytes()).unwrap_err();
+    assert_eq!(error.field(), Some("caller"));
+    assert!(serde_json::from_str::<StoredKey>("{}").unwrap_err().to_string().contains("missing"));
+}
+
+#[test]
+fn what_stands_behind_or_before_the_value_is_refused() {
+    for (text, kind) in [
+        (format!("{CALL}x"), ParseErrorKind::Syntax),
+        (format!("{CALL}{CALL}"), ParseErrorKind::Syntax),
+        (format!("\u{feff}{CALL}"), ParseErrorKind::Syntax),
+        (String::new(), ParseErrorKind::Truncated),
+        (" \n\t".into(), ParseErrorKind::Truncated),
+    ] {
+        assert_eq!(Call::from_json(text.as_bytes()).unwrap_err().kind(), kind, "{text}");
+    }
+    assert_eq!(
+        Call::from_json(format!(" \r\n{CALL}\n").as_bytes()),
+        Call::from_json(CALL.as_bytes())
+    );
+}
+
+#[test]
+fn what_is_not_utf_8_is_refused_with_its_place() {
+    let mut text = CALL.as_bytes().to_vec();
+    let at = CALL.find("Private").unwrap();
+    text[at] = 0xff;
+    let error = Call::from_json(&text).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::NotUtf8);
+    assert_eq!(error.to_string(), "not UTF-8 at line 3 column 33");
+}
+
+/// Depth: what nobody looks into may be as deep as it likes; nothing recurses over it.
+#[test]
+fn depth_does_no_harm() {
+    let depth = 100_000;
+    let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let ignored = CALL.replace("\"summary\":\"Private matters\"", &format!("\"new\":{deep}"));
+    assert_eq!(Call::from_json(ignored.as_bytes()).unwrap().summary, None);
+
+    let text = format!("{{\"status\":{deep}}}");
+    let appointment = Appointment::from_json(text.as_bytes()).unwrap();
+    assert_eq!(appointment.status(), None);
+    assert_eq!(appointment.to_json(), text.as_bytes());
+    assert!(matches!(ErrorBody::read(deep.as_bytes()), ErrorBody::Json(_)));
+
+    // Where a value is read, depth is just a value of the wrong kind.
+    let wrong = CALL.replace("\"Private matters\"", &deep);
+    assert_eq!(Call::from_json(wrong.as_bytes()).unwrap_err().field(), Some("summary"));
+}
+
+#[test]
+fn a_text_over_the_bound_is_refused_unread() {
+    let mut text = CALL.as_bytes().to_vec();
+    text.resize(json::MAX_LEN, b' ');
+    Call::from_json(&text).unwrap();
+    text.push(b' ');
+    let error = Call::from_json(&text).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::TooLong);
+    assert_eq!(error.to_string(), "text of 16777217 bytes, more than 16777216");
+}
+
+/// Of a known field given twice nobody can say which one counts; an unknown one is passed over.
+#[test]
+fn duplicates_are_refused_where_they_matter() {
+    let twice = CALL.replace("\"ended_at\":null", "\"new\":1,\"new\":2");
+    Call::from_json(twice.as_bytes()).unwrap();
+    let object = JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap();
+    assert_eq!(object.get("a").unwrap().get(), "2");
+    let twice = r#"{"error":{"code":"a","code":"b"}}"#;
+    let error = ApiError::from_json(twice.as_bytes()).unwrap_err();
+    assert_eq!((error.kind(), error.field()), (ParseErrorKind::Duplicate, Some("error.code")));
+}
