@@ -8,6 +8,7 @@ extern crate alloc;
 mod product;
 mod secret;
 pub mod time;
+pub mod webhook;
 
 #[cfg(feature = "std")]
 mod system_time;

@@ -1,0 +1,253 @@
+//! What stands beside the body, read and written.
+
+use core::fmt;
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::signature::SignatureHeader;
+use crate::Product;
+
+/// The three headers of a delivery as they came.
+///
+/// Names are compared without regard to case. A header that comes twice is remembered as such, and
+/// refused when the delivery is verified: which of the two was meant, nobody knows.
+///
+/// ```
+/// use call_assistant::Product;
+/// use call_assistant::webhook::DeliveryHeaders;
+///
+/// // From any framework that hands out names and values.
+/// let pairs = [("X-SERVICE-EVENT", "ping"), ("x-service-signature", "t=1,v1=00"), ("Host", "h")];
+/// let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
+///
+/// // From one that is asked for them by name.
+/// let same = DeliveryHeaders::new().signature(b"t=1,v1=00").event(b"ping");
+/// assert_eq!(headers, same);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeliveryHeaders<'a> {
+    signature: Field<'a>,
+    event: Field<'a>,
+    delivery: Field<'a>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Field<'a> {
+    #[default]
+    Absent,
+    Once(&'a [u8]),
+    Repeated,
+}
+
+impl<'a> DeliveryHeaders<'a> {
+    /// No header yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Finds the three headers in a map.
+    #[must_use]
+    pub fn from_map(product: &Product, map: &'a HeaderMap) -> Self {
+        let find = |name: &HeaderName| {
+            let mut values = map.get_all(name).iter();
+            match (values.next(), values.next()) {
+                (None, _) => Field::Absent,
+                (Some(value), None) => Field::Once(value.as_bytes()),
+                (Some(_), Some(_)) => Field::Repeated,
+            }
+        };
+        Self {
+            signature: find(product.signature_header()),
+            event: find(product.event_header()),
+            delivery: find(product.delivery_header()),
+        }
+    }
+
+    /// Finds the three headers among names and values of any framework.
+    ///
+    /// A framework that joins repeated headers with commas has hidden the repetition, but not from
+    /// the signature's own form, which allows no second `t`.
+    #[must_use]
+    pub fn from_pairs<'n, V>(
+        product: &Product,
+        pairs: impl IntoIterator<Item = (&'n str, &'a V)>,
+    ) -> Self
+    where
+        V: AsRef<[u8]> + ?Sized + 'a,
+    {
+        pairs.into_iter().fold(Self::new(), |headers, (name, value)| {
+            let is = |ours: &HeaderName| name.eq_ignore_ascii_case(ours.as_str());
+            if is(product.signature_header()) {
+                headers.signature(value.as_ref())
+            } else if is(product.event_header()) {
+                headers.event(value.as_ref())
+            } else if is(product.delivery_header()) {
+                headers.delivery(value.as_ref())
+            } else {
+                headers
+            }
+        })
+    }
+
+    /// Adds a signature header. Call it for each one there is.
+    #[must_use]
+    pub fn signature(mut self, value: &'a [u8]) -> Self {
+        self.signature.add(value);
+        self
+    }
+
+    /// Adds an event header. Call it for each one there is.
+    #[must_use]
+    pub fn event(mut self, value: &'a [u8]) -> Self {
+        self.event.add(value);
+        self
+    }
+
+    /// Adds a delivery header. Call it for each one there is.
+    #[must_use]
+    pub fn delivery(mut self, value: &'a [u8]) -> Self {
+        self.delivery.add(value);
+        self
+    }
+
+    /// The one header of this name; `None` if there is none, or more than one.
+    #[must_use]
+    pub fn value(&self, header: DeliveryHeader) -> Option<&'a [u8]> {
+        match self.field(header) {
+            Field::Once(value) => Some(value),
+            Field::Absent | Field::Repeated => None,
+        }
+    }
+
+    /// The first header that is there more than once.
+    #[must_use]
+    pub fn repeated(&self) -> Option<DeliveryHeader> {
+        DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Field::Repeated)
+    }
+
+    fn field(&self, header: DeliveryHeader) -> Field<'a> {
+        match header {
+            DeliveryHeader::Signature => self.signature,
+            DeliveryHeader::Event => self.event,
+            DeliveryHeader::Delivery => self.delivery,
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    fn add(&mut self, value: &'a [u8]) {
+        *self = match self {
+            Self::Absent => Self::Once(value),
+            Self::Once(_) | Self::Repeated => Self::Repeated,
+        };
+    }
+}
+
+/// Shows which headers there are. A signature that verifies can be replayed for five minutes, so
+/// no log gets one from here.
+impl fmt::Debug for DeliveryHeaders<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("DeliveryHeaders");
+        for header in DeliveryHeader::ALL {
+            shown.field(
+                header.word(),
+                match self.field(header) {
+                    Field::Absent => &"absent",
+                    Field::Once(_) => &"present",
+                    Field::Repeated => &"repeated",
+                },
+            );
+        }
+        shown.finish()
+    }
+}
+
+/// One of the three headers of a delivery that carry the product's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeliveryHeader {
+    /// `X-Service-Signature`.
+    Signature,
+    /// `X-Service-Event`: the event's type. Not covered by the signature.
+    Event,
+    /// `X-Service-Delivery`: the event's id. Not covered by the signature.
+    Delivery,
+}
+
+impl DeliveryHeader {
+    const ALL: [Self; 3] = [Self::Signature, Self::Event, Self::Delivery];
+
+    /// The name under which a product sends it.
+    #[must_use]
+    pub fn name(self, product: &Product) -> &HeaderName {
+        match self {
+            Self::Signature => product.signature_header(),
+            Self::Event => product.event_header(),
+            Self::Delivery => product.delivery_header(),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Event => "event",
+            Self::Delivery => "delivery",
+        }
+    }
+}
+
+impl fmt::Display for DeliveryHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// The five headers of one attempt.
+pub(super) fn outgoing(
+    product: &Product,
+    event_type: &str,
+    event_id: &str,
+    signature: &SignatureHeader,
+) -> Result<HeaderMap, HeaderTextError> {
+    let event = text(DeliveryHeader::Event, event_type)?;
+    let delivery = text(DeliveryHeader::Delivery, event_id)?;
+    let mut headers = HeaderMap::with_capacity(5);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, product.user_agent().clone());
+    headers.insert(product.signature_header(), signature.to_header_value());
+    headers.insert(product.event_header(), event);
+    headers.insert(product.delivery_header(), delivery);
+    Ok(headers)
+}
+
+fn text(header: DeliveryHeader, text: &str) -> Result<HeaderValue, HeaderTextError> {
+    // `HeaderValue` also takes blanks and tabs, which a peer would trim, and an empty text.
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(HeaderTextError { header });
+    }
+    HeaderValue::from_str(text).map_err(|_| HeaderTextError { header })
+}
+
+/// An event type or id that no header can carry unchanged: it is empty, or not visible ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderTextError {
+    header: DeliveryHeader,
+}
+
+impl HeaderTextError {
+    /// The header it was meant for.
+    #[must_use]
+    pub const fn header(&self) -> DeliveryHeader {
+        self.header
+    }
+}
+
+impl fmt::Display for HeaderTextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "text for the {} header is empty or not visible ASCII", self.header)
+    }
+}
+
+impl core::error::Error for HeaderTextError {}

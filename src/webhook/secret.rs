@@ -1,0 +1,129 @@
+//! The text that both ends share.
+
+use core::fmt;
+
+use hmac::digest::zeroize::Zeroize;
+
+use crate::secret::Secret;
+
+/// The secret with which a webhook endpoint's deliveries are signed.
+///
+/// It is wiped when dropped, and nothing shows it but [`reveal`](Self::reveal).
+///
+/// ```
+/// use call_assistant::webhook::{SecretError, SigningSecret};
+///
+/// // The service, when an endpoint is created: 32 bytes from its random source.
+/// let secret = SigningSecret::from_random([7; 32]);
+/// let shown_once = secret.reveal();
+/// assert!(shown_once.starts_with("whsec_"));
+///
+/// // The customer, from a configuration.
+/// let same = SigningSecret::parse(shown_once)?;
+/// assert_eq!(format!("{same:?}"), "SigningSecret([redacted])");
+///
+/// // Blanks, quotes and line ends that came along are refused: they would sign differently.
+/// assert_eq!(SigningSecret::parse("whsec_abc\n").unwrap_err(), SecretError::Character { at: 9 });
+/// # Ok::<(), SecretError>(())
+/// ```
+#[derive(Clone)]
+pub struct SigningSecret(Secret);
+
+impl SigningSecret {
+    /// How every signing secret begins. It is part of the key.
+    pub const PREFIX: &'static str = "whsec_";
+
+    /// The longest secret accepted, in bytes, prefix included.
+    pub const MAX_LEN: usize = 255;
+
+    /// Takes a secret exactly as it was shown when the endpoint was created.
+    ///
+    /// # Errors
+    /// The text does not begin with `whsec_`, has nothing after it, is longer than
+    /// [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII. Nothing is
+    /// trimmed: a text that needs it is not the secret.
+    pub fn parse(text: &str) -> Result<Self, SecretError> {
+        if text.len() > Self::MAX_LEN {
+            return Err(SecretError::TooLong { len: text.len() });
+        }
+        let Some(rest) = text.strip_prefix(Self::PREFIX) else {
+            return Err(SecretError::Prefix);
+        };
+        if rest.is_empty() {
+            return Err(SecretError::Empty);
+        }
+        match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
+            Some(at) => Err(SecretError::Character { at }),
+            None => Ok(Self(Secret::new(text))),
+        }
+    }
+
+    /// Makes a new secret from 32 random bytes of the caller's.
+    #[must_use]
+    pub fn from_random(mut bytes: [u8; 32]) -> Self {
+        let mut text = [0; Self::PREFIX.len() + 64];
+        let (prefix, digits) = text.split_at_mut(Self::PREFIX.len());
+        prefix.copy_from_slice(Self::PREFIX.as_bytes());
+        super::digest::write_hex(&bytes, digits);
+        // A literal and hex digits: ASCII.
+        let secret = Secret::new(core::str::from_utf8(&text).unwrap_or_default());
+        text.zeroize();
+        bytes.zeroize();
+        Self(secret)
+    }
+
+    /// The complete text. Show it once, when the endpoint is created, and store it encrypted.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        self.0.as_str()
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SigningSecret").field(&self.0).finish()
+    }
+}
+
+/// Why a text is not a [`SigningSecret`]. It never carries the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SecretError {
+    /// The text does not begin with `whsec_`.
+    Prefix,
+    /// Nothing follows the prefix.
+    Empty,
+    /// The text is longer than [`SigningSecret::MAX_LEN`] bytes.
+    TooLong {
+        /// The length, in bytes.
+        len: usize,
+    },
+    /// A byte is not visible ASCII: a blank, a quote of a typesetter's, a line end.
+    Character {
+        /// The byte's position, from 0.
+        at: usize,
+    },
+}
+
+impl fmt::Display for SecretError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix => {
+                write!(f, "signing secret does not begin with {}", SigningSecret::PREFIX)
+            }
+            Self::Empty => write!(f, "signing secret has nothing after {}", SigningSecret::PREFIX),
+            Self::TooLong { len } => {
+                write!(f, "signing secret has {len} bytes, more than {}", SigningSecret::MAX_LEN)
+            }
+            Self::Character { at } => {
+                write!(f, "signing secret has a byte at {at} that is not visible ASCII")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SecretError {}

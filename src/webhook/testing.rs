@@ -1,0 +1,59 @@
+//! Signed requests for a receiver's own tests.
+//!
+//! What a customer writes is the code around the verifier, and that deserves tests which go
+//! through it: a request that is good, one that is stale, one with another secret, one whose body
+//! was tampered with. All of them are [`signed_request`] and a line.
+//!
+//! ```
+//! use core::time::Duration;
+//! use call_assistant::time::Timestamp;
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError, testing};
+//!
+//! let secret = SigningSecret::parse("whsec_test")?;
+//! let signer = Signer::new(secret.clone());
+//! let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! let body = br#"{"id":"evt_1","type":"ping","data":{"message":"hello"}}"#;
+//!
+//! let mut request = testing::signed_request(&signer, "ping", "evt_1", body, now)?;
+//! // my_receiver(request.clone()) answers 2xx
+//! # let verifier = Verifier::new(secret);
+//! # let verify = |r: &http::Request<Vec<u8>>, now| verifier.verify(r.headers(), r.body(), now).map(drop);
+//! # assert_eq!(verify(&request, now), Ok(()));
+//!
+//! let an_hour_ago = now.saturating_sub(Duration::from_secs(3600));
+//! let stale = testing::signed_request(&signer, "ping", "evt_1", body, an_hour_ago)?;
+//! # assert!(matches!(verify(&stale, now), Err(VerifyError::TooOld { .. })));
+//!
+//! request.body_mut().push(b'\n');
+//! // my_receiver(request) answers 400
+//! # assert_eq!(verify(&request, now), Err(VerifyError::Mismatch));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::vec::Vec;
+
+use http::{Method, Request};
+
+use super::headers::HeaderTextError;
+use super::signature::Signer;
+use crate::time::Timestamp;
+
+/// A delivery as the service would send it: POST, the five headers, the body as given. The body
+/// need not be an event, so a test can ask what a receiver makes of one that is not.
+///
+/// The URI is `/`; set another with `uri_mut`.
+///
+/// # Errors
+/// The type or the id is empty or not visible ASCII.
+pub fn signed_request(
+    signer: &Signer,
+    event_type: &str,
+    event_id: &str,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Request<Vec<u8>>, HeaderTextError> {
+    let mut request = Request::new(body.into());
+    *request.method_mut() = Method::POST;
+    *request.headers_mut() = signer.headers(event_type, event_id, body, now)?;
+    Ok(request)
+}

@@ -1,0 +1,56 @@
+use call_assistant::webhook::{SecretError, SigningSecret};
+
+#[test]
+fn parses_what_was_shown_and_nothing_else() {
+    let cases = [
+        ("", SecretError::Prefix),
+        ("whsec", SecretError::Prefix),
+        ("WHSEC_abc", SecretError::Prefix),
+        (" whsec_abc", SecretError::Prefix),
+        ("\"whsec_abc\"", SecretError::Prefix),
+        ("whsec_", SecretError::Empty),
+        ("whsec_abc ", SecretError::Character { at: 9 }),
+        ("whsec_abc\r\n", SecretError::Character { at: 9 }),
+        ("whsec_a\u{e9}", SecretError::Character { at: 7 }),
+        ("whsec_a\0", SecretError::Character { at: 7 }),
+    ];
+    for (text, error) in cases {
+        assert_eq!(SigningSecret::parse(text).unwrap_err(), error, "{text:?}");
+    }
+    assert_eq!(SigningSecret::parse("whsec_a").unwrap().reveal(), "whsec_a");
+}
+
+#[test]
+fn the_length_is_bounded() {
+    let longest = format!("whsec_{}", "a".repeat(SigningSecret::MAX_LEN - 6));
+    assert_eq!(SigningSecret::parse(&longest).unwrap().reveal(), longest);
+    let error = SigningSecret::parse(&format!("{longest}a")).unwrap_err();
+    assert_eq!(error, SecretError::TooLong { len: 256 });
+    assert_eq!(error.to_string(), "signing secret has 256 bytes, more than 255");
+}
+
+// DEL-11: the prefix is whsec_.
+#[test]
+fn is_made_from_the_callers_random_bytes() {
+    let mut bytes = [0; 32];
+    bytes[0] = 0x0f;
+    bytes[31] = 0xa0;
+    let secret = SigningSecret::from_random(bytes);
+    assert_eq!(
+        secret.reveal(),
+        "whsec_0f000000000000000000000000000000000000000000000000000000000000a0"
+    );
+    assert_eq!(SigningSecret::parse(secret.reveal()).unwrap().reveal(), secret.reveal());
+}
+
+#[test]
+fn no_debug_shows_it() {
+    let secret = SigningSecret::parse("whsec_hush").unwrap();
+    let shown = format!(
+        "{secret:?} {secret:#?} {:?} {:?} {:?}",
+        call_assistant::webhook::Signer::new(secret.clone()),
+        call_assistant::webhook::Verifier::new(secret.clone()),
+        SigningSecret::parse("hush").unwrap_err(),
+    );
+    assert!(!shown.contains("hush"), "{shown}");
+}
