@@ -17,6 +17,7 @@ mod rotation;
 mod secret;
 mod signature_text;
 mod signing;
+mod vectors;
 mod window;
 
 const NOW: i64 = 1_767_225_600;
