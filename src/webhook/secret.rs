@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use hmac::digest::zeroize::Zeroize;
-
 use crate::secret::Secret;
 
 /// The secret with which a webhook endpoint's deliveries are signed.
@@ -60,16 +58,8 @@ impl SigningSecret {
 
     /// Makes a new secret from 32 random bytes of the caller's.
     #[must_use]
-    pub fn from_random(mut bytes: [u8; 32]) -> Self {
-        let mut text = [0; Self::PREFIX.len() + 64];
-        let (prefix, digits) = text.split_at_mut(Self::PREFIX.len());
-        prefix.copy_from_slice(Self::PREFIX.as_bytes());
-        super::digest::write_hex(&bytes, digits);
-        // A literal and hex digits: ASCII.
-        let secret = Secret::new(core::str::from_utf8(&text).unwrap_or_default());
-        text.zeroize();
-        bytes.zeroize();
-        Self(secret)
+    pub fn from_random(bytes: [u8; 32]) -> Self {
+        Self(Secret::from_random(Self::PREFIX, bytes))
     }
 
     /// The complete text. Show it once, when the endpoint is created, and store it encrypted.
