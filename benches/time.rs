@@ -1,6 +1,6 @@
 //! Reading and writing an instant, beside the `time` crate's RFC 3339 and its serde module.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use call_assistant::time::Timestamp;
 use divan::{AllocProfiler, Bencher, black_box};
@@ -58,13 +58,26 @@ fn write_json_by_time(bencher: Bencher<'_, '_>, text: &str) {
     write(bencher, &ByTime(instant));
 }
 
-#[derive(Serialize, Deserialize)]
+/// Four instants to a microsecond for each of a hundred calls: what a full page writes.
+#[divan::bench]
+fn write_page(bencher: Bencher<'_, '_>) {
+    let instant = Timestamp::parse(TEXTS[2]).unwrap();
+    write(bencher, &[[instant; 4]; 100].as_slice());
+}
+
+#[divan::bench]
+fn write_page_by_time(bencher: Bencher<'_, '_>) {
+    let instant = OffsetDateTime::parse(TEXTS[2], &Rfc3339).unwrap();
+    write(bencher, &[[ByTime(instant); 4]; 100].as_slice());
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]
 struct ByTime(#[serde(with = "time::serde::rfc3339")] OffsetDateTime);
 
 /// Into a buffer that has room already, as the body of a list has by its second call.
 fn write(bencher: Bencher<'_, '_>, instant: &impl Serialize) {
-    let mut json = Vec::with_capacity(64);
+    let mut json = Vec::with_capacity(16 * 1024);
     bencher.bench_local(|| {
         json.clear();
         serde_json::to_writer(&mut json, black_box(instant)).unwrap();

@@ -123,7 +123,7 @@ impl Timestamp {
 /// RFC 3339 in UTC, with `Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Written::new(*self, "Z").as_str())
+        f.pad(Written::new(*self, Utc::Z).as_str())
     }
 }
 
@@ -134,67 +134,106 @@ impl fmt::Debug for Timestamp {
     }
 }
 
+/// How UTC is written.
+#[derive(Clone, Copy)]
+pub(crate) enum Utc {
+    Z,
+    Offset,
+}
+
 /// An instant's text, on the stack: lists write two to four of them for each call.
+///
+/// It is put together in words of eight characters, the first in the lowest byte: bytes stored one
+/// by one, and then read in words to be checked and copied, took twice the time.
 pub(crate) struct Written {
-    bytes: [u8; Self::MAX_LEN],
+    words: [[u8; 8]; 6],
     len: usize,
 }
 
 impl Written {
-    const MAX_LEN: usize = "9999-12-31T23:59:59.999999999+00:00".len();
-    const WHOLE_SECOND_LEN: usize = "9999-12-31T23:59:59".len();
-
-    /// `utc` is what stands for the offset: `Z` or `+00:00`.
-    pub(crate) fn new(instant: Timestamp, utc: &str) -> Self {
+    pub(crate) fn new(instant: Timestamp, utc: Utc) -> Self {
         let (day, second) = instant.day_and_second();
         let Date { year, month, day } = Date::of(day);
-        let [c1, c2, y1, y2] = four_digits(year);
-        let [m1, m2] = two_digits(month);
-        let [d1, d2] = two_digits(day);
-        let [h1, h2] = two_digits(second / 3600);
-        let [i1, i2] = two_digits(second / 60 % 60);
-        let [s1, s2] = two_digits(second % 60);
-        let [f1, f2, f3, f4] = four_digits(instant.nanos / 100_000);
-        let [f5, f6, f7, f8] = four_digits(instant.nanos / 10 % 10_000);
-        let f9 = digit(instant.nanos % 10);
-        let bytes = [
-            c1, c2, y1, y2, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', i1, i2, b':', s1, s2,
-            b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9, 0, 0, 0, 0, 0, 0,
-        ];
-        let len = match instant.nanos {
-            0 => Self::WHOLE_SECOND_LEN,
-            _ => bytes
-                .iter()
-                .rposition(|byte| matches!(byte, b'1'..=b'9'))
-                .map_or(Self::WHOLE_SECOND_LEN, |last| last.wrapping_add(1)),
+        let date = ASCII_ZEROS | digits([year / 100, year % 100, month, day]);
+        let time = ASCII_ZEROS | digits([second / 3600, second / 60 % 60, second % 60, 0]);
+        let (utc, utc_len) = match utc {
+            Utc::Z => (word(b"Z\0\0\0\0\0\0\0"), 1),
+            Utc::Offset => (word(b"+00:00\0\0"), 6),
         };
-        let mut text = Self { bytes, len };
-        text.push(utc);
-        text
+
+        let years_and_months =
+            date & 0xffff_ffff | (date >> 32 & 0xffff) << 40 | word(b"\0\0\0\0-\0\0-");
+        let days_to_minutes = date >> 48
+            | (time & 0xffff) << 24
+            | (time >> 16 & 0xffff) << 48
+            | word(b"\0\0T\0\0:\0\0");
+        let seconds = (time >> 32 & 0xffff) << 8 | word(b":\0\0\0\0\0\0\0");
+
+        let ([third, fourth, fifth], len) = match instant.nanos {
+            0 => ([seconds | utc << 24, utc >> 40, 0], 19_usize),
+            nanos => {
+                let ([low, high], kept) = fraction(nanos, utc);
+                let seconds = seconds | word(b"\0\0\0.\0\0\0\0");
+                ([seconds | low << 32, low >> 32 | high << 32, high >> 32], kept.wrapping_add(20))
+            }
+        };
+        let words = [years_and_months, days_to_minutes, third, fourth, fifth, 0];
+        Self { words: words.map(u64::to_le_bytes), len: len.wrapping_add(utc_len) }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        let written = self.bytes.get(..self.len);
-        written.and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default()
+        let text = core::str::from_utf8(self.words.as_flattened()).unwrap_or_default();
+        text.get(..self.len).unwrap_or_default()
     }
+}
 
-    fn push(&mut self, utc: &str) {
-        let end = self.len.wrapping_add(utc.len());
-        if let Some(room) = self.bytes.get_mut(self.len..end) {
-            room.copy_from_slice(utc.as_bytes());
-            self.len = end;
-        }
-    }
+/// The digits after the point up to the last that is not 0, how UTC is written behind them, and
+/// the number of those digits.
+fn fraction(nanos: u32, utc: u64) -> ([u64; 2], usize) {
+    let (high, low) = (nanos / 100_000, nanos / 10 % 10_000);
+    let eight = digits([high / 100, high % 100, low / 100, low % 100]);
+    let (ninth, kept) = match nanos % 10 {
+        0 => (0, 8_u32.wrapping_sub(eight.leading_zeros() / 8)),
+        ninth => (u64::from(ninth) | 0x30, 9),
+    };
+    // What is turned out of the first word's end comes in at the second's beginning.
+    let behind = u64::MAX.checked_shl(kept.wrapping_mul(8)).unwrap_or(0);
+    let utc = utc.rotate_left(kept.wrapping_mul(8));
+    let low = eight | ASCII_ZEROS & !behind | utc & behind;
+    let high = ninth | utc & !behind;
+    ([low, high], usize::try_from(kept).unwrap_or_default())
+}
+
+const ASCII_ZEROS: u64 = word(b"00000000");
+
+const fn word(text: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*text)
+}
+
+/// The digits of four numbers below 100, each digit's value in a byte.
+///
+/// Four lanes of 16 bits: 103/1024 is a tenth for every number below 100, and 99 times 103 stays
+/// in its lane.
+fn digits(numbers: [u32; 4]) -> u64 {
+    let [a, b, c, d] = numbers.map(u64::from);
+    let lanes = a | b << 16 | c << 32 | d << 48;
+    let tens = lanes.wrapping_mul(103) >> 10 & 0x000f_000f_000f_000f;
+    let units = lanes.wrapping_sub(tens.wrapping_mul(10));
+    tens | units << 8
 }
 
 impl Timestamp {
     /// Days since 0000-01-01 and seconds of that day.
     fn day_and_second(self) -> (u32, u32) {
         let seconds = self.seconds.abs_diff(Self::MIN.seconds);
-        // Both are far below 2^32 up to the year 9999, so the fallback is never taken.
-        let small = |value: u64| u32::try_from(value).unwrap_or_default();
-        (small(seconds / 86_400), small(seconds % 86_400))
+        (low_half(seconds / 86_400), low_half(seconds % 86_400))
     }
+}
+
+/// Of a number that has nothing in its high half.
+fn low_half(value: u64) -> u32 {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 struct Date {
@@ -204,48 +243,31 @@ struct Date {
 }
 
 impl Date {
-    /// The date so many days after 0000-01-01.
-    ///
-    /// The arithmetic runs on years that begin on the first of March, so that the leap day is the
-    /// last of its year, and begins 400 years (one turn of the calendar) early, so that January of
-    /// the year 0 does not go below zero. Four times a day of the year 10399 is below 2^24: nothing
-    /// here wraps.
+    /// The date so many days after 0000-01-01; none is past 9999, so nothing here wraps.
     fn of(day: u32) -> Self {
         const DAYS_IN_400_YEARS: u32 = 146_097;
         const DAYS_IN_4_YEARS: u32 = 1_461;
-        const JANUARY_AND_FEBRUARY_OF_0000: u32 = 60;
+        const JANUARY_AND_FEBRUARY: u32 = 60;
 
-        let day = day.wrapping_add(DAYS_IN_400_YEARS).wrapping_sub(JANUARY_AND_FEBRUARY_OF_0000);
-        let quarter_days = day.wrapping_mul(4).wrapping_add(3);
-        let century = quarter_days / DAYS_IN_400_YEARS;
-        let quarter_days = (quarter_days % DAYS_IN_400_YEARS) | 3;
-        let year_of_century = quarter_days / DAYS_IN_4_YEARS;
+        // Three of four centuries lack their leap day, at the end of February. Count on as if they
+        // had it, and every fourth year is a leap year.
+        let since_march = day.wrapping_add(DAYS_IN_400_YEARS).wrapping_sub(JANUARY_AND_FEBRUARY);
+        let century = since_march.wrapping_mul(4).wrapping_add(3) / DAYS_IN_400_YEARS;
+        let day = day.wrapping_add(century).wrapping_sub(century / 4).wrapping_sub(3);
+        let quarter_days = day.wrapping_mul(4);
+        let year = quarter_days / DAYS_IN_4_YEARS;
         let day_of_year = quarter_days % DAYS_IN_4_YEARS / 4;
-        // March to July, August to December, January and February: 153 days in five months.
-        let fifths = day_of_year.wrapping_mul(5).wrapping_add(2);
-        let march_month = fifths / 153;
-        let day = (fifths % 153 / 5).wrapping_add(1);
 
-        let year = century.wrapping_mul(100).wrapping_add(year_of_century).wrapping_sub(400);
-        match march_month {
-            0..=9 => Self { year, month: march_month.wrapping_add(3), day },
-            _ => Self { year: year.wrapping_add(1), month: march_month.wrapping_sub(9), day },
-        }
+        // From March on, 153 days in every five months are 2141/65536 of a month a day, and what is
+        // over of the last month is its days. January and February follow December there.
+        let leap = u32::from(year % 4 == 0);
+        let february = 59_u32.wrapping_add(leap);
+        let (day_of_march_year, months_before) = match day_of_year.checked_sub(february) {
+            Some(day) => (day, 0),
+            None => (day_of_year.wrapping_add(306), 12),
+        };
+        let months = day_of_march_year.wrapping_mul(2_141).wrapping_add(197_913);
+        let month = (months >> 16).wrapping_sub(months_before);
+        Self { year, month, day: ((months & 0xffff) / 2_141).wrapping_add(1) }
     }
-}
-
-fn four_digits(value: u32) -> [u8; 4] {
-    let [a, b] = two_digits(value / 100);
-    let [c, d] = two_digits(value % 100);
-    [a, b, c, d]
-}
-
-fn two_digits(value: u32) -> [u8; 2] {
-    [digit(value / 10), digit(value % 10)]
-}
-
-/// `value` is below ten.
-fn digit(value: u32) -> u8 {
-    let [value, ..] = value.to_le_bytes();
-    b'0' | value
 }
