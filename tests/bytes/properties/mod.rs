@@ -13,10 +13,12 @@
     clippy::unwrap_used
 )]
 
+pub mod time;
 pub mod vocabulary;
 
 /// A name, which is also the fuzz target's and the corpus's, and its property.
 pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property there is.
-pub const ALL: &[Property] = &[("ids", vocabulary::ids), ("json", vocabulary::json)];
+pub const ALL: &[Property] =
+    &[("ids", vocabulary::ids), ("json", vocabulary::json), ("timestamp", time::timestamp)];
