@@ -31,7 +31,7 @@ use core::str::FromStr;
 use ::time::{Date, Month, OffsetDateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::time::{Timestamp, Utc, Written};
+use crate::time::{Timestamp, Written, Z};
 
 /// Why a text is not an RFC 3339 instant.
 ///
@@ -160,7 +160,7 @@ impl FromStr for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(Written::new(*self, Utc::Z).as_str())
+        serializer.serialize_str(Written::new(*self, Z).as_str())
     }
 }
 
@@ -190,7 +190,9 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub mod offset {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::time::{Timestamp, Utc, Written};
+    use crate::time::{Timestamp, Written, word};
+
+    const OFFSET: u64 = word(b"+00:00\0\0");
 
     /// Writes the instant with `+00:00`.
     ///
@@ -198,7 +200,7 @@ pub mod offset {
     ///
     /// Those of the serializer.
     pub fn serialize<S: Serializer>(instant: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(Written::new(*instant, Utc::Offset).as_str())
+        serializer.serialize_str(Written::new(*instant, OFFSET).as_str())
     }
 
     /// Reads any RFC 3339 instant.

@@ -123,7 +123,7 @@ impl Timestamp {
 /// RFC 3339 in UTC, with `Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Written::new(*self, Utc::Z).as_str())
+        f.pad(Written::new(*self, Z).as_str())
     }
 }
 
@@ -134,32 +134,30 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// How UTC is written.
-#[derive(Clone, Copy)]
-pub(crate) enum Utc {
-    Z,
-    Offset,
+/// How REST times write UTC.
+pub(crate) const Z: u64 = word(b"Z\0\0\0\0\0\0\0");
+
+/// Eight characters of a text being put together, the first in the lowest byte, 0 for none.
+pub(crate) const fn word(text: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*text)
 }
 
 /// An instant's text, on the stack: lists write two to four of them for each call.
 ///
-/// It is put together in words of eight characters, the first in the lowest byte: bytes stored one
-/// by one, and then read in words to be checked and copied, took twice the time.
+/// It is put together in words: bytes stored one by one, and then read eight at a time to be checked
+/// and copied, took twice the time.
 pub(crate) struct Written {
     words: [[u8; 8]; 6],
     len: usize,
 }
 
 impl Written {
-    pub(crate) fn new(instant: Timestamp, utc: Utc) -> Self {
+    /// `utc` is what stands behind the time: [`Z`], or `+00:00`.
+    pub(crate) fn new(instant: Timestamp, utc: u64) -> Self {
         let (day, second) = instant.day_and_second();
         let Date { year, month, day } = Date::of(day);
         let date = ASCII_ZEROS | digits([year / 100, year % 100, month, day]);
         let time = ASCII_ZEROS | digits([second / 3600, second / 60 % 60, second % 60, 0]);
-        let (utc, utc_len) = match utc {
-            Utc::Z => (word(b"Z\0\0\0\0\0\0\0"), 1),
-            Utc::Offset => (word(b"+00:00\0\0"), 6),
-        };
 
         let years_and_months =
             date & 0xffff_ffff | (date >> 32 & 0xffff) << 40 | word(b"\0\0\0\0-\0\0-");
@@ -170,7 +168,7 @@ impl Written {
         let seconds = (time >> 32 & 0xffff) << 8 | word(b":\0\0\0\0\0\0\0");
 
         let ([third, fourth, fifth], len) = match instant.nanos {
-            0 => ([seconds | utc << 24, utc >> 40, 0], 19_usize),
+            0 => ([seconds | utc << 24, utc >> 40, 0], 19),
             nanos => {
                 let ([low, high], kept) = fraction(nanos, utc);
                 let seconds = seconds | word(b"\0\0\0.\0\0\0\0");
@@ -178,7 +176,8 @@ impl Written {
             }
         };
         let words = [years_and_months, days_to_minutes, third, fourth, fifth, 0];
-        Self { words: words.map(u64::to_le_bytes), len: len.wrapping_add(utc_len) }
+        let len = len.wrapping_add(characters(utc));
+        Self { words: words.map(u64::to_le_bytes), len: usize::try_from(len).unwrap_or_default() }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -189,11 +188,11 @@ impl Written {
 
 /// The digits after the point up to the last that is not 0, how UTC is written behind them, and
 /// the number of those digits.
-fn fraction(nanos: u32, utc: u64) -> ([u64; 2], usize) {
+fn fraction(nanos: u32, utc: u64) -> ([u64; 2], u32) {
     let (high, low) = (nanos / 100_000, nanos / 10 % 10_000);
     let eight = digits([high / 100, high % 100, low / 100, low % 100]);
     let (ninth, kept) = match nanos % 10 {
-        0 => (0, 8_u32.wrapping_sub(eight.leading_zeros() / 8)),
+        0 => (0, characters(eight)),
         ninth => (u64::from(ninth) | 0x30, 9),
     };
     // What is turned out of the first word's end comes in at the second's beginning.
@@ -201,13 +200,14 @@ fn fraction(nanos: u32, utc: u64) -> ([u64; 2], usize) {
     let utc = utc.rotate_left(kept.wrapping_mul(8));
     let low = eight | ASCII_ZEROS & !behind | utc & behind;
     let high = ninth | utc & !behind;
-    ([low, high], usize::try_from(kept).unwrap_or_default())
+    ([low, high], kept)
 }
 
 const ASCII_ZEROS: u64 = word(b"00000000");
 
-const fn word(text: &[u8; 8]) -> u64 {
-    u64::from_le_bytes(*text)
+/// How many bytes of a word there are up to the last that is not 0.
+fn characters(word: u64) -> u32 {
+    8_u32.wrapping_sub(word.leading_zeros() / 8)
 }
 
 /// The digits of four numbers below 100, each digit's value in a byte.
@@ -260,7 +260,7 @@ impl Date {
 
         // From March on, 153 days in every five months are 2141/65536 of a month a day, and what is
         // over of the last month is its days. January and February follow December there.
-        let leap = u32::from(year % 4 == 0);
+        let leap = u32::from(year.is_multiple_of(4));
         let february = 59_u32.wrapping_add(leap);
         let (day_of_march_year, months_before) = match day_of_year.checked_sub(february) {
             Some(day) => (day, 0),
