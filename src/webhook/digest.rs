@@ -25,10 +25,15 @@ impl Key {
 
     /// The digest over the timestamp as written, a period, and the body.
     pub(super) fn digest(&self, timestamp: &[u8], body: &[u8]) -> Digest {
+        self.mac(&[timestamp, b".", body])
+    }
+
+    /// The digest over these bytes, one after another.
+    pub(super) fn mac(&self, message: &[&[u8]]) -> Digest {
         let mut mac = self.0.clone();
-        mac.update(timestamp);
-        mac.update(b".");
-        mac.update(body);
+        for bytes in message {
+            mac.update(bytes);
+        }
         Digest(mac.finalize().into_bytes().into())
     }
 }

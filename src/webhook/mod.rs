@@ -52,6 +52,8 @@
 //! [`Verified::secret`] tells the customer when the old one has fallen out of use.
 
 mod digest;
+#[cfg(feature = "events")]
+pub mod explain;
 mod grammar;
 mod headers;
 mod receipt;

@@ -144,7 +144,7 @@ impl Verifier {
         let text = headers.value(DeliveryHeader::Signature).ok_or(VerifyError::Missing)?;
         let signature = Signature::parse(text)?;
         let secret = self.find(&signature, body)?;
-        let age_seconds = self.judge(signature.seconds, now)?;
+        let age_seconds = window(signature.seconds, now, self.tolerance)?;
         Ok(Verified { body, headers, secret, age_seconds })
     }
 
@@ -163,35 +163,6 @@ impl Verifier {
             Some(part) => VerifyError::UppercaseDigest { part },
             None => VerifyError::Mismatch,
         })
-    }
-
-    /// The age of the signature in seconds, if it is within the tolerance.
-    fn judge(&self, signed_at: u64, now: Timestamp) -> Result<i64, VerifyError> {
-        let tolerance = self.tolerance;
-        let second = Duration::from_nanos(u64::from(now.subsec_nanos()));
-        match u64::try_from(now.unix_seconds()) {
-            Ok(seconds) if seconds >= signed_at => {
-                let age =
-                    Duration::from_secs(seconds.saturating_sub(signed_at)).saturating_add(second);
-                if age > tolerance {
-                    return Err(VerifyError::TooOld { age, tolerance });
-                }
-                Ok(i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
-            }
-            seconds => {
-                // `now` may lie before 1970, and `t` has up to 19 digits: both fit, and so does
-                // the distance between them.
-                let distance = match seconds {
-                    Ok(seconds) => signed_at.saturating_sub(seconds),
-                    Err(_) => signed_at.saturating_add(now.unix_seconds().unsigned_abs()),
-                };
-                let ahead = Duration::from_secs(distance).saturating_sub(second);
-                if ahead > tolerance {
-                    return Err(VerifyError::TooNew { ahead, tolerance });
-                }
-                Ok(i64::try_from(ahead.as_secs()).map_or(i64::MIN, i64::saturating_neg))
-            }
-        }
     }
 }
 
@@ -224,6 +195,37 @@ fn judge(ours: &Digest, received: &[Received]) -> Match {
         Match::Upper { part: usize::try_from(upper_part).unwrap_or_default() }
     } else {
         Match::None
+    }
+}
+
+/// The age of a signature in seconds, if it is within the tolerance.
+pub(super) fn window(
+    signed_at: u64,
+    now: Timestamp,
+    tolerance: Duration,
+) -> Result<i64, VerifyError> {
+    let second = Duration::from_nanos(u64::from(now.subsec_nanos()));
+    match u64::try_from(now.unix_seconds()) {
+        Ok(seconds) if seconds >= signed_at => {
+            let age = Duration::from_secs(seconds.saturating_sub(signed_at)).saturating_add(second);
+            if age > tolerance {
+                return Err(VerifyError::TooOld { age, tolerance });
+            }
+            Ok(i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
+        }
+        seconds => {
+            // `now` may lie before 1970, and `t` has up to 19 digits: both fit, and so does the
+            // distance between them.
+            let distance = match seconds {
+                Ok(seconds) => signed_at.saturating_sub(seconds),
+                Err(_) => signed_at.saturating_add(now.unix_seconds().unsigned_abs()),
+            };
+            let ahead = Duration::from_secs(distance).saturating_sub(second);
+            if ahead > tolerance {
+                return Err(VerifyError::TooNew { ahead, tolerance });
+            }
+            Ok(i64::try_from(ahead.as_secs()).map_or(i64::MIN, i64::saturating_neg))
+        }
     }
 }
 

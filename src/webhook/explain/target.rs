@@ -1,0 +1,109 @@
+//! The digests received, read as kindly as can be.
+
+use alloc::vec::Vec;
+
+use super::cause::TextChange;
+use crate::webhook::digest::{Digest, write_hex};
+
+/// The least digits of a digest that identify it beyond doubt.
+const MIN_DIGITS: usize = 16;
+
+/// What a signature header says, whatever its form.
+pub(super) struct Reading<'a> {
+    /// The text of `t`.
+    pub(super) timestamp: &'a str,
+    digests: Vec<Received>,
+}
+
+/// The first digits of a digest, in lowercase, and what had to be done to read them.
+struct Received {
+    digits: Vec<u8>,
+    changes: Vec<TextChange>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads what can be read. `None` if there is no `t` or nothing that could be a digest.
+    pub(super) fn of(header: &'a [u8]) -> Option<Self> {
+        let header = core::str::from_utf8(header).ok()?;
+        let mut timestamp = None;
+        let mut digests = Vec::new();
+        for part in header.split([',', ';', ' ', '&']) {
+            let Some((name, value)) = part.split_once('=') else { continue };
+            match name.trim() {
+                "t" => timestamp = timestamp.or(Some(value.trim())),
+                "v1" => digests.extend(received(value.trim())),
+                _ => {}
+            }
+        }
+        let timestamp = timestamp?;
+        (!digests.is_empty()).then_some(Self { timestamp, digests })
+    }
+
+    /// Whether this digest is among those received, and what had to be done to see it.
+    pub(super) fn find(&self, digest: &Digest) -> Option<&[TextChange]> {
+        let mut digits = [0; Digest::HEX_LEN];
+        write_hex(digest.as_bytes(), &mut digits);
+        let same = |received: &&Received| digits.starts_with(&received.digits);
+        self.digests.iter().find(same).map(|received| received.changes.as_slice())
+    }
+}
+
+fn received(text: &str) -> Option<Received> {
+    let mut changes = Vec::new();
+    let bare = text.trim_matches(['"', '\'', '<', '>', ' ', '\t']);
+    let bare = bare.strip_prefix("0x").or_else(|| bare.strip_prefix("sha256=")).unwrap_or(bare);
+    if bare.len() < text.len() {
+        changes.push(TextChange::Surrounded);
+    }
+    let digits = match bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => bare.to_ascii_lowercase().into_bytes(),
+        false => {
+            let bytes = decode_base64(bare.as_bytes()).filter(|bytes| bytes.len() == 32)?;
+            changes.push(TextChange::Base64);
+            let mut digits = alloc::vec![0; Digest::HEX_LEN];
+            write_hex(&bytes, &mut digits);
+            digits
+        }
+    };
+    if digits.len() > Digest::HEX_LEN || digits.len() < MIN_DIGITS {
+        return None;
+    }
+    if bare.bytes().any(|byte| byte.is_ascii_uppercase()) && !changes.contains(&TextChange::Base64)
+    {
+        changes.push(TextChange::Uppercase);
+    }
+    if digits.len() < Digest::HEX_LEN {
+        changes.push(TextChange::Cut { digits: digits.len() });
+    }
+    Some(Received { digits, changes })
+}
+
+/// Base64 of either alphabet, padded or not, as decoders are that take whatever comes. (A crate
+/// for it would be one more for everybody who only reads events.)
+pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    if text.is_empty() || text.len() % 4 == 1 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut bits = 0_u32;
+    let mut held = 0_u32;
+    for symbol in text {
+        let value = match symbol {
+            b'A'..=b'Z' => symbol.wrapping_sub(b'A'),
+            b'a'..=b'z' => symbol.wrapping_sub(b'a').wrapping_add(26),
+            b'0'..=b'9' => symbol.wrapping_sub(b'0').wrapping_add(52),
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(value);
+        held = held.wrapping_add(6);
+        if held >= 8 {
+            held = held.wrapping_sub(8);
+            let [_, _, _, byte] = (bits >> held).to_be_bytes();
+            bytes.push(byte);
+        }
+    }
+    Some(bytes)
+}
