@@ -16,7 +16,9 @@ mod error;
 mod object;
 
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
 pub use error::{ParseError, ParseErrorKind};
@@ -27,12 +29,23 @@ pub const MAX_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value. Checks UTF-8 once, which is faster than letting each string check its own.
 pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {
+    read_with(bytes, PhantomData)
+}
+
+/// Reads one value whose reading depends on what is known already.
+pub(crate) fn read_with<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value, ParseError> {
     if bytes.len() > MAX_LEN {
         return Err(ParseError::too_long(bytes.len()));
     }
     let text = core::str::from_utf8(bytes)
         .map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))?;
-    serde_json::from_str(text).map_err(|error| ParseError::new(text, &error))
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    seed.deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| ParseError::new(text, &error))
 }
 
 /// Writes one of this crate's values.

@@ -54,6 +54,7 @@
 mod digest;
 #[cfg(feature = "events")]
 pub mod explain;
+pub mod event;
 mod grammar;
 mod headers;
 mod receipt;

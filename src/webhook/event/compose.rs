@@ -1,0 +1,235 @@
+//! How the service makes events: what the specification says of each type holds by construction.
+
+use alloc::string::String;
+
+use super::body::EventBody;
+use super::data::{EventData, Ping};
+use super::envelope::{ApiVersion, Origin, OriginSource};
+use super::read::{Event, Head};
+use super::usage::ThresholdReached;
+use crate::id::{AccountId, EventId};
+use crate::json::JsonObject;
+use crate::model::{Appointment, AppointmentStatus, Call, Contact, TransferredCall};
+use crate::time::Timestamp;
+
+/// An event about to be made: everything but what it is about.
+///
+/// One method for each type says that, checks what the specification says of the type, and writes
+/// the event, once.
+///
+/// ```
+/// use call_assistant::id::{AccountId, EventId};
+/// use call_assistant::json::JsonObject;
+/// use call_assistant::model::Appointment;
+/// use call_assistant::time::Timestamp;
+/// use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+///
+/// let event = NewEvent::new(
+///     EventId::from_random([7; 16]),
+///     AccountId::parse("acct_1")?,
+///     ApiVersion::parse("2026-01-15")?,
+///     Origin::voice(),
+///     Timestamp::from_unix(1_767_225_600).unwrap(),
+/// );
+/// let appointment = Appointment::from(JsonObject::parse(r#"{"id":"appt_7","status":"booked"}"#)?);
+///
+/// let body: EventBody = event.appointment_cancelled(&appointment)?;
+/// assert!(body.as_str().ends_with(r#""data":{"object":{"id":"appt_7","status":"cancelled"}}}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct NewEvent(Head);
+
+impl NewEvent {
+    /// An event made now. Draw the id once per event, not once per endpoint.
+    pub fn new(
+        id: EventId,
+        account_id: AccountId,
+        api_version: ApiVersion,
+        origin: Origin,
+        now: Timestamp,
+    ) -> Self {
+        Self(Head { id, created_at: now, api_version, account_id, origin: Some(origin) })
+    }
+
+    /// `call.ended`: the call has ended and its summary is ready.
+    ///
+    /// # Errors
+    /// It has not, or it is not.
+    pub fn call_ended(self, call: &Call) -> Result<EventBody, ComposeError> {
+        if call.ended_at.is_none() {
+            return Err(ComposeError::CallNotEnded);
+        }
+        if call.summary.is_none() {
+            return Err(ComposeError::SummaryNotReady);
+        }
+        Ok(self.about(EventData::CallEnded(call.clone())))
+    }
+
+    /// `call.transferred`.
+    #[must_use]
+    pub fn call_transferred(self, call: &TransferredCall) -> EventBody {
+        self.about(EventData::CallTransferred(call.clone()))
+    }
+
+    /// `appointment.created`.
+    #[must_use]
+    pub fn appointment_created(self, appointment: &Appointment) -> EventBody {
+        self.about(EventData::AppointmentCreated(appointment.clone()))
+    }
+
+    /// `appointment.updated`: edited, moved or restored. Where the assistant moves an appointment,
+    /// see [`voice_reschedule`](Self::voice_reschedule).
+    #[must_use]
+    pub fn appointment_updated(self, appointment: &Appointment) -> EventBody {
+        self.about(EventData::AppointmentUpdated(appointment.clone()))
+    }
+
+    /// `appointment.cancelled`: the appointment with the status `cancelled`, whatever it was.
+    ///
+    /// # Errors
+    /// The status cannot be set, for a field of the object has a name that is no text.
+    pub fn appointment_cancelled(
+        self,
+        appointment: &Appointment,
+    ) -> Result<EventBody, ComposeError> {
+        let cancelled = appointment.cancelled();
+        if cancelled.status() != Some(AppointmentStatus::Cancelled) {
+            return Err(ComposeError::Status);
+        }
+        Ok(self.about(EventData::AppointmentCancelled(cancelled)))
+    }
+
+    /// What the assistant's rescheduling makes: `appointment.cancelled` for the old appointment,
+    /// then `appointment.created` for the new one, which has a new id. Store both together and
+    /// send them in this order.
+    ///
+    /// # Errors
+    /// The event ids are the same, the two appointments are (the same `id`, or without one the
+    /// same object), the origin is not the assistant, or the old one's status cannot be set.
+    pub fn voice_reschedule(
+        self,
+        created_id: EventId,
+        old: &Appointment,
+        new: &Appointment,
+    ) -> Result<[EventBody; 2], ComposeError> {
+        if self.0.origin.as_ref().map(|origin| &origin.source) != Some(&OriginSource::Voice) {
+            return Err(ComposeError::NotVoice);
+        }
+        if created_id == self.0.id {
+            return Err(ComposeError::SameEventId);
+        }
+        let same = match (old.id(), new.id()) {
+            (Some(old), Some(new)) => old == new,
+            _ => old == new,
+        };
+        if same {
+            return Err(ComposeError::SameAppointment);
+        }
+        let created = Self(Head { id: created_id, ..self.0.clone() });
+        Ok([self.appointment_cancelled(old)?, created.appointment_created(new)])
+    }
+
+    /// `contact.created`.
+    #[must_use]
+    pub fn contact_created(self, contact: &CuratedContact) -> EventBody {
+        self.about(EventData::ContactCreated(contact.0.clone()))
+    }
+
+    /// `contact.updated`.
+    #[must_use]
+    pub fn contact_updated(self, contact: &CuratedContact) -> EventBody {
+        self.about(EventData::ContactUpdated(contact.0.clone()))
+    }
+
+    /// `usage.threshold_reached`, with what [`UsageWatch`](super::UsageWatch) gave as its reason.
+    /// The specification does not name the counters.
+    ///
+    /// # Errors
+    /// The counters have a field `object`, which this event has not.
+    pub fn usage_threshold_reached(
+        self,
+        _reason: ThresholdReached,
+        counters: &JsonObject,
+    ) -> Result<EventBody, ComposeError> {
+        if counters.get("object").is_some() {
+            return Err(ComposeError::ObjectInCounters);
+        }
+        Ok(self.about(EventData::UsageThresholdReached(counters.clone())))
+    }
+
+    /// `ping`, with a text that confirms the test.
+    #[must_use]
+    pub fn ping(self, message: impl Into<String>) -> EventBody {
+        self.about(EventData::Ping(Ping { message: message.into() }))
+    }
+
+    fn about(self, data: EventData) -> EventBody {
+        EventBody::render(&Event::new(self.0, data))
+    }
+}
+
+/// A contact whose name a person stands behind. Only such a contact makes events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CuratedContact(Contact);
+
+impl CuratedContact {
+    /// A contact, unless its name is the assistant's guess that nobody has approved yet. Once
+    /// somebody does, it is added: `contact.created`.
+    #[must_use]
+    pub fn new(contact: Contact, name: NameSource) -> Option<Self> {
+        match name {
+            NameSource::Entered | NameSource::Imported | NameSource::Approved => {
+                Some(Self(contact))
+            }
+            NameSource::Inferred => None,
+        }
+    }
+
+    /// The contact.
+    #[must_use]
+    pub fn contact(&self) -> &Contact {
+        &self.0
+    }
+}
+
+/// Where a contact's name comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameSource {
+    /// The account's owner entered it.
+    Entered,
+    /// It comes from an address book.
+    Imported,
+    /// The assistant inferred it from a call.
+    Inferred,
+    /// The assistant inferred it, and a person approved it.
+    Approved,
+}
+
+/// Why there is no such event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComposeError {
+    /// The call has no `ended_at`.
+    #[error("call.ended: the call has no ended_at")]
+    CallNotEnded,
+    /// The call has no `summary`.
+    #[error("call.ended: the call has no summary")]
+    SummaryNotReady,
+    /// An appointment's status cannot be set.
+    #[error("appointment.cancelled: a field of the object has a name that is no text")]
+    Status,
+    /// Old and new appointment are the same.
+    #[error("voice reschedule: the new appointment is the old one")]
+    SameAppointment,
+    /// Both events have the same id.
+    #[error("voice reschedule: both events have the same id")]
+    SameEventId,
+    /// The origin is not the assistant.
+    #[error("voice reschedule: the origin is not voice")]
+    NotVoice,
+    /// The counters have a field `object`.
+    #[error("usage.threshold_reached: the counters have a field object")]
+    ObjectInCounters,
+}

@@ -1,0 +1,167 @@
+//! What the envelope says about an event, whatever its type.
+
+use alloc::string::String;
+use core::fmt;
+
+use ::time::{Date, Month};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::id::CredentialId;
+use crate::json::read_object;
+use crate::open_enum::open_enum;
+
+open_enum! {
+    /// Where a change came from. Only the assistant's value is specified; the dashboard and, one
+    /// day, a credential have theirs, which arrive as [`Other`](Self::Other).
+    pub enum OriginSource {
+        /// The voice assistant, during a call.
+        Voice = "voice",
+    }
+}
+
+/// Who or what made the change that an event reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// Where the change came from.
+    pub source: OriginSource,
+    /// The credential that made it; `None` if none did.
+    pub credential_id: Option<CredentialId>,
+    /// The idempotency key of the request that made it; `None` if none did.
+    pub idempotency_key: Option<String>,
+}
+
+impl Origin {
+    /// The voice assistant.
+    #[must_use]
+    pub fn voice() -> Self {
+        Self::new(OriginSource::Voice)
+    }
+
+    /// A source that is not a credential, so both other fields are null.
+    #[must_use]
+    pub fn new(source: OriginSource) -> Self {
+        Self { source, credential_id: None, idempotency_key: None }
+    }
+
+    /// A request made with a credential.
+    #[must_use]
+    pub fn from_credential(
+        source: OriginSource,
+        credential_id: CredentialId,
+        idempotency_key: Option<String>,
+    ) -> Self {
+        Self { source, credential_id: Some(credential_id), idempotency_key }
+    }
+}
+
+read_object!(Origin { source: required, credential_id: nullable, idempotency_key: nullable });
+
+/// The version of the API in whose terms an event is written: a date, `2026-01-15`.
+///
+/// Versions order as their dates do. What changes between two of them, and how a customer chooses
+/// one, is not specified.
+///
+/// ```
+/// use call_assistant::webhook::event::{ApiVersion, ApiVersionError};
+///
+/// let version = ApiVersion::parse("2026-01-15")?;
+/// assert!(version < ApiVersion::parse("2026-02-01")?);
+/// assert_eq!(ApiVersion::parse("2026-02-30"), Err(ApiVersionError::Calendar));
+/// # Ok::<(), ApiVersionError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApiVersion([u8; Self::LEN]);
+
+impl ApiVersion {
+    const LEN: usize = "YYYY-MM-DD".len();
+
+    /// Reads a date: four digits, two and two, joined by hyphens.
+    ///
+    /// # Errors
+    /// The text has another form, or there is no such day.
+    pub fn parse(text: &str) -> Result<Self, ApiVersionError> {
+        let bytes: [u8; Self::LEN] =
+            text.as_bytes().try_into().map_err(|_| ApiVersionError::Form)?;
+        let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else {
+            return Err(ApiVersionError::Form);
+        };
+        let digits = [y1, y2, y3, y4, m1, m2, d1, d2];
+        if !digits.iter().all(u8::is_ascii_digit) {
+            return Err(ApiVersionError::Form);
+        }
+        let [century, year, month, day] = [[y1, y2], [y3, y4], [m1, m2], [d1, d2]].map(two_digits);
+        let year = i32::from(century).saturating_mul(100).saturating_add(year.into());
+        let month = Month::try_from(month).map_err(|_| ApiVersionError::Calendar)?;
+        Date::from_calendar_date(year, month, day).map_err(|_| ApiVersionError::Calendar)?;
+        Ok(Self(bytes))
+    }
+
+    /// The date as it travels.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Digits and hyphens.
+        core::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Of two ASCII digits.
+fn two_digits([tens, units]: [u8; 2]) -> u8 {
+    (tens & 0x0f).saturating_mul(10).saturating_add(units & 0x0f)
+}
+
+/// Why a text is not an [`ApiVersion`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiVersionError {
+    /// It is not of the form `YYYY-MM-DD`.
+    #[error("API version is not of the form YYYY-MM-DD")]
+    Form,
+    /// There is no such month, or the month has no such day.
+    #[error("API version is not a day of the calendar")]
+    Calendar,
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ApiVersion").field(&self.as_str()).finish()
+    }
+}
+
+impl core::str::FromStr for ApiVersion {
+    type Err = ApiVersionError;
+
+    fn from_str(text: &str) -> Result<Self, ApiVersionError> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for ApiVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ApiVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = ApiVersion;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string: a date like 2026-01-15")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ApiVersion, E> {
+                ApiVersion::parse(text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
