@@ -22,10 +22,16 @@ pub mod id;
 #[cfg(feature = "events")]
 pub mod json;
 #[cfg(feature = "events")]
+pub mod listing;
+#[cfg(feature = "events")]
 pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
 #[cfg(feature = "events")]
+pub mod quota;
+#[cfg(feature = "events")]
 pub mod rfc3339;
+#[cfg(feature = "service")]
+pub mod service;
 
 pub use product::{Product, ProductError};

@@ -1,0 +1,60 @@
+//! How many requests a minute a credential may make, by kind of request.
+
+use core::num::NonZeroU16;
+use core::time::Duration;
+
+/// So many requests in a minute, of one credential.
+///
+/// Each quota is counted by itself: listing and retrieving calls share [`READS`](Self::READS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    kind: Kind,
+    per_minute: NonZeroU16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Account,
+    Reads,
+}
+
+impl Quota {
+    /// `GET /v1/account`: 60 requests a minute.
+    pub const ACCOUNT: Self = Self::of(Kind::Account, 60);
+
+    /// Listing and retrieving calls, together: 600 requests a minute.
+    pub const READS: Self = Self::of(Kind::Reads, 600);
+
+    /// What "a minute" is: no span this long has more requests than the quota, wherever it begins.
+    pub const SPAN: Duration = Duration::from_secs(60);
+
+    const fn of(kind: Kind, per_minute: u16) -> Self {
+        // A zero would be one: there is none above.
+        let per_minute = match NonZeroU16::new(per_minute) {
+            Some(per_minute) => per_minute,
+            None => NonZeroU16::MIN,
+        };
+        Self { kind, per_minute }
+    }
+
+    /// The same quota with another number, for a customer who was granted more, or a test.
+    #[must_use]
+    pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
+        Self { kind: self.kind, per_minute }
+    }
+
+    /// How many requests a minute it admits.
+    #[must_use]
+    pub const fn per_minute(self) -> u16 {
+        self.per_minute.get()
+    }
+
+    /// `account` or `reads`: with the credential's id, the key under which a host stores a window.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self.kind {
+            Kind::Account => "account",
+            Kind::Reads => "reads",
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What the service embeds: the cursors, pages and rate limits of its REST API.
+//!
+//! Everything here is a plain value or a check of one. The host's store, its clock and its random
+//! numbers stay with the host.
+
+pub mod cursor;
+pub mod page;
+pub mod rate;

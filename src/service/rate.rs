@@ -1,0 +1,261 @@
+//! Rate limits: an exact sliding window, as a value to store per credential and quota.
+//!
+//! No span of 60 seconds ever admits more than the quota, wherever it begins, and a request is
+//! admitted as soon as 60 seconds have passed since the oldest of the last so many. A bucket that
+//! refills lets twice the quota through in its first minute; this does not.
+//!
+//! ```
+//! use core::time::Duration;
+//! use call_assistant::quota::Quota;
+//! use call_assistant::service::rate::RateWindow;
+//! use call_assistant::time::Timestamp;
+//!
+//! let mut window = RateWindow::default(); // or the one stored for this credential and quota
+//! let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! for _ in 0..60 {
+//!     assert_eq!(window.check(Quota::ACCOUNT, now), Ok(()));
+//! }
+//!
+//! let later = now.saturating_add(Duration::from_millis(12_500));
+//! let exceeded = window.check(Quota::ACCOUNT, later).unwrap_err();
+//! assert_eq!(exceeded.wait, Duration::from_millis(47_500));
+//! assert_eq!(exceeded.retry_after(), 48);
+//! assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(exceeded.wait)), Ok(()));
+//! ```
+//!
+//! # Clocks
+//!
+//! A host's clock may be set back, and hosts that share a window differ a little. So a `now`
+//! before the newest admission counts as that admission's instant: nothing is admitted twice for
+//! it. If it is more than 60 seconds before, the clock that stamped the newest admission was
+//! wrong; the whole window is then moved back to `now`, so that nobody is locked out for longer
+//! than 60 seconds by an error of hours.
+//!
+//! # Stored form
+//!
+//! An object with `newest`, the instant of the newest admission or null, and `gaps`, the
+//! nanoseconds between one admission and the next, oldest first, each in LEB128, together in
+//! base64url without padding. Both may be absent. What no window could have written is refused.
+//!
+//! ```
+//! # use call_assistant::service::rate::RateWindow;
+//! let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
+//! let window: RateWindow = serde_json::from_str(text)?;
+//! assert_eq!(window.admitted(), 2); // the other one a second before
+//! assert_eq!(serde_json::to_string(&window)?, text);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod stored;
+mod windows;
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use crate::quota::Quota;
+use crate::time::Timestamp;
+
+pub use windows::RateWindows;
+
+/// The admissions of one credential under one quota in the last 60 seconds.
+///
+/// Beside 64 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
+/// 512. A check takes constant time, averaged over many.
+///
+/// The value is independent of the quota: a quota that is raised or lowered applies at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateWindow {
+    /// Means nothing while `admitted` is 0.
+    newest: Timestamp,
+    /// Nanoseconds from the oldest admission to the newest: the sum of the gaps, below `SPAN`.
+    spread: u64,
+    admitted: u32,
+    /// The nanoseconds between each admission and the next, in LEB128, oldest first. Sixty seconds
+    /// of them cannot take more than 4 bytes each and 220: only 223 gaps of 2^28 fit in.
+    gaps: VecDeque<u8>,
+}
+
+const SPAN: u64 = 60_000_000_000;
+
+/// The longest gap, just below `SPAN`, has 36 bits.
+const MAX_GAP_LEN: usize = 6;
+
+impl RateWindow {
+    /// Whether a request is admitted now; if so it is counted. Store the window afterwards: a
+    /// refusal costs nothing, yet what is older than 60 seconds goes either way.
+    ///
+    /// # Errors
+    /// The quota is used up.
+    pub fn check(&mut self, quota: Quota, now: Timestamp) -> Result<(), RateExceeded> {
+        let age = self.settle(now);
+        let over = self.admitted.saturating_add(1).saturating_sub(u32::from(quota.per_minute()));
+        if over > 0 {
+            // Of the last so many, how far the oldest lies behind the newest.
+            let behind = self.spread.saturating_sub(self.oldest_gaps(over.saturating_sub(1)));
+            let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
+            // A clock that stepped back has that way to go as well.
+            let wait = wait.saturating_sub(age).saturating_add(self.newest.since(now));
+            return Err(RateExceeded { wait, cause: RateCause::Quota });
+        }
+        if self.admitted > 0 {
+            self.push(nanos(age));
+        }
+        self.newest = self.newest.max(now);
+        self.admitted = self.admitted.saturating_add(1);
+        Ok(())
+    }
+
+    /// How many requests were admitted in the 60 seconds before the last check.
+    #[must_use]
+    pub const fn admitted(&self) -> usize {
+        // Widening: there is no `From` in a constant.
+        #[allow(clippy::as_conversions)]
+        {
+            self.admitted as usize
+        }
+    }
+
+    /// Whether nothing was admitted in the last 60 seconds. Such a window is as good as a new one:
+    /// its row can be deleted.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        self.admitted == 0 || now.since(self.newest) >= Quota::SPAN
+    }
+
+    /// The bytes it holds beside its own.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.gaps.capacity()
+    }
+
+    /// [`is_idle`](Self::is_idle), after which an instant that a wrong clock stamped far ahead is
+    /// no longer ahead: the window becomes idle in time even if nobody uses it.
+    fn idles(&mut self, now: Timestamp) -> bool {
+        if self.newest.since(now) > Quota::SPAN {
+            self.newest = now;
+        }
+        self.is_idle(now)
+    }
+
+    /// When it will be idle, if nothing more is admitted.
+    fn idle_at(&self) -> Timestamp {
+        self.newest.saturating_add(Quota::SPAN)
+    }
+
+    /// Forgets what is 60 seconds old, and says how long ago the newest admission was.
+    fn settle(&mut self, now: Timestamp) -> Duration {
+        if self.idles(now) {
+            self.clear();
+            return Duration::ZERO;
+        }
+        let age = now.since(self.newest);
+        let old = SPAN.saturating_sub(nanos(age));
+        while self.spread >= old {
+            let Some((gap, len)) = read_gap(self.gaps.iter().copied()) else {
+                self.clear();
+                break;
+            };
+            self.gaps.drain(..len);
+            self.spread = self.spread.saturating_sub(gap);
+            self.admitted = self.admitted.saturating_sub(1);
+        }
+        self.shrink();
+        age
+    }
+
+    /// The sum of so many gaps from the oldest on: none, unless the quota was lowered.
+    fn oldest_gaps(&self, count: u32) -> u64 {
+        let mut bytes = self.gaps.iter().copied();
+        let sum = |sum: u64, gap| sum.saturating_add(gap);
+        (0..count).map_while(|_| read_gap(&mut bytes)).map(|(gap, _)| gap).fold(0, sum)
+    }
+
+    fn push(&mut self, gap: u64) {
+        // Half as much again: `VecDeque` would double, and hold more than the bound.
+        let len = self.gaps.len();
+        if self.gaps.capacity().saturating_sub(len) < MAX_GAP_LEN {
+            self.gaps.reserve_exact((len / 2).max(16));
+        }
+        let mut rest = gap;
+        while rest >= 0x80 {
+            self.gaps.push_back(low_bits(rest) | 0x80);
+            rest >>= 7;
+        }
+        self.gaps.push_back(low_bits(rest));
+        self.spread = self.spread.saturating_add(gap);
+    }
+
+    fn clear(&mut self) {
+        self.gaps.clear();
+        self.shrink();
+        *self = Self { gaps: core::mem::take(&mut self.gaps), ..Self::default() };
+    }
+
+    fn shrink(&mut self) {
+        let (len, capacity) = (self.gaps.len(), self.gaps.capacity());
+        if capacity > 64 && capacity / 2 > len {
+            self.gaps.shrink_to(len.saturating_add(len / 2).max(16));
+        }
+    }
+}
+
+impl Default for RateWindow {
+    /// A window without any admission.
+    fn default() -> Self {
+        Self { newest: Timestamp::MIN, spread: 0, admitted: 0, gaps: VecDeque::new() }
+    }
+}
+
+/// A request came too soon: 429 `rate_limit_exceeded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}, a request is admitted in {wait:?}")]
+#[non_exhaustive]
+pub struct RateExceeded {
+    /// How long until a request is admitted, exactly.
+    pub wait: Duration,
+    /// What stands in the way, for the operator's log.
+    pub cause: RateCause,
+}
+
+impl RateExceeded {
+    /// What `Retry-After` says: the wait in whole seconds, rounded up, at least 1.
+    #[must_use]
+    pub fn retry_after(&self) -> u64 {
+        let more = u64::from(self.wait.subsec_nanos() > 0);
+        self.wait.as_secs().saturating_add(more).max(1)
+    }
+}
+
+/// Why a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RateCause {
+    /// The credential has used up its quota.
+    #[error("the quota is used up")]
+    Quota,
+    /// [`RateWindows`] has as many windows as it may, and each of them could still refuse.
+    #[error("as many credentials are active as there may be windows")]
+    Room,
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn low_bits(number: u64) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low & 0x7f
+}
+
+/// One gap and its length in bytes.
+fn read_gap(bytes: impl IntoIterator<Item = u8>) -> Option<(u64, usize)> {
+    let mut gap = 0;
+    let shifts = (0..).step_by(7);
+    for ((len, shift), byte) in (1..=MAX_GAP_LEN).zip(shifts).zip(bytes) {
+        gap |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some((gap, len));
+        }
+    }
+    None
+}
