@@ -5,6 +5,7 @@
 //! account's lips it is worthless, and says nothing about its owner.
 //!
 //! ```
+//! use call_assistant::credential::Mode;
 //! use call_assistant::id::{AccountId, CallId};
 //! use call_assistant::listing::Window;
 //! use call_assistant::service::cursor::{Cursor, CursorFault, CursorKey, CursorKeys, Position};
@@ -18,11 +19,11 @@
 //!     window: Window::ALL,
 //! };
 //! let (ours, theirs) = (AccountId::parse("acct_1")?, AccountId::parse("acct_2")?);
-//! let text = keys.seal(&ours, true, &cursor);
+//! let text = keys.seal(&ours, Mode::Live, &cursor);
 //!
-//! assert_eq!(keys.open(&ours, true, &text), Ok(cursor));
-//! assert_eq!(keys.open(&theirs, true, &text), Err(CursorFault::Digest));
-//! assert_eq!(keys.open(&ours, false, &text), Err(CursorFault::Digest));
+//! assert_eq!(keys.open(&ours, Mode::Live, &text), Ok(cursor));
+//! assert_eq!(keys.open(&theirs, Mode::Live, &text), Err(CursorFault::Digest));
+//! assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorFault::Digest));
 //! # Ok::<(), call_assistant::id::IdError>(())
 //! ```
 //!
@@ -61,6 +62,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
+use crate::credential::Mode;
 use crate::id::{self, AccountId, CallId};
 use crate::listing::Window;
 use crate::time::Timestamp;
@@ -165,7 +167,7 @@ impl CursorKeys {
 
     /// Writes a cursor for this account and mode.
     #[must_use]
-    pub fn seal(&self, account: &AccountId, livemode: bool, cursor: &Cursor) -> String {
+    pub fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
         let Cursor { after, window } = cursor;
         let filters = [
             (window.created_after(), CREATED_AFTER),
@@ -176,7 +178,7 @@ impl CursorKeys {
             header |= if instant.is_some() { flag } else { 0 };
         }
 
-        let mut bytes = Bytes::bound_to(account, livemode);
+        let mut bytes = Bytes::bound_to(account, mode);
         let context = bytes.len;
         bytes.push(&[header, self.first.id]);
         bytes.push(&write_instant(after.started_at));
@@ -196,7 +198,7 @@ impl CursorKeys {
     pub fn open(
         &self,
         account: &AccountId,
-        livemode: bool,
+        mode: Mode,
         text: &str,
     ) -> Result<Cursor, CursorFault> {
         if text.is_empty() {
@@ -205,7 +207,7 @@ impl CursorKeys {
         if text.len() > MAX_LEN {
             return Err(CursorFault::TooLong { len: text.len() });
         }
-        let mut bytes = Bytes::bound_to(account, livemode);
+        let mut bytes = Bytes::bound_to(account, mode);
         let context = bytes.len;
         // Refuses padding, other alphabets and trailing bits that are not zero.
         let decoded = URL_SAFE_NO_PAD
@@ -341,12 +343,12 @@ struct Bytes {
 impl Bytes {
     const CAPACITY: usize = LABEL.len() + 2 + id::MAX_LEN + MAX_LEN / 4 * 3;
 
-    fn bound_to(account: &AccountId, livemode: bool) -> Self {
+    fn bound_to(account: &AccountId, mode: Mode) -> Self {
         let account = account.as_str().as_bytes();
         let mut bytes = Self { bytes: [0; Self::CAPACITY], len: 0 };
         bytes.push(LABEL);
         // The length keeps an account's id and what follows it from trading bytes.
-        bytes.push(&[u8::from(livemode), u8::try_from(account.len()).unwrap_or(u8::MAX)]);
+        bytes.push(&[u8::from(mode.is_live()), u8::try_from(account.len()).unwrap_or(u8::MAX)]);
         bytes.push(account);
         bytes
     }
