@@ -25,11 +25,11 @@
 //!
 //! # Clocks
 //!
-//! A host's clock may be set back, and hosts that share a window differ a little. So a `now`
-//! before the newest admission counts as that admission's instant: nothing is admitted twice for
-//! it. If it is more than 60 seconds before, the clock that stamped the newest admission was
-//! wrong; the whole window is then moved back to `now`, so that nobody is locked out for longer
-//! than 60 seconds by an error of hours.
+//! A clock that is set back never makes room. A `now` before the newest admission counts as that
+//! admission's instant, which also settles the small differences between hosts that share a
+//! window. A `now` more than 60 seconds before it means that the clock which stamped that
+//! admission was wrong: the whole window then moves back to end at `now`, so that an error of
+//! hours locks nobody out for longer than 60 seconds.
 //!
 //! # Stored form
 //!

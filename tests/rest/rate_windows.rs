@@ -1,0 +1,181 @@
+//! The map of windows: each as if it were alone, idle ones forgotten, never more than its room.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+
+use call_assistant::id::CredentialId;
+use call_assistant::quota::Quota;
+use call_assistant::service::rate::{RateCause, RateWindow, RateWindows};
+use proptest::prelude::*;
+
+use crate::{at, second};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn credential(number: u64) -> CredentialId {
+    CredentialId::parse(&format!("cred_{number}")).unwrap()
+}
+
+fn quota(per_minute: u16) -> Quota {
+    Quota::READS.with_per_minute(NonZeroU16::new(per_minute).unwrap())
+}
+
+fn windows(max: usize) -> RateWindows {
+    RateWindows::new(max, *b"sixteen bytes...")
+}
+
+// RATE-1, RATE-2: the two quotas of a credential are counted apart, as are credentials.
+#[test]
+fn quotas_and_credentials_are_apart() {
+    let mut windows = windows(10);
+    for _ in 0..60 {
+        assert_eq!(windows.check(&credential(1), Quota::ACCOUNT, second(0)), Ok(()));
+    }
+    let exceeded = windows.check(&credential(1), Quota::ACCOUNT, second(0)).unwrap_err();
+    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateCause::Quota, 60));
+    assert_eq!(windows.check(&credential(1), Quota::READS, second(0)), Ok(()));
+    assert_eq!(windows.check(&credential(2), Quota::ACCOUNT, second(0)), Ok(()));
+    assert_eq!(windows.len(), 3);
+    // Another number for the same quota is the same window.
+    let raised = Quota::ACCOUNT.with_per_minute(NonZeroU16::new(61).unwrap());
+    assert_eq!(windows.check(&credential(1), raised, second(0)), Ok(()));
+    assert_eq!(windows.len(), 3);
+}
+
+// A flood of keys: no more windows than there is room, none dropped that could still refuse, and
+// who has one notices nothing.
+#[test]
+fn a_flood_of_keys_meets_the_bound() {
+    let mut windows = windows(1_000);
+    for number in 0..1_000 {
+        assert_eq!(windows.check(&credential(number), quota(1), at(number)), Ok(()));
+    }
+    for number in 1_000..5_000 {
+        let exceeded = windows.check(&credential(number), quota(1), second(10)).unwrap_err();
+        assert_eq!((exceeded.cause, exceeded.retry_after()), (RateCause::Room, 50));
+        assert_eq!(windows.len(), 1_000);
+    }
+    for number in 0..1_000 {
+        let exceeded = windows.check(&credential(number), quota(1), second(20)).unwrap_err();
+        assert_eq!(exceeded.cause, RateCause::Quota);
+        assert_eq!(windows.check(&credential(number), quota(2), second(20)), Ok(()));
+    }
+    let exceeded = windows.check(&credential(1_000), quota(1), second(20)).unwrap_err();
+    assert_eq!(
+        exceeded.to_string(),
+        "as many credentials are active as there may be windows, a request is admitted in 40s"
+    );
+    // All of them went on after the search: another one finds out, and then there is room.
+    let exceeded = windows.check(&credential(1_000), quota(1), second(60)).unwrap_err();
+    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateCause::Room, 20));
+    assert_eq!(windows.check(&credential(1_000), quota(1), second(80)), Ok(()));
+    windows.forget_idle(second(80));
+    assert_eq!(windows.len(), 1);
+}
+
+#[test]
+fn a_full_map_is_searched_once_a_second_at_most() {
+    let mut windows = windows(2);
+    assert_eq!(windows.check(&credential(1), quota(1), second(0)), Ok(()));
+    assert_eq!(windows.check(&credential(2), quota(1), at(100)), Ok(()));
+    let at_end = at(60 * SECOND - 1);
+    let exceeded = windows.check(&credential(3), quota(1), at_end).unwrap_err();
+    // The first goes in a nanosecond; a second is the least it waits.
+    assert_eq!(exceeded.wait.as_secs(), 1);
+}
+
+// Who falls silent is forgotten while the others are served: two windows looked at per check.
+#[test]
+fn idle_credentials_are_forgotten() {
+    let mut windows = windows(1_000_000);
+    for number in 0..10_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+    }
+    assert_eq!(windows.len(), 10_000);
+    for _ in 0..599 {
+        assert_eq!(windows.check(&credential(5), Quota::READS, second(59)), Ok(()));
+    }
+    for _ in 0..5_001 {
+        let _ = windows.check(&credential(5), Quota::READS, second(60));
+    }
+    assert_eq!(windows.len(), 1);
+
+    let mut silent = windows;
+    silent.forget_idle(second(119));
+    assert_eq!(silent.len(), 1);
+    silent.forget_idle(second(120));
+    assert!(silent.is_empty());
+}
+
+// A window stamped far ahead by a clock that was wrong is forgotten all the same.
+#[test]
+fn windows_ahead_of_time_are_forgotten() {
+    let mut windows = windows(10);
+    assert_eq!(windows.check(&credential(1), Quota::READS, second(1_000_000)), Ok(()));
+    windows.forget_idle(second(0));
+    assert_eq!(windows.len(), 1);
+    windows.forget_idle(second(60));
+    assert!(windows.is_empty());
+}
+
+#[test]
+fn windows_show_nobody() {
+    let mut windows = windows(10);
+    windows.check(&credential(1), Quota::READS, second(0)).unwrap();
+    assert_eq!(format!("{windows:?}"), "RateWindows { len: 1, max: 10, .. }");
+}
+
+proptest! {
+    // Every window of the map as if it were alone, whatever is forgotten around it.
+    #[test]
+    fn as_single_windows(
+        arrivals in proptest::collection::vec((0..40_u64, 0..2_usize, 0..4 * SECOND), 0..600),
+        seed: [u8; 16],
+    ) {
+        let mut windows = RateWindows::new(1_000, seed);
+        let mut alone = BTreeMap::<_, RateWindow>::new();
+        let mut clock = 0;
+        for (number, kind, step) in arrivals {
+            clock += step;
+            let three = NonZeroU16::new(3).unwrap();
+            let quota = [Quota::ACCOUNT, Quota::READS][kind].with_per_minute(three);
+            let expected = alone.entry((number, kind)).or_default().check(quota, at(clock));
+            prop_assert_eq!(windows.check(&credential(number), quota, at(clock)), expected);
+            let active = alone.values().filter(|window| !window.is_idle(at(clock))).count();
+            prop_assert!(windows.len() >= active);
+        }
+        windows.forget_idle(at(clock));
+        alone.retain(|_, window| !window.is_idle(at(clock)));
+        prop_assert_eq!(windows.len(), alone.len());
+    }
+
+    // With too little room: whoever is admitted would have been admitted alone, the bound holds,
+    // and a refusal for want of room is followed by none after its wait if nobody else comes.
+    #[test]
+    fn too_little_room_never_admits_more(
+        arrivals in proptest::collection::vec((0..12_u64, 0..20 * SECOND), 0..300),
+        max in 1..6_usize,
+    ) {
+        let mut windows = windows(max);
+        let mut alone = BTreeMap::<_, RateWindow>::new();
+        let mut clock = 0;
+        for (number, step) in arrivals {
+            clock += step;
+            match windows.check(&credential(number), quota(2), at(clock)) {
+                Ok(()) => prop_assert_eq!(
+                    alone.entry(number).or_default().check(quota(2), at(clock)),
+                    Ok(())
+                ),
+                Err(exceeded) if exceeded.cause == RateCause::Quota => prop_assert_eq!(
+                    alone.entry(number).or_default().check(quota(2), at(clock)),
+                    Err(exceeded)
+                ),
+                Err(exceeded) => {
+                    prop_assert_eq!(exceeded.cause, RateCause::Room);
+                    prop_assert!(exceeded.wait.as_secs() <= 60);
+                }
+            }
+            prop_assert!(windows.len() <= max);
+        }
+    }
+}
