@@ -145,9 +145,8 @@ impl Window {
     /// left out or repeated.
     #[must_use]
     pub fn goes_on_with(&self, asked: &Self) -> bool {
-        let same = |own: Option<Timestamp>, asked: Option<Timestamp>| {
-            asked.is_none() || asked == own
-        };
+        let same =
+            |own: Option<Timestamp>, asked: Option<Timestamp>| asked.is_none() || asked == own;
         same(self.created_after, asked.created_after)
             && same(self.created_before, asked.created_before)
     }

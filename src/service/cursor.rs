@@ -169,10 +169,8 @@ impl CursorKeys {
     #[must_use]
     pub fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
         let Cursor { after, window } = cursor;
-        let filters = [
-            (window.created_after(), CREATED_AFTER),
-            (window.created_before(), CREATED_BEFORE),
-        ];
+        let filters =
+            [(window.created_after(), CREATED_AFTER), (window.created_before(), CREATED_BEFORE)];
         let mut header = VERSION << 4;
         for (instant, flag) in filters {
             header |= if instant.is_some() { flag } else { 0 };
@@ -195,12 +193,7 @@ impl CursorKeys {
     /// # Errors
     /// It was not, or not by this ring, or it was altered. Whichever it was: the answer is the
     /// same `invalid_cursor`, the fault is for the operator's log.
-    pub fn open(
-        &self,
-        account: &AccountId,
-        mode: Mode,
-        text: &str,
-    ) -> Result<Cursor, CursorFault> {
+    pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorFault> {
         if text.is_empty() {
             return Err(CursorFault::Empty);
         }
@@ -210,16 +203,14 @@ impl CursorKeys {
         let mut bytes = Bytes::bound_to(account, mode);
         let context = bytes.len;
         // Refuses padding, other alphabets and trailing bits that are not zero.
-        let decoded = URL_SAFE_NO_PAD
-            .decode_slice(text, bytes.free())
-            .map_err(|_| CursorFault::Encoding)?;
+        let decoded =
+            URL_SAFE_NO_PAD.decode_slice(text, bytes.free()).map_err(|_| CursorFault::Encoding)?;
         bytes.len = bytes.len.saturating_add(decoded);
 
-        let (signed, found) = bytes.all().split_last_chunk::<TAG_LEN>().ok_or(CursorFault::Short)?;
-        let (&[header, key], contents) = signed
-            .get(context..)
-            .and_then(<[u8]>::split_first_chunk)
-            .ok_or(CursorFault::Short)?;
+        let (signed, found) =
+            bytes.all().split_last_chunk::<TAG_LEN>().ok_or(CursorFault::Short)?;
+        let (&[header, key], contents) =
+            signed.get(context..).and_then(<[u8]>::split_first_chunk).ok_or(CursorFault::Short)?;
         if header >> 4 != VERSION {
             return Err(CursorFault::Version { version: header >> 4 });
         }

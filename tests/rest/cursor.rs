@@ -60,13 +60,8 @@ fn a_cursor_is_what_its_page_says() {
     let ours = account("acct_1");
     let epoch = 62_167_219_200_u128;
     let id = b"call_1";
-    let body = [
-        &[0x11, 1][..],
-        &instant(epoch + 10, 3),
-        &instant(epoch + 5, 999_999_999),
-        id,
-    ]
-    .concat();
+    let body =
+        [&[0x11, 1][..], &instant(epoch + 10, 3), &instant(epoch + 5, 999_999_999), id].concat();
     let text = forge(SECRET, "acct_1", true, &body);
     let expected = Cursor {
         after: Position {
@@ -162,7 +157,7 @@ fn every_replaced_character_is_refused() {
                 let fault = keys().open(&ours, Mode::Live, &altered).unwrap_err();
                 let known = byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
                 // The last character of some lengths has bits that must be zero.
-                let may_have_bits = place == text.len() - 1 && text.len() % 4 != 0;
+                let may_have_bits = place == text.len() - 1 && !text.len().is_multiple_of(4);
                 match fault {
                     CursorFault::Encoding => assert!(!known || may_have_bits, "{altered}"),
                     CursorFault::Digest => assert!(known, "{altered}"),
@@ -233,11 +228,7 @@ fn only_one_text_is_accepted() {
     others.push(standard.trim_end_matches('=').replace(['+', '/'], "+"));
     others.push(text.replace(['-', '_'], "/"));
     for other in others.into_iter().filter(|other| *other != text) {
-        assert_eq!(
-            keys().open(&ours, Mode::Live, &other),
-            Err(CursorFault::Encoding),
-            "{other:?}"
-        );
+        assert_eq!(keys().open(&ours, Mode::Live, &other), Err(CursorFault::Encoding), "{other:?}");
     }
 }
 
@@ -247,22 +238,18 @@ fn authentic_nonsense_is_refused() {
     let ours = account("acct_1");
     let good = instant(63_000_000_000, 7);
     let last = instant(315_569_519_999, 999_999_999);
-    let over = [
-        instant(315_569_520_000, 0),
-        instant(63_000_000_000, 1_000_000_000),
-        [0xff; 9],
-    ];
+    let over = [instant(315_569_520_000, 0), instant(63_000_000_000, 1_000_000_000), [0xff; 9]];
     let earlier = instant(62_999_999_999, 7);
     let mut bodies: Vec<Vec<u8>> = vec![
-        vec![0x10, 1],                                             // nothing in it
-        [&[0x10, 1], &good[..]].concat(),                          // no id
-        [&[0x10, 1], &good[..8]].concat(),                         // half an instant
-        [&[0x14, 1], &good[..], b"call_1"].concat(),               // a filter nobody knows
+        vec![0x10, 1],                               // nothing in it
+        [&[0x10, 1], &good[..]].concat(),            // no id
+        [&[0x10, 1], &good[..8]].concat(),           // half an instant
+        [&[0x14, 1], &good[..], b"call_1"].concat(), // a filter nobody knows
         [&[0x18, 1], &good[..], b"call_1"].concat(),
-        [&[0x11, 1], &good[..]].concat(),                          // the filter is not there
-        [&[0x13, 1], &good[..], &good, b"call_1"].concat(),        // nor is this one
-        [&[0x13, 1], &good[..], &good, &earlier, b"c"].concat(),   // bounds the wrong way round
-        [&[0x10, 1], &good[..], b"call 1"].concat(),               // not an id
+        [&[0x11, 1], &good[..]].concat(), // the filter is not there
+        [&[0x13, 1], &good[..], &good, b"call_1"].concat(), // nor is this one
+        [&[0x13, 1], &good[..], &good, &earlier, b"c"].concat(), // bounds the wrong way round
+        [&[0x10, 1], &good[..], b"call 1"].concat(), // not an id
         [&[0x10, 1], &good[..], b"call_\xc3\xa9"].concat(),
         [&[0x10, 1], &good[..], b"\xff"].concat(),
         [&[0x10, 1], &good[..], &[b'c'; 256]].concat(),

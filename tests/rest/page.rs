@@ -242,8 +242,11 @@ fn any_calls(most: usize) -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    (1..8_u64, any::<bool>(), any_calls(4))
-        .prop_map(|(limit, repeat_filters, added)| Step { limit, repeat_filters, added })
+    (1..8_u64, any::<bool>(), any_calls(4)).prop_map(|(limit, repeat_filters, added)| Step {
+        limit,
+        repeat_filters,
+        added,
+    })
 }
 
 /// Calls with ids that no order of arrival explains.

@@ -254,14 +254,7 @@ fn stored_forms_that_are_refused() {
 
 /// Steps between arrivals: none, a nanosecond, moments, and about as long as the window.
 fn any_step() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        Just(0),
-        Just(1),
-        0..SECOND,
-        0..30 * SECOND,
-        MINUTE - 2..MINUTE + 2,
-        Just(MINUTE),
-    ]
+    prop_oneof![Just(0), Just(1), 0..SECOND, 0..30 * SECOND, MINUTE - 2..MINUTE + 2, Just(MINUTE),]
 }
 
 /// How far a clock is set back, mostly not at all.
@@ -312,7 +305,7 @@ proptest! {
             clock = clock + step - back;
             if let Err(exceeded) = window.check(quota(per_minute), at(clock)) {
                 let wait = exceeded.wait.as_nanos() as u64;
-                prop_assert!(wait >= 1 && wait <= 2 * MINUTE);
+                prop_assert!((1..=2 * MINUTE).contains(&wait));
                 let too_soon = window.clone().check(quota(per_minute), at(clock + wait - 1));
                 prop_assert_eq!(wait_of(too_soon), Duration::from_nanos(1));
                 prop_assert_eq!(window.clone().check(quota(per_minute), at(clock + wait)), Ok(()));

@@ -50,7 +50,8 @@ impl Stored {
         let mut window = RateWindow { newest, admitted: 1, ..RateWindow::default() };
         let mut rest = gaps.as_slice();
         while !rest.is_empty() {
-            let (gap, len) = read_gap(rest.iter().copied()).ok_or("a gap is cut off or too long")?;
+            let (gap, len) =
+                read_gap(rest.iter().copied()).ok_or("a gap is cut off or too long")?;
             let (read, after) = rest.split_at_checked(len).unwrap_or_default();
             if len > 1 && read.last() == Some(&0) {
                 return Err("a gap has more bytes than it needs");

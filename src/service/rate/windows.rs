@@ -190,13 +190,11 @@ impl RateWindows {
             self.forget_idle(now);
             let ends = self.entries.iter().map(|entry| entry.window.idle_at());
             let search = now.saturating_add(BETWEEN_SEARCHES);
-            self.room_at = (self.entries.len() >= self.max)
-                .then(|| ends.min().unwrap_or(search).max(search));
+            self.room_at =
+                (self.entries.len() >= self.max).then(|| ends.min().unwrap_or(search).max(search));
         }
         match self.room_at {
-            Some(room_at) => {
-                Err(RateExceeded { wait: room_at.since(now), cause: RateCause::Room })
-            }
+            Some(room_at) => Err(RateExceeded { wait: room_at.since(now), cause: RateCause::Room }),
             None => Ok(()),
         }
     }
