@@ -1,0 +1,184 @@
+//! Cursors beside the HMAC and base64 they are made of and the compressions they cannot do
+//! without; rate checks of 100,000 credentials beside a map of queues.
+
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use call_assistant::credential::Mode;
+use call_assistant::id::{AccountId, CallId, CredentialId};
+use call_assistant::listing::Window;
+use call_assistant::quota::Quota;
+use call_assistant::service::cursor::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::service::rate::{RateWindow, RateWindows};
+use call_assistant::time::Timestamp;
+use divan::{AllocProfiler, Bencher, black_box};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+#[global_allocator]
+static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+const CREDENTIALS: usize = 100_000;
+
+/// Without filters and with both: 72 and 96 characters.
+const FILTERS: [bool; 2] = [false, true];
+
+fn now() -> Timestamp {
+    Timestamp::from_parts(1_767_225_600, 123_456_000).unwrap()
+}
+
+fn account() -> AccountId {
+    AccountId::parse("acct_01J9ZK5T7Q3W8XN4R6V2Y").unwrap()
+}
+
+fn keys() -> CursorKeys {
+    CursorKeys::new(CursorKey::new(1, [7; 32]))
+}
+
+fn cursor(filters: bool) -> Cursor {
+    let bound = filters.then(now);
+    Cursor {
+        after: Position {
+            started_at: now(),
+            id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
+        },
+        window: Window::new(bound, bound).unwrap(),
+    }
+}
+
+/// The bytes that a cursor authenticates: what it is bound to, and what it carries.
+fn signed(filters: bool) -> Vec<u8> {
+    let (keys, account) = (keys(), account());
+    let text = keys.seal(&account, Mode::Live, &cursor(filters));
+    let bytes = URL_SAFE_NO_PAD.decode(text).unwrap();
+    let context = [b"calls cursor\x01\x1b", account.as_str().as_bytes()].concat();
+    [&context, &bytes[..bytes.len() - 16]].concat()
+}
+
+#[divan::bench(args = FILTERS)]
+fn seal(bencher: Bencher<'_, '_>, filters: bool) {
+    let (keys, account, cursor) = (keys(), account(), cursor(filters));
+    bencher.bench(|| keys.seal(black_box(&account), Mode::Live, black_box(&cursor)));
+}
+
+#[divan::bench(args = FILTERS)]
+fn open(bencher: Bencher<'_, '_>, filters: bool) {
+    let (keys, account) = (keys(), account());
+    let text = keys.seal(&account, Mode::Live, &cursor(filters));
+    bencher.bench(|| keys.open(black_box(&account), Mode::Live, black_box(&text)).unwrap());
+}
+
+#[divan::bench(args = FILTERS)]
+fn seal_bare_hmac_and_base64(bencher: Bencher<'_, '_>, filters: bool) {
+    let mac = Hmac::<Sha256>::new_from_slice(&[7; 32]).unwrap();
+    let bytes = signed(filters);
+    let carried = bytes.len() - account().as_str().len() - 14 + 16;
+    bencher.bench(|| {
+        let digest = mac.clone().chain_update(black_box(&bytes)).finalize().into_bytes();
+        black_box(digest);
+        URL_SAFE_NO_PAD.encode(&bytes[..carried])
+    });
+}
+
+#[divan::bench(args = FILTERS)]
+fn open_bare_hmac_and_base64(bencher: Bencher<'_, '_>, filters: bool) {
+    let mac = Hmac::<Sha256>::new_from_slice(&[7; 32]).unwrap();
+    let bytes = signed(filters);
+    let text = keys().seal(&account(), Mode::Live, &cursor(filters));
+    bencher.bench(|| {
+        let mut decoded = [0; 128];
+        URL_SAFE_NO_PAD.decode_slice(black_box(&text), &mut decoded).unwrap();
+        let digest = mac.clone().chain_update(black_box(&bytes)).finalize().into_bytes();
+        black_box(digest);
+        black_box(decoded);
+    });
+}
+
+/// Nobody who keys HMAC-SHA256 with a schedule made before does it with fewer.
+#[divan::bench]
+fn limit_three_compressions() -> [u32; 8] {
+    let mut state = black_box([7; 8]);
+    let block = black_box([[9; 64]]);
+    for _ in 0..3 {
+        sha2::block_api::compress256(&mut state, &block);
+    }
+    state
+}
+
+fn credentials() -> Vec<CredentialId> {
+    let id = |number: u64| {
+        let random = u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834);
+        CredentialId::from_random(random.to_be_bytes())
+    };
+    (0..).map(id).take(CREDENTIALS).collect()
+}
+
+/// Each credential in turn, in an order that no cache foresees, a microsecond after the last.
+fn turns() -> impl FnMut() -> (usize, Timestamp) {
+    let (mut turn, mut instant) = (0, now());
+    move || {
+        turn = (turn + 61_803) % CREDENTIALS;
+        instant = instant.saturating_add(Duration::from_micros(1));
+        (turn, instant)
+    }
+}
+
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn rate_check(bencher: Bencher<'_, '_>) {
+    let (credentials, mut next) = (credentials(), turns());
+    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    bencher.bench_local(|| {
+        let (turn, now) = next();
+        windows.check(&credentials[turn], Quota::READS, now)
+    });
+}
+
+/// What a host has that stores its windows by itself, and looks them up by number.
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn rate_check_without_the_map(bencher: Bencher<'_, '_>) {
+    let mut next = turns();
+    let mut windows = vec![RateWindow::default(); CREDENTIALS];
+    bencher.bench_local(|| {
+        let (turn, now) = next();
+        windows[turn].check(Quota::READS, now)
+    });
+}
+
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn rate_check_map_of_queues(bencher: Bencher<'_, '_>) {
+    let (credentials, mut next) = (credentials(), turns());
+    let mut windows = HashMap::<CredentialId, VecDeque<Timestamp>>::new();
+    bencher.bench_local(|| {
+        let (turn, now) = next();
+        let window = match windows.get_mut(&credentials[turn]) {
+            Some(window) => window,
+            None => windows.entry(credentials[turn].clone()).or_default(),
+        };
+        while window.front().is_some_and(|oldest| now.since(*oldest) >= Quota::SPAN) {
+            window.pop_front();
+        }
+        let room = window.len() < usize::from(Quota::READS.per_minute());
+        if room {
+            window.push_back(now);
+        }
+        room
+    });
+}
+
+/// A window that is full, and one in which each admission takes the oldest one's place.
+#[divan::bench(args = [1, 100_000_000])]
+fn rate_check_of_one(bencher: Bencher<'_, '_>, step: u64) {
+    let (mut window, mut instant) = (RateWindow::default(), now());
+    bencher.bench_local(|| {
+        instant = instant.saturating_add(Duration::from_nanos(step));
+        window.check(Quota::READS, instant)
+    });
+}
