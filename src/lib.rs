@@ -21,13 +21,13 @@ pub mod error;
 pub mod id;
 #[cfg(feature = "events")]
 pub mod json;
-#[cfg(feature = "events")]
+#[cfg(any(feature = "client", feature = "service"))]
 pub mod listing;
 #[cfg(feature = "events")]
 pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
-#[cfg(feature = "events")]
+#[cfg(any(feature = "client", feature = "service"))]
 pub mod quota;
 #[cfg(feature = "events")]
 pub mod rfc3339;

@@ -53,8 +53,9 @@
 
 mod digest;
 #[cfg(feature = "events")]
-pub mod explain;
 pub mod event;
+#[cfg(feature = "events")]
+pub mod explain;
 mod grammar;
 mod headers;
 mod receipt;
