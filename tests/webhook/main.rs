@@ -12,6 +12,8 @@ use call_assistant::time::Timestamp;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
 mod answers;
+mod compose;
+mod events;
 mod headers;
 mod rotation;
 mod secret;

@@ -14,6 +14,7 @@
 )]
 
 pub mod time;
+pub mod events;
 pub mod vocabulary;
 
 /// A name, which is also the fuzz target's and the corpus's, and its property.
@@ -22,3 +23,4 @@ pub type Property = (&'static str, fn(&[u8]));
 /// Every property there is.
 pub const ALL: &[Property] =
     &[("ids", vocabulary::ids), ("json", vocabulary::json), ("timestamp", time::timestamp)];
+    &[("event", events::event), ("ids", vocabulary::ids), ("json", vocabulary::json)];

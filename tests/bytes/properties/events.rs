@@ -1,0 +1,35 @@
+//! Bodies of events.
+
+use call_assistant::webhook::event::{Event, EventBody, EventData};
+
+/// Whatever is read as an event is written so that it reads as the same again, and a stored body
+/// stays as it is.
+pub fn event(bytes: &[u8]) {
+    let event = match Event::from_bytes_verified_earlier(bytes) {
+        Ok(event) => event,
+        Err(error) => {
+            let lines = bytes.split(|&byte| byte == b'\n');
+            assert!(error.line() <= lines.count(), "{error}");
+            assert!(error.column() <= bytes.len() + 1, "{error}");
+            assert_eq!(EventBody::from_stored(bytes), Err(error));
+            return;
+        }
+    };
+    let stored = EventBody::from_stored(bytes).unwrap();
+    assert_eq!(stored.as_bytes(), bytes);
+    assert_eq!((stored.id(), stored.event_type()), (&event.id, event.event_type()));
+
+    let written = event.to_json();
+    let again = Event::from_bytes_verified_earlier(&written).unwrap();
+    assert_eq!(again.to_json(), written);
+    match (&event.data, &again.data) {
+        // Its place in the body may be another; what stands there is not.
+        (EventData::Drifted(first), EventData::Drifted(second)) => {
+            assert_eq!(first.json().get(), second.json().get());
+            assert_eq!(first.error().kind(), second.error().kind());
+            assert_eq!(first.error().field(), second.error().field());
+            assert_eq!(event.event_type(), again.event_type());
+        }
+        _ => assert_eq!(event, again),
+    }
+}
