@@ -13,14 +13,17 @@
     clippy::unwrap_used
 )]
 
-pub mod time;
 pub mod events;
+pub mod time;
 pub mod vocabulary;
 
 /// A name, which is also the fuzz target's and the corpus's, and its property.
 pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property there is.
-pub const ALL: &[Property] =
-    &[("ids", vocabulary::ids), ("json", vocabulary::json), ("timestamp", time::timestamp)];
-    &[("event", events::event), ("ids", vocabulary::ids), ("json", vocabulary::json)];
+pub const ALL: &[Property] = &[
+    ("event", events::event),
+    ("ids", vocabulary::ids),
+    ("json", vocabulary::json),
+    ("timestamp", time::timestamp),
+];
