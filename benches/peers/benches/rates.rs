@@ -1,0 +1,86 @@
+//! A rate check of one among 100,000 credentials, beside governor's.
+//!
+//! governor reads the clock by itself and answers "not until"; the exact window is handed the time
+//! and says how long to wait. Both are keyed by the same ids, and asked in the same order. With its
+//! default clock governor is as its users have it; with a clock that stands still it is bare.
+
+#![allow(clippy::unwrap_used)]
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use call_assistant::id::CredentialId;
+use call_assistant::quota::Quota;
+use call_assistant::service::rate::RateWindows;
+use call_assistant::time::Timestamp;
+use divan::Bencher;
+use governor::clock::{Clock, DefaultClock, FakeRelativeClock};
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota as GovernorQuota, RateLimiter};
+
+fn main() {
+    divan::main();
+}
+
+const CREDENTIALS: usize = 100_000;
+
+fn credentials() -> Vec<CredentialId> {
+    let id = |number: u64| {
+        let random = u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834);
+        CredentialId::from_random(random.to_be_bytes())
+    };
+    (0..).map(id).take(CREDENTIALS).collect()
+}
+
+/// In an order that no cache foresees, and that returns to each as often as to any other.
+fn turns() -> impl FnMut() -> usize {
+    let mut turn = 0;
+    move || {
+        turn = (turn + 61_803) % CREDENTIALS;
+        turn
+    }
+}
+
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn exact_window(bencher: Bencher<'_, '_>) {
+    let (credentials, mut turn) = (credentials(), turns());
+    let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
+    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    bencher.bench_local(|| {
+        now = now.saturating_add(Duration::from_micros(1));
+        windows.check(&credentials[turn()], Quota::READS, now)
+    });
+}
+
+/// The time read from the system's clock, as a host does once a request.
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn exact_window_and_clock(bencher: Bencher<'_, '_>) {
+    let (credentials, mut turn) = (credentials(), turns());
+    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    bencher.bench_local(|| {
+        let now = Timestamp::from(std::time::SystemTime::now());
+        windows.check(&credentials[turn()], Quota::READS, now)
+    });
+}
+
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn governor_keyed(bencher: Bencher<'_, '_>) {
+    governor(bencher, DefaultClock::default());
+}
+
+#[divan::bench(sample_count = 200, sample_size = 20_000)]
+fn governor_keyed_with_a_still_clock(bencher: Bencher<'_, '_>) {
+    governor(bencher, FakeRelativeClock::default());
+}
+
+fn governor<C: Clock>(bencher: Bencher<'_, '_>, clock: C) {
+    let (credentials, mut turn) = (credentials(), turns());
+    let quota = GovernorQuota::per_minute(NonZeroU32::new(600).unwrap());
+    let limiter = RateLimiter::<CredentialId, DefaultKeyedStateStore<_>, C, NoOpMiddleware<C::Instant>>::new(
+        quota,
+        DefaultKeyedStateStore::default(),
+        clock,
+    );
+    bencher.bench_local(|| limiter.check_key(&credentials[turn()]).is_ok());
+}
