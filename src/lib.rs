@@ -34,4 +34,9 @@ pub mod rfc3339;
 #[cfg(feature = "service")]
 pub mod service;
 
+#[cfg(feature = "service")]
+pub mod delivery;
+#[cfg(feature = "service")]
+pub mod plan;
+
 pub use product::{Product, ProductError};

@@ -1,0 +1,60 @@
+//! Thirty days: how long an event can be seen and redelivered, and what of a log can go.
+
+use core::time::Duration;
+
+use super::life::Delivery;
+use crate::time::Timestamp;
+
+/// How long delivery logs and payloads are kept, from the event's `created_at`.
+pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Whether what belongs to an event of this age is still kept: until thirty days after it, that
+/// instant not included.
+#[must_use]
+pub fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
+    now < event_created_at.saturating_add(RETENTION)
+}
+
+/// Events of a span of time, to redeliver those that an endpoint did not get.
+///
+/// The span is over the events' `created_at`, from the start on, the end not included, and never
+/// reaches back further than [`RETENTION`]: what is older may be gone from the store.
+///
+/// A host runs over the endpoint's deliveries in the span, takes those this
+/// [`includes`](Self::includes), and [redelivers](Delivery::redeliver) each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Missed {
+    from: Timestamp,
+    until: Timestamp,
+}
+
+impl Missed {
+    /// The span between two instants, as far as it is still kept. Where nothing of it is, it is
+    /// empty.
+    #[must_use]
+    pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
+        // At exactly thirty days an event is gone: the span begins one nanosecond later.
+        let oldest = now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
+        let from = from.max(oldest);
+        Self { from, until: until.max(from) }
+    }
+
+    /// The `created_at` of the oldest event in the span.
+    #[must_use]
+    pub fn from(&self) -> Timestamp {
+        self.from
+    }
+
+    /// The end of the span: the first instant past it.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    /// Whether this delivery's event is of the span, and the endpoint did not get it.
+    #[must_use]
+    pub fn includes(&self, delivery: &Delivery) -> bool {
+        let created_at = delivery.event_created_at();
+        self.from <= created_at && created_at < self.until && delivery.status().is_missed()
+    }
+}

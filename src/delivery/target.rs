@@ -1,0 +1,234 @@
+//! Which URLs and addresses may be called.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use http::Uri;
+use url::{Host, Url};
+
+use super::address::{NotPublic, is_public};
+
+/// The longest URL of an endpoint, in bytes.
+pub const MAX_URL_LEN: usize = 2048;
+
+/// A URL that webhooks may be sent to.
+///
+/// Checking the URL is half of it: a public name may resolve to a private address, or do so the
+/// second time it is asked. So whoever connects resolves the name, [`check`](Self::check)s every
+/// address, and connects to one that passed, not to the name.
+///
+/// What is judged is the host as the `url` crate reads it, never the text: `https://0x7f.1/` is
+/// `127.0.0.1`, however it is spelled. Keep [`as_str`](Self::as_str), which says plainly what will
+/// be called, rather than the text that was entered.
+///
+/// ```
+/// use call_assistant::delivery::{NotATarget, Reach, Target};
+///
+/// let target = Target::parse("https://hooks.example.com/calls", Reach::Public)?;
+/// assert!(target.check("93.184.215.14".parse().unwrap()).is_ok());
+/// assert!(target.check("10.0.0.7".parse().unwrap()).is_err());
+///
+/// assert_eq!(
+///     Target::parse("http://localhost:8080/", Reach::Public).unwrap_err(),
+///     NotATarget::Scheme,
+/// );
+/// assert!(Target::parse("http://localhost:8080/", Reach::PublicOrLoopback).is_ok());
+/// # Ok::<(), NotATarget>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+    uri: Uri,
+    loopback: bool,
+}
+
+/// How far deliveries may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Public hosts over HTTPS, and nothing else.
+    Public,
+    /// For development: this machine too, also over plain HTTP.
+    PublicOrLoopback,
+}
+
+/// Why a URL cannot be an endpoint's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotATarget {
+    /// It is no absolute URL, or has no host.
+    #[error("url is not an absolute https url")]
+    NotAUrl,
+    /// It is longer than [`MAX_URL_LEN`] bytes.
+    #[error("url has {len} bytes, more than {MAX_URL_LEN}")]
+    TooLong {
+        /// The length, in bytes.
+        len: usize,
+    },
+    /// It is not `https`.
+    #[error("url is not https")]
+    Scheme,
+    /// It has a user name or a password, which would travel to the wrong place one day.
+    #[error("url has a user name or password")]
+    UserInfo,
+    /// It has a fragment, which is never sent.
+    #[error("url has a fragment")]
+    Fragment,
+    /// Its port is 0.
+    #[error("url has port 0")]
+    Port,
+    /// Its host is an address written as something else: decimal, octal, hexadecimal, with parts
+    /// left out.
+    #[error("url has an address in disguise for a host")]
+    Disguised,
+    /// Its host is an address that may not be called.
+    #[error("url has a host that is not public: {0}")]
+    Address(#[source] NotPublic),
+    /// Its host has a single label, or ends in a name that is local, internal or reserved.
+    #[error("url has a host that is local, internal or reserved")]
+    Local,
+    /// Its host is not a name of labels of letters, digits and inner hyphens joined by single
+    /// dots, none at the end.
+    #[error("url has a host that is not a host name")]
+    HostName,
+}
+
+impl Target {
+    /// Reads a URL, at registration and again whenever it is loaded.
+    ///
+    /// # Errors
+    /// [`NotATarget`] says what is wrong with it.
+    pub fn parse(text: &str, reach: Reach) -> Result<Self, NotATarget> {
+        if text.len() > MAX_URL_LEN {
+            return Err(NotATarget::TooLong { len: text.len() });
+        }
+        let url = Url::parse(text).map_err(|_| NotATarget::NotAUrl)?;
+        let loopback = reach == Reach::PublicOrLoopback && url.host().is_some_and(is_loopback);
+        match url.scheme() {
+            "https" => {}
+            "http" if loopback => {}
+            _ => return Err(NotATarget::Scheme),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(NotATarget::UserInfo);
+        }
+        if url.fragment().is_some() {
+            return Err(NotATarget::Fragment);
+        }
+        if url.port() == Some(0) {
+            return Err(NotATarget::Port);
+        }
+        match url.host().ok_or(NotATarget::NotAUrl)? {
+            Host::Ipv4(address) if !is_plain(text, address) => return Err(NotATarget::Disguised),
+            _ if loopback => {}
+            Host::Ipv4(address) => is_public(address.into()).map_err(NotATarget::Address)?,
+            Host::Ipv6(address) => is_public(address.into()).map_err(NotATarget::Address)?,
+            Host::Domain(name) => check_name(name)?,
+        }
+        let uri = Uri::try_from(url.as_str()).map_err(|_| NotATarget::NotAUrl)?;
+        Ok(Self { url, uri, loopback })
+    }
+
+    /// Checks an address that the host resolved to, when connecting.
+    ///
+    /// # Errors
+    /// [`NotPublic`] says why it may not be called. Where no address passes, the outcome of the
+    /// attempt is [`Outcome::Forbidden`](super::Outcome::Forbidden).
+    pub fn check(&self, address: IpAddr) -> Result<(), NotPublic> {
+        match self.loopback {
+            true if address.is_loopback() => Ok(()),
+            true => Err(NotPublic::NotLoopback),
+            false => is_public(address),
+        }
+    }
+
+    /// The URL, normalized.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The URL as a request's target.
+    #[must_use]
+    pub fn uri(&self) -> &Uri {
+        &self.uri
+    }
+}
+
+/// The query may hold a token of the customer's, so it is not shown.
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("scheme", &self.url.scheme())
+            .field("host", &self.url.host_str().unwrap_or_default())
+            .field("path", &self.url.path())
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_loopback(host: Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    }
+}
+
+/// Whether the text's own authority, its port aside, is the address in the four numbers it has.
+fn is_plain(text: &str, address: core::net::Ipv4Addr) -> bool {
+    let Some((_, rest)) = text.split_once("//") else { return false };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.split(':').next().unwrap_or_default();
+    host.parse() == Ok(address)
+}
+
+/// `name` comes from the `url` crate: lowercase ASCII, IDNA applied.
+fn check_name(name: &str) -> Result<(), NotATarget> {
+    let fits = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    // A dot at the end would be an empty last label: it means the same host to DNS, another to
+    // certificates, and to many a table of local names.
+    if name.len() > 253 || !name.split('.').all(fits) {
+        return Err(NotATarget::HostName);
+    }
+    let reserved = |suffix: &&str| {
+        name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    if !name.contains('.') || LOCAL.iter().any(|suffix| reserved(suffix)) {
+        return Err(NotATarget::Local);
+    }
+    Ok(())
+}
+
+/// Names that are never a public host's: the registry of special-use names, ICANN's names for
+/// private use, and the names home routers, offices and clouds make up.
+const LOCAL: [&str; 19] = [
+    "alt",
+    "arpa",
+    "corp",
+    "domain",
+    "example",
+    "home",
+    "internal",
+    "intranet",
+    "invalid",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "mail",
+    "onion",
+    "private",
+    "test",
+    "workgroup",
+    "svc",
+];
