@@ -203,7 +203,7 @@ fn check_name(name: &str) -> Result<(), NotATarget> {
     let reserved = |suffix: &&str| {
         name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    if !name.contains('.') || LOCAL.iter().any(|suffix| reserved(suffix)) {
+    if !name.contains('.') || LOCAL.iter().any(reserved) {
         return Err(NotATarget::Local);
     }
     Ok(())

@@ -1,0 +1,297 @@
+//! Who may be called. DEL-11, D-59.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use call_assistant::delivery::{MAX_URL_LEN, NotATarget, NotPublic, Reach, Target, is_public};
+
+fn parse(text: &str) -> Result<Target, NotATarget> {
+    Target::parse(text, Reach::Public)
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn public_https_urls_are_targets() {
+    for (text, kept) in [
+        ("https://example.com", "https://example.com/"),
+        ("https://hooks.example.com:8443/a/b?c=d&e", "https://hooks.example.com:8443/a/b?c=d&e"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("HTTPS://EXAMPLE.Com/Path", "https://example.com/Path"),
+        ("https://bücher.de/", "https://xn--bcher-kva.de/"),
+        ("https://xn--bcher-kva.de/", "https://xn--bcher-kva.de/"),
+        ("https://93.184.215.14/", "https://93.184.215.14/"),
+        ("https://93.184.215.14:444/", "https://93.184.215.14:444/"),
+        ("https://[2606:2800:21f:cb07::1]/", "https://[2606:2800:21f:cb07::1]/"),
+        ("https://a-b.c-d.io/", "https://a-b.c-d.io/"),
+        ("https://1.example.com/", "https://1.example.com/"),
+        ("https://localhost.com/", "https://localhost.com/"),
+        ("https://mylocal.net/", "https://mylocal.net/"),
+        // The `url` crate repairs these; what is kept says plainly what will be called.
+        ("https:example.com", "https://example.com/"),
+        (" https://example.com/ ", "https://example.com/"),
+        ("https://exa\tmple.com/", "https://example.com/"),
+        ("https:\\\\example.com\\x", "https://example.com/x"),
+        ("https://ex%61mple.com/", "https://example.com/"),
+        ("https://@example.com/", "https://example.com/"),
+    ] {
+        let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.as_str(), kept);
+        assert_eq!(target.uri(), kept);
+        assert_eq!(parse(kept).unwrap(), target);
+    }
+}
+
+#[test]
+fn everything_else_is_refused_with_its_reason() {
+    let long = format!("https://example.com/{}", "a".repeat(MAX_URL_LEN));
+    for (text, error) in [
+        ("", NotATarget::NotAUrl),
+        ("example.com", NotATarget::NotAUrl),
+        ("/path", NotATarget::NotAUrl),
+        ("https://", NotATarget::NotAUrl),
+        ("https://exa mple.com/", NotATarget::NotAUrl),
+        ("https://1.2.3.256/", NotATarget::NotAUrl),
+        ("https://[::1/", NotATarget::NotAUrl),
+        ("http://example.com/", NotATarget::Scheme),
+        ("http://localhost/", NotATarget::Scheme),
+        ("ftp://example.com/", NotATarget::Scheme),
+        ("file:///etc/passwd", NotATarget::Scheme),
+        ("data:text/plain,x", NotATarget::Scheme),
+        ("https://user@example.com/", NotATarget::UserInfo),
+        ("https://user:word@example.com/", NotATarget::UserInfo),
+        ("https://:word@example.com/", NotATarget::UserInfo),
+        ("https://example.com#top", NotATarget::Fragment),
+        ("https://example.com/#", NotATarget::Fragment),
+        ("https://example.com:0/", NotATarget::Port),
+        ("https://2130706433/", NotATarget::Disguised),
+        ("https://0x7f.1/", NotATarget::Disguised),
+        ("https://0177.0.0.1/", NotATarget::Disguised),
+        ("https://127.1/", NotATarget::Disguised),
+        ("https://0x5db8d70e/", NotATarget::Disguised),
+        ("https://93.12113678/", NotATarget::Disguised),
+        ("https://93.184.215.016/", NotATarget::Disguised),
+        ("https://93.184.215.14./", NotATarget::Disguised),
+        ("https://１２７.０.０.１/", NotATarget::Disguised),
+        ("https://127。0。0。1/", NotATarget::Disguised),
+        ("https://%31%32%37.0.0.1/", NotATarget::Disguised),
+        ("https:\\\\2130706433/93.184.215.14", NotATarget::Disguised),
+        ("https://localhost/", NotATarget::Local),
+        ("https://LOCALHOST:8443/", NotATarget::Local),
+        ("https://localhost./", NotATarget::HostName),
+        ("https://api.localhost/", NotATarget::Local),
+        ("https://intranet/", NotATarget::Local),
+        ("https://printer.local/", NotATarget::Local),
+        ("https://metadata.google.internal/", NotATarget::Local),
+        ("https://router.home.arpa/", NotATarget::Local),
+        ("https://nas.lan/", NotATarget::Local),
+        ("https://db.corp/", NotATarget::Local),
+        ("https://a.test/", NotATarget::Local),
+        ("https://a.invalid/", NotATarget::Local),
+        ("https://a.example/", NotATarget::Local),
+        ("https://x.onion/", NotATarget::Local),
+        ("https://service.namespace.svc/", NotATarget::Local),
+        ("https://example.com./", NotATarget::HostName),
+        ("https://a..b/", NotATarget::HostName),
+        ("https://.example.com/", NotATarget::HostName),
+        ("https://-a.com/", NotATarget::HostName),
+        ("https://a-.com/", NotATarget::HostName),
+        ("https://a_b.com/", NotATarget::HostName),
+        ("https://a*b.com/", NotATarget::HostName),
+        (&long, NotATarget::TooLong { len: long.len() }),
+    ] {
+        assert_eq!(parse(text).unwrap_err(), error, "{text}");
+    }
+    let label = format!("https://{}.com/", "a".repeat(64));
+    assert_eq!(parse(&label).unwrap_err(), NotATarget::HostName);
+    let name = format!("https://{}com/", "abcdefghi.".repeat(26));
+    assert_eq!(parse(&name).unwrap_err(), NotATarget::HostName);
+}
+
+#[test]
+fn private_addresses_in_urls_are_refused_with_their_block() {
+    for (text, says) in [
+        ("https://127.0.0.1/", "127.0.0.0/8 (loopback)"),
+        ("https://169.254.169.254/", "169.254.0.0/16 (link local)"),
+        ("https://10.1.2.3/", "10.0.0.0/8 (private use)"),
+        ("https://[::1]/", "::1/128 (loopback)"),
+        ("https://[::ffff:10.0.0.1]/", "::ffff:0.0.0.0/96 (IPv4-mapped)"),
+        ("https://[fd00::1]/", "fc00::/7 (unique local)"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error, NotATarget::Address(_)), "{text}: {error}");
+        assert!(error.to_string().contains(says), "{text}: {error}");
+    }
+}
+
+/// Each block of the registries: its first and last address are in it, its neighbours are not.
+#[test]
+fn every_special_block_ends_where_the_registry_says() {
+    // (first, last, name; whether the addresses just outside are public)
+    let v4 = [
+        ("0.0.0.0", "0.255.255.255"),
+        ("10.0.0.0", "10.255.255.255"),
+        ("100.64.0.0", "100.127.255.255"),
+        ("127.0.0.0", "127.255.255.255"),
+        ("169.254.0.0", "169.254.255.255"),
+        ("172.16.0.0", "172.31.255.255"),
+        ("192.0.0.0", "192.0.0.255"),
+        ("192.0.2.0", "192.0.2.255"),
+        ("192.31.196.0", "192.31.196.255"),
+        ("192.52.193.0", "192.52.193.255"),
+        ("192.88.99.0", "192.88.99.255"),
+        ("192.168.0.0", "192.168.255.255"),
+        ("192.175.48.0", "192.175.48.255"),
+        ("198.18.0.0", "198.19.255.255"),
+        ("198.51.100.0", "198.51.100.255"),
+        ("203.0.113.0", "203.0.113.255"),
+        ("224.0.0.0", "255.255.255.255"),
+    ];
+    for (first, last) in v4 {
+        let (first, last): (Ipv4Addr, Ipv4Addr) = (first.parse().unwrap(), last.parse().unwrap());
+        for inside in [first, last] {
+            let error = is_public(inside.into()).unwrap_err();
+            assert!(matches!(error, NotPublic::Special(_)), "{inside}: {error}");
+        }
+        for outside in [
+            first.to_bits().checked_sub(1).map(Ipv4Addr::from_bits),
+            last.to_bits().checked_add(1).map(Ipv4Addr::from_bits),
+        ] {
+            assert_eq!(outside.map_or(Ok(()), |it| is_public(it.into())), Ok(()), "{outside:?}");
+        }
+    }
+    let v6 = [
+        ("2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", true),
+        ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("100::", "100::ffff:ffff:ffff:ffff", false),
+        ("100:0:0:1::", "100:0:0:1:ffff:ffff:ffff:ffff", false),
+        ("5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("fe80::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("64:ff9b::", "64:ff9b::ffff:ffff", false),
+        ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", false),
+    ];
+    for (first, last, in_public_space) in v6 {
+        let (first, last): (Ipv6Addr, Ipv6Addr) = (first.parse().unwrap(), last.parse().unwrap());
+        for inside in [first, last] {
+            let error = is_public(inside.into()).unwrap_err();
+            assert_ne!(error, NotPublic::Unassigned, "{inside}");
+        }
+        for outside in [
+            first.to_bits().checked_sub(1).map(Ipv6Addr::from_bits),
+            last.to_bits().checked_add(1).map(Ipv6Addr::from_bits),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            let seen = is_public(outside.into());
+            match in_public_space {
+                true => assert!(seen.is_ok() || outside.to_bits() >> 125 != 1, "{outside}"),
+                false => assert!(seen.is_err(), "{outside}"),
+            }
+        }
+    }
+    for (text, name) in [
+        ("::", "unspecified"),
+        ("::1", "loopback"),
+        ("2001:1::1", "port control protocol anycast"),
+        ("2001:1::2", "TURN anycast"),
+        ("2001:1::3", "DNS-SD registration anycast"),
+        ("2001:2::", "benchmarking"),
+        ("2001:3::", "AMT"),
+        ("2001:4:112::", "AS112"),
+        ("2001:10::", "ORCHID"),
+        ("2001:20::", "ORCHIDv2"),
+        ("2001:30::", "drone remote identification"),
+        ("2001:100::", "IETF protocol assignments"),
+        ("0.0.0.0", "this host"),
+        ("255.255.255.255", "limited broadcast"),
+    ] {
+        let NotPublic::Special(block) = is_public(address(text)).unwrap_err() else {
+            panic!("{text}")
+        };
+        assert_eq!(block.name(), name, "{text}");
+    }
+    for text in ["4000::1", "1::1", "8000::", "::1:0:0:0", "fe00::1"] {
+        assert_eq!(is_public(address(text)), Err(NotPublic::Unassigned), "{text}");
+    }
+    for text in ["2606:4700::1111", "2a00:1450::1", "2001:200::1", "2003::1", "3ffe:ffff::1"] {
+        assert_eq!(is_public(address(text)), Ok(()), "{text}");
+    }
+}
+
+/// IPv4 inside IPv6: refused in every form, and the address inside is named for what it is.
+#[test]
+fn addresses_within_addresses_are_seen() {
+    for (text, outer, inner) in [
+        ("::7f00:1", "IPv4-compatible", Some("loopback")),
+        ("::ffff:127.0.0.1", "IPv4-mapped", Some("loopback")),
+        ("::ffff:169.254.169.254", "IPv4-mapped", Some("link local")),
+        ("::ffff:0:10.0.0.1", "IPv4-translated", Some("private use")),
+        ("64:ff9b::7f00:1", "NAT64", Some("loopback")),
+        ("64:ff9b:1:7f00:0:100::", "local NAT64", Some("loopback")),
+        ("2002:7f00:1::", "6to4", Some("loopback")),
+        ("2002:c0a8:101::1", "6to4", Some("private use")),
+        ("2001:0:4136:e378:8000:63bf:80ff:fffe", "Teredo", Some("loopback")),
+        ("2606:4700::5efe:a00:1", "ISATAP", Some("private use")),
+        ("2606:4700::200:5efe:a00:1", "ISATAP", Some("private use")),
+        // A public address inside: still not an address that a webhook is sent to.
+        ("::ffff:93.184.215.14", "IPv4-mapped", None),
+        ("64:ff9b::93.184.215.14", "NAT64", None),
+        ("2002:5db8:d70e::1", "6to4", None),
+    ] {
+        match (is_public(address(text)).unwrap_err(), inner) {
+            (NotPublic::Within { outer: seen, inner: within }, Some(inner)) => {
+                assert_eq!((seen.name(), within.name()), (outer, inner), "{text}");
+            }
+            (NotPublic::Special(seen), None) => assert_eq!(seen.name(), outer, "{text}"),
+            (error, _) => panic!("{text}: {error}"),
+        }
+    }
+}
+
+/// Development: this machine by name, and nothing more.
+#[test]
+fn development_reaches_loopback_and_only_that_in_addition() {
+    let parse = |text| Target::parse(text, Reach::PublicOrLoopback);
+    for text in [
+        "http://localhost:3000/",
+        "https://localhost/",
+        "http://127.0.0.1:8080/hook",
+        "http://127.9.9.9/",
+        "http://[::1]:8080/",
+    ] {
+        let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.check(address("127.0.0.1")), Ok(()));
+        assert_eq!(target.check(address("::1")), Ok(()));
+        assert_eq!(target.check(address("93.184.215.14")), Err(NotPublic::NotLoopback));
+    }
+    for (text, error) in [
+        ("http://example.com/", NotATarget::Scheme),
+        ("http://10.0.0.1/", NotATarget::Scheme),
+        ("http://0x7f.1/", NotATarget::Disguised),
+        ("http://x.localhost/", NotATarget::Scheme),
+        ("http://localhost.evil.com/", NotATarget::Scheme),
+        ("https://printer.local/", NotATarget::Local),
+        ("http://user@localhost/", NotATarget::UserInfo),
+    ] {
+        assert_eq!(parse(text).unwrap_err(), error, "{text}");
+    }
+    assert!(matches!(parse("https://10.0.0.1/"), Err(NotATarget::Address(_))));
+    // A public name does not reach loopback, in development either.
+    let public = parse("https://hooks.example.com/").unwrap();
+    assert!(public.check(address("127.0.0.1")).is_err());
+    assert_eq!(public.check(address("93.184.215.14")), Ok(()));
+}
+
+#[test]
+fn debug_shows_no_query() {
+    let target = parse("https://hooks.example.com/in?token=hush").unwrap();
+    let shown = format!("{target:?}");
+    assert!(shown.contains("hooks.example.com") && !shown.contains("hush"), "{shown}");
+}
