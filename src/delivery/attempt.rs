@@ -1,8 +1,12 @@
 //! One attempt: its number, its deadline, and the request that goes out.
 
+use http::{Method, Request};
 use serde::{Deserialize, Serialize};
 
+use super::target::Target;
+use crate::id::EventId;
 use crate::time::Timestamp;
+use crate::webhook::{HeaderTextError, Signer};
 
 /// An attempt that has begun. It goes back to [`Delivery::finish`](super::Delivery::finish) with
 /// its outcome.
@@ -44,5 +48,38 @@ impl Attempt {
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.deadline
+    }
+
+    /// The request that goes out: a POST of the stored bytes, signed now, with the secrets of now.
+    ///
+    /// Each attempt of a delivery has its own time and signature, and the same event id and body.
+    /// The endpoint's own headers come along, and never replace one of ours. Do not follow
+    /// redirects, and connect to an address that [`Target::check`] has passed.
+    ///
+    /// # Errors
+    /// The event's type is not the text of a header.
+    pub fn request<B: AsRef<[u8]>>(
+        &self,
+        target: &Target,
+        event: &EventId,
+        event_type: &str,
+        signer: &Signer,
+        body: B,
+        now: Timestamp,
+    ) -> Result<Request<B>, HeaderTextError> {
+        let mut headers = signer.headers(event_type, event.as_str(), body.as_ref(), now)?;
+        for name in target.headers().keys() {
+            // Asked before any of them is put in: a name may come with several values.
+            if !headers.contains_key(name) {
+                for value in target.headers().get_all(name) {
+                    headers.append(name, value.clone());
+                }
+            }
+        }
+        let mut request = Request::new(body);
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = target.uri().clone();
+        *request.headers_mut() = headers;
+        Ok(request)
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use http::Uri;
+use http::header::{self, HeaderMap, HeaderName};
 use url::{Host, Url};
 
 use super::address::{NotPublic, is_public};
@@ -39,6 +40,7 @@ pub const MAX_URL_LEN: usize = 2048;
 pub struct Target {
     url: Url,
     uri: Uri,
+    headers: HeaderMap,
     loopback: bool,
 }
 
@@ -125,7 +127,23 @@ impl Target {
             Host::Domain(name) => check_name(name)?,
         }
         let uri = Uri::try_from(url.as_str()).map_err(|_| NotATarget::NotAUrl)?;
-        Ok(Self { url, uri, loopback })
+        Ok(Self { url, uri, headers: HeaderMap::new(), loopback })
+    }
+
+    /// Adds headers of the endpoint's own, which go with every request: a token for the receiver's
+    /// gateway, say.
+    ///
+    /// # Errors
+    /// One of them is not the endpoint's to set: it describes the body, the connection or the
+    /// sender.
+    pub fn with_headers(mut self, headers: HeaderMap) -> Result<Self, ReservedHeader> {
+        match headers.keys().find(|name| RESERVED.contains(name)) {
+            Some(name) => Err(ReservedHeader(name.clone())),
+            None => {
+                self.headers = headers;
+                Ok(self)
+            }
+        }
     }
 
     /// Checks an address that the host resolved to, when connecting.
@@ -153,6 +171,12 @@ impl Target {
         &self.url
     }
 
+    /// The endpoint's own headers.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// The URL as a request's target.
     #[must_use]
     pub fn uri(&self) -> &Uri {
@@ -160,7 +184,15 @@ impl Target {
     }
 }
 
-/// The query may hold a token of the customer's, so it is not shown.
+/// A header that is not the endpoint's to set.
+///
+/// The three headers named after the product are not among them, since the product is not known
+/// here: [`Attempt::request`](super::Attempt::request) lets nothing replace those.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("header {0} is reserved")]
+pub struct ReservedHeader(pub HeaderName);
+
+/// The query and the headers may hold a token of the customer's, so they are not shown.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -170,6 +202,28 @@ impl fmt::Debug for Target {
             .finish_non_exhaustive()
     }
 }
+
+const RESERVED: [HeaderName; 19] = [
+    header::ACCEPT_ENCODING,
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::CONTENT_TYPE,
+    header::DATE,
+    header::EXPECT,
+    header::HOST,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::RANGE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::USER_AGENT,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
 
 fn is_loopback(host: Host<&str>) -> bool {
     match host {

@@ -10,9 +10,11 @@
     clippy::unwrap_used
 )]
 
+mod attempt;
 mod disabling;
 mod life;
 mod plan;
+mod planner;
 mod stored;
 mod target;
 
