@@ -14,6 +14,8 @@ pub mod webhook;
 mod system_time;
 
 #[cfg(any(feature = "client", feature = "service"))]
+pub mod api;
+#[cfg(any(feature = "client", feature = "service"))]
 pub mod credential;
 #[cfg(feature = "events")]
 pub mod error;

@@ -1,0 +1,69 @@
+//! Percent-encoding, as strict as it is simple: whatever is written here is read back the same by
+//! any URL parser, and what could be read in two ways is refused.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Why a text cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undecodable {
+    /// A `%` without two hex digits behind it.
+    Broken,
+    /// What comes out is not UTF-8.
+    NotUtf8,
+}
+
+/// Appends a text with everything but RFC 3986's unreserved characters encoded.
+pub(super) fn encode_into(target: &mut String, text: &str) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |value: u8| char::from(DIGITS.get(usize::from(value)).copied().unwrap_or(b'0'));
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            target.push(char::from(byte));
+        } else {
+            target.extend(['%', digit(byte >> 4), digit(byte & 0x0f)]);
+        }
+    }
+}
+
+/// Decodes a segment of a path, once.
+pub(super) fn decode_segment(text: &str) -> Result<Cow<'_, str>, Undecodable> {
+    decode(text, false)
+}
+
+/// Decodes a name or a value of a query, where `+` stands for a blank.
+pub(super) fn decode_query(text: &str) -> Result<Cow<'_, str>, Undecodable> {
+    decode(text, true)
+}
+
+fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, Undecodable> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    loop {
+        match rest {
+            [] => break,
+            [b'%', high, low, after @ ..] => {
+                let (high, low) = (value(*high)?, value(*low)?);
+                decoded.push(high << 4 | low);
+                rest = after;
+            }
+            [b'%', ..] => return Err(Undecodable::Broken),
+            [byte, after @ ..] => {
+                decoded.push(if plus && *byte == b'+' { b' ' } else { *byte });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| Undecodable::NotUtf8)
+}
+
+fn value(digit: u8) -> Result<u8, Undecodable> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+        .ok_or(Undecodable::Broken)
+}
