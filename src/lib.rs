@@ -23,8 +23,6 @@ pub mod error;
 pub mod id;
 #[cfg(feature = "events")]
 pub mod json;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod listing;
 #[cfg(feature = "events")]
 pub mod model;
 #[cfg(feature = "events")]

@@ -2,13 +2,13 @@
 
 use alloc::string::String;
 use core::fmt;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
 /// Where a service's API is: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// Whatever one of these holds, an address made of it is valid and means the same to every URL
-/// parser: nothing in it would be repaired, folded or read as something else.
+/// parser: what some of them would repair or fold into something else is refused.
 ///
 /// ```
 /// use call_assistant::api::{BaseAddress, BaseAddressError};
@@ -178,7 +178,12 @@ fn check_authority(authority: &str) -> Result<(), BaseAddressError> {
             !label.is_empty()
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
-        if host.len() > 253 || !host.split('.').all(label) {
+        // What ends in a number is read as an IPv4 address, in forms that hardly look like one.
+        let last = host.rsplit('.').next().unwrap_or_default();
+        let digits = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits || last.starts_with("0x") || last.starts_with("0X");
+        let address = !number || Ipv4Addr::from_str(host).is_ok();
+        if host.len() > 253 || !host.split('.').all(label) || !address {
             return Err(BaseAddressError::Host);
         }
         port

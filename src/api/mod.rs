@@ -52,7 +52,7 @@ mod request;
 
 pub use base_address::{BaseAddress, BaseAddressError};
 pub use list_calls::ListCalls;
-pub use operation::{Operation, Parameter, Quota};
+pub use operation::{Operation, Parameter};
 pub use parameter_error::{ParameterError, ShownName};
 pub use reply::{Answer, ErrorReply, REQUEST_ID_HEADER, ReplyError, ReplyHead};
 pub use request::{ApiRequest, Endpoint, GetAccount, GetCall, ReadError, UnsendableError};

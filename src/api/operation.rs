@@ -8,6 +8,7 @@ use http::Method;
 use super::percent::decode_segment;
 use crate::credential::Scope;
 use crate::error::ErrorCode;
+use crate::quota::Quota;
 
 /// One of the operations there are. The API has no others, and none that writes.
 ///
@@ -94,13 +95,13 @@ impl Operation {
     #[must_use]
     pub const fn quota(self) -> Quota {
         match self {
-            Self::GetAccount => Quota::Account,
-            Self::ListCalls | Self::GetCall => Quota::Reads,
+            Self::GetAccount => Quota::ACCOUNT,
+            Self::ListCalls | Self::GetCall => Quota::READS,
         }
     }
 
-    /// The codes it may be refused with, in the order in which they are looked for: see
-    /// [`refusal`](crate::error) for what each means.
+    /// The codes it may be refused with, in the order in which they are looked for.
+    /// `method_not_allowed` is not among them: it refuses a path, not an operation.
     #[must_use]
     pub const fn errors(self) -> &'static [ErrorCode] {
         use ErrorCode as C;
@@ -150,29 +151,6 @@ impl Operation {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// Which requests are counted together, for each credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Quota {
-    /// `GET /v1/account`.
-    Account,
-    /// The public read endpoints: listing and retrieving calls, together.
-    Reads,
-}
-
-impl Quota {
-    /// All quotas.
-    pub const ALL: [Self; 2] = [Self::Account, Self::Reads];
-
-    /// How many requests any 60 seconds may hold.
-    #[must_use]
-    pub const fn per_minute(self) -> u32 {
-        match self {
-            Self::Account => 60,
-            Self::Reads => 600,
-        }
     }
 }
 

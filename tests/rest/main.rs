@@ -4,6 +4,7 @@
 #![allow(clippy::as_conversions, clippy::panic, clippy::string_slice)]
 
 mod cursor;
+mod operations;
 mod page;
 mod rate;
 mod rate_windows;
