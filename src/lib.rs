@@ -13,10 +13,6 @@ pub mod webhook;
 #[cfg(feature = "std")]
 mod system_time;
 
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod api;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod credential;
 #[cfg(feature = "events")]
 pub mod error;
 #[cfg(feature = "events")]
@@ -27,16 +23,23 @@ pub mod json;
 pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod quota;
 #[cfg(feature = "events")]
 pub mod rfc3339;
-#[cfg(feature = "service")]
-pub mod service;
+
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod api;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod credential;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod listing;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod quota;
 
 #[cfg(feature = "service")]
 pub mod delivery;
 #[cfg(feature = "service")]
 pub mod plan;
+#[cfg(feature = "service")]
+pub mod service;
 
 pub use product::{Product, ProductError};

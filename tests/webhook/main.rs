@@ -12,7 +12,9 @@ use call_assistant::time::Timestamp;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
 mod answers;
+#[cfg(feature = "events")]
 mod compose;
+#[cfg(feature = "events")]
 mod events;
 mod headers;
 mod rotation;
