@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod mac;
 mod product;
 mod secret;
 pub mod time;

@@ -2,7 +2,7 @@
 //! refused.
 
 use super::digest::{Case, Digest};
-use super::verify_error::{SignatureFault, VerifyError};
+use super::verify_error::{DigestFault, SignatureFault, VerifyError};
 
 /// The longest header that is read, in bytes.
 pub(super) const MAX_LEN: usize = 1024;
@@ -16,8 +16,10 @@ pub(super) struct Signature<'a> {
     pub(super) timestamp: &'a [u8],
     /// Their value.
     pub(super) seconds: u64,
-    digests: [Received; MAX_PARTS],
-    len: usize,
+    /// The first well-formed `v1`. Nearly always it is the only one.
+    first: Received,
+    /// The parts after it, if one of them is another.
+    others: Parts<'a>,
 }
 
 /// A well-formed `v1`. In uppercase it is not accepted, but it may prove to be the cause.
@@ -34,50 +36,132 @@ impl<'a> Signature<'a> {
         if header.len() > MAX_LEN {
             return Err(SignatureFault::TooLong { len: header.len() }.into());
         }
-        let none = Received { digest: Digest::ZERO, case: Case::Lower, part: 0 };
-        let mut digests = [none; MAX_PARTS];
-        let mut len = 0_usize;
         let mut timestamp = None;
+        let mut first = None;
+        let mut others = Parts::none();
         let mut ill_formed = None;
 
-        for (index, text) in header.split(|byte| *byte == b',').enumerate() {
-            let part = index.saturating_add(1);
-            if part > MAX_PARTS {
-                return Err(SignatureFault::TooManyParts.into());
-            }
-            match pair(text, part)? {
-                (b"t", value) => {
+        let mut parts = Parts::of(header);
+        while let Some(read) = parts.next() {
+            let part = parts.part;
+            match read? {
+                Part::Timestamp(digits, seconds) => {
                     if timestamp.is_some() {
                         return Err(SignatureFault::TwoTimestamps { part }.into());
                     }
-                    let seconds = seconds(value).ok_or(SignatureFault::Timestamp { part })?;
-                    timestamp = Some((value, seconds));
+                    timestamp = Some((digits, seconds));
                 }
-                (b"v1", value) => match Digest::from_hex(value) {
-                    Ok((digest, case)) => {
-                        if let Some(received) = digests.get_mut(len) {
-                            *received = Received { digest, case, part };
-                            len = len.saturating_add(1);
-                        }
+                Part::Digest(digest, case) => match first {
+                    None => {
+                        first = Some((Received { digest, case, part }, parts));
                     }
-                    Err(fault) => ill_formed = ill_formed.or(Some((part, fault))),
+                    Some((_, after)) => others = after,
                 },
-                _ => {}
+                Part::IllFormedDigest(fault) => {
+                    ill_formed = ill_formed.or(Some(VerifyError::IllFormedDigest { part, fault }));
+                }
+                Part::Unknown => {}
             }
         }
 
         let (timestamp, seconds) = timestamp.ok_or(SignatureFault::NoTimestamp)?;
-        match (len, ill_formed) {
-            (0, Some((part, fault))) => Err(VerifyError::IllFormedDigest { part, fault }),
-            (0, None) => Err(SignatureFault::NoDigest.into()),
-            _ => Ok(Self { timestamp, seconds, digests, len }),
+        match first {
+            Some((first, _)) => Ok(Self { timestamp, seconds, first, others }),
+            None => Err(ill_formed.unwrap_or(SignatureFault::NoDigest.into())),
         }
     }
 
     /// The well-formed `v1`, in the order received. There is at least one.
-    pub(super) fn digests(&self) -> &[Received] {
-        self.digests.get(..self.len).unwrap_or_default()
+    pub(super) fn digests(&self) -> impl Iterator<Item = Received> {
+        let mut others = self.others;
+        let others = core::iter::from_fn(move || {
+            loop {
+                if let Ok(Part::Digest(digest, case)) = others.next()? {
+                    return Some(Received { digest, case, part: others.part });
+                }
+            }
+        });
+        core::iter::once(self.first).chain(others)
     }
+}
+
+/// The parts that are left of a header.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    rest: Option<&'a [u8]>,
+    /// The number of the part read last, from 1.
+    part: usize,
+}
+
+enum Part<'a> {
+    Timestamp(&'a [u8], u64),
+    Digest(Digest, Case),
+    IllFormedDigest(DigestFault),
+    Unknown,
+}
+
+impl<'a> Parts<'a> {
+    fn of(header: &'a [u8]) -> Self {
+        Self { rest: Some(header), part: 0 }
+    }
+
+    fn none() -> Self {
+        Self { rest: None, part: 0 }
+    }
+
+    fn next(&mut self) -> Option<Result<Part<'a>, SignatureFault>> {
+        let rest = self.rest?;
+        self.part = self.part.saturating_add(1);
+        let part = self.part;
+        if part > MAX_PARTS {
+            return Some(Err(SignatureFault::TooManyParts));
+        }
+        // The two parts as everybody sends them are read while they are looked at.
+        if let Some((part, after)) = plain(rest) {
+            self.rest = after.split_first().map(|(_, after)| after);
+            return Some(Ok(part));
+        }
+        let text = match rest.iter().position(|byte| *byte == b',') {
+            Some(comma) => {
+                let (text, after) = rest.split_at(comma);
+                self.rest = after.split_first().map(|(_, after)| after);
+                text
+            }
+            None => {
+                self.rest = None;
+                rest
+            }
+        };
+        Some(pair(text, part).and_then(|(name, value)| match name {
+            b"t" => match seconds(value) {
+                Some(seconds) => Ok(Part::Timestamp(value, seconds)),
+                None => Err(SignatureFault::Timestamp { part }),
+            },
+            b"v1" => Ok(match value.try_into().ok().and_then(Digest::decode) {
+                Some((digest, case)) => Part::Digest(digest, case),
+                None => Part::IllFormedDigest(Digest::fault(value)),
+            }),
+            _ => Ok(Part::Unknown),
+        }))
+    }
+}
+
+/// A well-formed `t` or `v1` without blanks around it, and what follows: nothing, or a comma.
+fn plain(rest: &[u8]) -> Option<(Part<'_>, &[u8])> {
+    let (part, after) = match rest {
+        [b't', b'=', rest @ ..] => {
+            let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let (digits, after) = rest.split_at(len);
+            (Part::Timestamp(digits, seconds(digits)?), after)
+        }
+        [b'v', b'1', b'=', rest @ ..] => {
+            let (digits, after) = rest.split_first_chunk()?;
+            let (digest, case) = Digest::decode(digits)?;
+            (Part::Digest(digest, case), after)
+        }
+        _ => return None,
+    };
+    matches!(after, [] | [b',', ..]).then_some((part, after))
 }
 
 /// `name=value`, with blanks and tabs around it but none within.

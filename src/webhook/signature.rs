@@ -5,7 +5,7 @@ use core::fmt;
 
 use http::{HeaderMap, HeaderValue};
 
-use super::digest::{Digest, Key, write_hex};
+use super::digest::{Digest, Key};
 use super::headers::{self, HeaderTextError};
 use super::secret::SigningSecret;
 use crate::Product;
@@ -177,8 +177,8 @@ impl SignatureHeader {
     }
 
     fn push_digest(&mut self, digest: &Digest) {
-        if let Some(room) = self.room(Digest::HEX_LEN) {
-            write_hex(digest.as_bytes(), room);
+        if let Some(room) = self.room(Digest::HEX_LEN).and_then(<[u8]>::first_chunk_mut) {
+            digest.write_hex(room);
         }
     }
 

@@ -174,7 +174,7 @@ enum Match {
 
 /// Compares with every digest received, the well-spelt and the others, and stops at none: which
 /// one was right, or how nearly, does not show in the time taken.
-fn judge(ours: &Digest, received: &[Received]) -> Match {
+fn judge(ours: &Digest, received: impl Iterator<Item = Received>) -> Match {
     let mut lower = Choice::from(0);
     let mut upper = Choice::from(0);
     let mut upper_part = 0_u64;

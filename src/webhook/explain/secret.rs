@@ -107,15 +107,14 @@ fn readings(given: &str) -> Vec<(&str, Vec<SecretChange>)> {
     let mut readings = alloc::vec![(given, Vec::new())];
     let mut changes = Vec::new();
     let mut text = given;
-    let steps: [(fn(&str) -> &str, SecretChange); 5] = [
-        (trim, SecretChange::Blanks),
-        (unquote, SecretChange::Quotes),
-        (trim, SecretChange::Blanks),
-        (unlabel, SecretChange::Label),
-        (unquote, SecretChange::Quotes),
-    ];
-    for (stripped, change) in steps {
-        let shorter = stripped(text);
+    for change in [
+        SecretChange::Blanks,
+        SecretChange::Quotes,
+        SecretChange::Blanks,
+        SecretChange::Label,
+        SecretChange::Quotes,
+    ] {
+        let shorter = without(change, text);
         if shorter.len() < text.len() {
             text = shorter;
             changes.push(change);
@@ -125,16 +124,19 @@ fn readings(given: &str) -> Vec<(&str, Vec<SecretChange>)> {
     readings
 }
 
-fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
-}
-
-fn unquote(text: &str) -> &str {
-    text.trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
-}
-
-fn unlabel(text: &str) -> &str {
-    text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
+fn without(change: SecretChange, text: &str) -> &str {
+    match change {
+        SecretChange::Blanks => {
+            text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
+        }
+        SecretChange::Quotes => {
+            text.trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
+        }
+        SecretChange::Label => {
+            text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
+        }
+        _ => text,
+    }
 }
 
 /// Puts a key together, and wipes it.

@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
     /// Whether this digest is among those received, and what had to be done to see it.
     pub(super) fn find(&self, digest: &Digest) -> Option<&[TextChange]> {
         let mut digits = [0; Digest::HEX_LEN];
-        write_hex(digest.as_bytes(), &mut digits);
+        digest.write_hex(&mut digits);
         let same = |received: &&Received| digits.starts_with(&received.digits);
         self.digests.iter().find(same).map(|received| received.changes.as_slice())
     }
