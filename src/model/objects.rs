@@ -1,17 +1,16 @@
 //! The objects inside events that the specification gives only in part.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::Call;
-use crate::id::AppointmentId;
-use crate::json::{JsonObject, json_body};
+use super::{Call, CallCaller};
+use crate::id::{AppointmentId, CallId};
+use crate::json::{JsonObject, json_body, read_object};
 use crate::open_enum::open_enum;
 use crate::time::Timestamp;
 
@@ -112,15 +111,62 @@ impl Serialize for TransferredCall {
 
 impl<'de> Deserialize<'de> for TransferredCall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The same text twice: once as a call, which passes over the two facts, and once for them.
-        let object = JsonObject::deserialize(deserializer)?;
-        let call = serde_json::from_str(object.as_str()).map_err(D::Error::custom)?;
-        let fact = |name| object.get(name).map(ToOwned::to_owned);
+        let fields = Fields::deserialize(deserializer)?;
         Ok(Self {
-            call,
-            target_label: fact("target_label"),
-            transferred_at: fact("transferred_at"),
+            call: Call {
+                id: fields.id,
+                caller: fields.caller,
+                started_at: fields.started_at,
+                answered_at: fields.answered_at,
+                ended_at: fields.ended_at,
+                duration_seconds: fields.duration_seconds,
+                summary: fields.summary,
+                appointment_ids: fields.appointment_ids,
+                created_at: fields.created_at,
+            },
+            target_label: fields.target_label.0,
+            transferred_at: fields.transferred_at.0,
         })
+    }
+}
+
+/// A call's fields and the two facts, side by side as they travel: read in one pass, so that an
+/// error is found where it stands.
+struct Fields {
+    id: CallId,
+    caller: CallCaller,
+    started_at: Timestamp,
+    answered_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    duration_seconds: Option<u64>,
+    summary: Option<String>,
+    appointment_ids: Vec<AppointmentId>,
+    created_at: Timestamp,
+    target_label: Fact,
+    transferred_at: Fact,
+}
+
+read_object!(Fields {
+    id: required,
+    caller: required,
+    started_at: required,
+    answered_at: nullable,
+    ended_at: nullable,
+    duration_seconds: nullable,
+    summary: nullable,
+    appointment_ids: required,
+    created_at: required,
+    target_label: nullable,
+    transferred_at: nullable,
+});
+
+/// A fact as it came. An `Option` alone would take null for one that did not come.
+#[derive(Default)]
+struct Fact(Option<Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Fact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::deserialize(deserializer).map(Some).map(Self)
     }
 }
 
