@@ -183,6 +183,7 @@ fn a_malformed_envelope_is_refused_with_its_field() {
         with("api_version", r#""v1""#, Value),
         with("account_id", r#""""#, Value),
         with("origin", r#""voice""#, Value),
+        with("origin", r#"["voice",null,null]"#, Value),
         with("id", r#""evt_1","id":"evt_1""#, Duplicate),
         with("type", r#""ping","type":"ping""#, Duplicate),
         with("origin", r#"null,"origin":null"#, Duplicate),
@@ -364,6 +365,48 @@ fn counters_that_are_no_object_are_kept_whole() {
         assert_eq!(drifted.error().kind(), ParseErrorKind::Value);
         assert!(drifted.error().to_string().contains("expected an object"), "{drifted:?}");
     }
+}
+
+/// JSON that no Rust value can hold is not what the type says, but it does not undo the event.
+#[test]
+fn what_cannot_be_decoded_has_drifted() {
+    use ParseErrorKind::{Syntax, Value};
+    for (from, to, kind, field) in [
+        ("Moved to Friday.", r"\ud800", Syntax, "data.object.summary"),
+        (":240,", ":1e400,", Syntax, "data.object.duration_seconds"),
+        (":240,", ":-1,", Value, "data.object.duration_seconds"),
+        (":240,", ":240.0,", Value, "data.object.duration_seconds"),
+        (":240,", ":18446744073709551616,", Value, "data.object.duration_seconds"),
+    ] {
+        let data = format!(r#"{{"object":{}}}"#, CALL.replace(from, to));
+        let event = read(&body("call.ended", &data));
+        let EventData::Drifted(drifted) = &event.data else { panic!("{event:?}") };
+        assert_eq!((drifted.error().kind(), drifted.error().field()), (kind, Some(field)), "{to}");
+        assert_eq!(drifted.json().get(), data);
+    }
+    // A caller given as an array is none either, though serde could read one from it.
+    let data = CALL.replace(r#"{"contact_id":"cont_1","#, r#"["cont_1",{"#).replace("},", "}],");
+    let event = read(&body("call.ended", &format!(r#"{{"object":{data}}}"#)));
+    assert!(matches!(event.data, EventData::Drifted(_)));
+}
+
+/// Nothing recurses over what is kept, so nesting has no limit but the body's length.
+#[test]
+fn nesting_does_no_harm() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    let object = format!(r#"{{"object":{{"id":"appt_1","deep":{deep}}},"deep":{deep}}}"#);
+    for (event_type, data) in [
+        ("call.paused", deep.clone()),
+        ("appointment.updated", object.clone()),
+        ("usage.threshold_reached", object),
+        ("ping", deep.clone()),
+        ("call.ended", format!(r#"{{"object":{{"deep":{deep}}}}}"#)),
+    ] {
+        let text = body(event_type, &data);
+        assert_eq!(read(&text).to_json(), text.as_bytes(), "{event_type}");
+    }
+    let beside = format!(r#"{{"deep":{deep},"#) + &body("ping", r#"{"message":"m"}"#)[1..];
+    assert_eq!(read(&beside), read(&body("ping", r#"{"message":"m"}"#)));
 }
 
 /// Nothing that arrives in `data` is lost, to the letter.

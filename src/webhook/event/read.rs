@@ -22,6 +22,14 @@ use crate::webhook::{DeliveryHeader, Receipt, Verified};
 ///
 /// Deliveries come at least once and in any order. Store [`id`](Self::id) before acting on an
 /// event, pass over one that is stored already, and order by the times inside the objects.
+///
+/// No third way compiles:
+///
+/// ```compile_fail,E0277
+/// use call_assistant::webhook::event::Event;
+///
+/// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
