@@ -46,20 +46,22 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod gaps;
 mod stored;
 mod windows;
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::quota::Quota;
 use crate::time::Timestamp;
 
+use gaps::Gaps;
+
 pub use windows::RateWindows;
 
 /// The admissions of one credential under one quota in the last 60 seconds.
 ///
-/// Beside 64 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
+/// Beside 88 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
 /// 512. A check takes constant time, averaged over many.
 ///
 /// The value is independent of the quota: a quota that is raised or lowered applies at once.
@@ -70,15 +72,10 @@ pub struct RateWindow {
     /// Nanoseconds from the oldest admission to the newest: the sum of the gaps, below `SPAN`.
     spread: u64,
     admitted: u32,
-    /// The nanoseconds between each admission and the next, in LEB128, oldest first. Sixty seconds
-    /// of them cannot take more than 4 bytes each and 220: only 223 gaps of 2^28 fit in.
-    gaps: VecDeque<u8>,
+    gaps: Gaps,
 }
 
 const SPAN: u64 = 60_000_000_000;
-
-/// The longest gap, just below `SPAN`, has 36 bits.
-const MAX_GAP_LEN: usize = 6;
 
 impl RateWindow {
     /// Whether a request is admitted now; if so it is counted. Store the window afterwards: a
@@ -91,14 +88,18 @@ impl RateWindow {
         let over = self.admitted.saturating_add(1).saturating_sub(u32::from(quota.per_minute()));
         if over > 0 {
             // Of the last so many, how far the oldest lies behind the newest.
-            let behind = self.spread.saturating_sub(self.oldest_gaps(over.saturating_sub(1)));
+            // Only a quota that was lowered passes over any gap here.
+            let older = usize::try_from(over).unwrap_or(usize::MAX).saturating_sub(1);
+            let behind = self.gaps.iter().take(older).fold(self.spread, u64::saturating_sub);
             let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
             // A clock that stepped back has that way to go as well.
             let wait = wait.saturating_sub(age).saturating_add(self.newest.since(now));
             return Err(RateExceeded { wait, cause: RateCause::Quota });
         }
         if self.admitted > 0 {
-            self.push(nanos(age));
+            let gap = nanos(age);
+            self.gaps.push(gap);
+            self.spread = self.spread.saturating_add(gap);
         }
         self.newest = self.newest.max(now);
         self.admitted = self.admitted.saturating_add(1);
@@ -125,7 +126,7 @@ impl RateWindow {
     /// The bytes it holds beside its own.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.gaps.capacity()
+        self.gaps.heap_bytes()
     }
 
     /// [`is_idle`](Self::is_idle), after which an instant that a wrong clock stamped far ahead is
@@ -150,59 +151,25 @@ impl RateWindow {
         }
         let age = now.since(self.newest);
         let old = SPAN.saturating_sub(nanos(age));
-        while self.spread >= old {
-            let Some((gap, len)) = read_gap(self.gaps.iter().copied()) else {
-                self.clear();
-                break;
-            };
-            self.gaps.drain(..len);
+        while self.spread >= old
+            && let Some(gap) = self.gaps.pop()
+        {
             self.spread = self.spread.saturating_sub(gap);
             self.admitted = self.admitted.saturating_sub(1);
         }
-        self.shrink();
         age
-    }
-
-    /// The sum of so many gaps from the oldest on: none, unless the quota was lowered.
-    fn oldest_gaps(&self, count: u32) -> u64 {
-        let mut bytes = self.gaps.iter().copied();
-        let sum = |sum: u64, gap| sum.saturating_add(gap);
-        (0..count).map_while(|_| read_gap(&mut bytes)).map(|(gap, _)| gap).fold(0, sum)
-    }
-
-    fn push(&mut self, gap: u64) {
-        // Half as much again: `VecDeque` would double, and hold more than the bound.
-        let len = self.gaps.len();
-        if self.gaps.capacity().saturating_sub(len) < MAX_GAP_LEN {
-            self.gaps.reserve_exact((len / 2).max(16));
-        }
-        let mut rest = gap;
-        while rest >= 0x80 {
-            self.gaps.push_back(low_bits(rest) | 0x80);
-            rest >>= 7;
-        }
-        self.gaps.push_back(low_bits(rest));
-        self.spread = self.spread.saturating_add(gap);
     }
 
     fn clear(&mut self) {
         self.gaps.clear();
-        self.shrink();
         *self = Self { gaps: core::mem::take(&mut self.gaps), ..Self::default() };
-    }
-
-    fn shrink(&mut self) {
-        let (len, capacity) = (self.gaps.len(), self.gaps.capacity());
-        if capacity > 64 && capacity / 2 > len {
-            self.gaps.shrink_to(len.saturating_add(len / 2).max(16));
-        }
     }
 }
 
 impl Default for RateWindow {
     /// A window without any admission.
     fn default() -> Self {
-        Self { newest: Timestamp::MIN, spread: 0, admitted: 0, gaps: VecDeque::new() }
+        Self { newest: Timestamp::MIN, spread: 0, admitted: 0, gaps: Gaps::default() }
     }
 }
 
@@ -240,22 +207,4 @@ pub enum RateCause {
 
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn low_bits(number: u64) -> u8 {
-    let [low, ..] = number.to_le_bytes();
-    low & 0x7f
-}
-
-/// One gap and its length in bytes.
-fn read_gap(bytes: impl IntoIterator<Item = u8>) -> Option<(u64, usize)> {
-    let mut gap = 0;
-    let shifts = (0..).step_by(7);
-    for ((len, shift), byte) in (1..=MAX_GAP_LEN).zip(shifts).zip(bytes) {
-        gap |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some((gap, len));
-        }
-    }
-    None
 }

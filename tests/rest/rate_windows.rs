@@ -84,7 +84,7 @@ fn a_full_map_is_searched_once_a_second_at_most() {
     assert_eq!(exceeded.wait.as_secs(), 1);
 }
 
-// Who falls silent is forgotten while the others are served: two windows looked at per check.
+// Who falls silent is forgotten while another is served: within a minute, a few at a time.
 #[test]
 fn idle_credentials_are_forgotten() {
     let mut windows = windows(1_000_000);
@@ -92,19 +92,35 @@ fn idle_credentials_are_forgotten() {
         assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
     }
     assert_eq!(windows.len(), 10_000);
-    for _ in 0..599 {
-        assert_eq!(windows.check(&credential(5), Quota::READS, second(59)), Ok(()));
-    }
-    for _ in 0..5_001 {
-        let _ = windows.check(&credential(5), Quota::READS, second(60));
+    let busy = credential(10_000);
+    let mut before = 10_001;
+    for passed in 0..6_000 {
+        let now = at(60 * SECOND + passed * SECOND / 100);
+        let _ = windows.check(&busy, Quota::READS, now);
+        assert!(before - windows.len() <= 6);
+        before = windows.len();
     }
     assert_eq!(windows.len(), 1);
 
     let mut silent = windows;
-    silent.forget_idle(second(119));
-    assert_eq!(silent.len(), 1);
     silent.forget_idle(second(120));
+    assert_eq!(silent.len(), 1);
+    silent.forget_idle(second(180));
     assert!(silent.is_empty());
+}
+
+// New credentials come only as fast as old ones are looked at, even if no time passes.
+#[test]
+fn newcomers_make_room_for_themselves() {
+    let mut windows = windows(1_000_000);
+    for number in 0..1_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+    }
+    for number in 1_000..2_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(60)), Ok(()));
+        assert!(windows.len() <= 1_001);
+    }
+    assert_eq!(windows.len(), 1_000);
 }
 
 // A window stamped far ahead by a clock that was wrong is forgotten all the same.

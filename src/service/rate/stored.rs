@@ -1,6 +1,5 @@
 //! A window's stored form, and what is refused in it.
 
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,12 +8,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{RateWindow, SPAN, read_gap};
+use super::gaps::{self, Gaps};
+use super::{RateWindow, SPAN};
 use crate::time::Timestamp;
 
 impl Serialize for RateWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let gaps: Vec<u8> = self.gaps.iter().copied().collect();
+        let gaps: Vec<u8> = self.gaps.bytes().collect();
         let newest = (self.admitted > 0).then_some(self.newest);
         let mut stored = serializer.serialize_struct("RateWindow", 2)?;
         stored.serialize_field("newest", &newest)?;
@@ -46,12 +46,12 @@ impl Stored {
                 Err("gaps without newest")
             };
         };
-        let gaps = URL_SAFE_NO_PAD.decode(self.gaps).map_err(|_| "gaps are not base64url")?;
+        let bytes = URL_SAFE_NO_PAD.decode(self.gaps).map_err(|_| "gaps are not base64url")?;
         let mut window = RateWindow { newest, admitted: 1, ..RateWindow::default() };
-        let mut rest = gaps.as_slice();
+        let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let (gap, len) =
-                read_gap(rest.iter().copied()).ok_or("a gap is cut off or too long")?;
+                gaps::read(rest.iter().copied()).ok_or("a gap is cut off or too long")?;
             let (read, after) = rest.split_at_checked(len).unwrap_or_default();
             if len > 1 && read.last() == Some(&0) {
                 return Err("a gap has more bytes than it needs");
@@ -66,8 +66,7 @@ impl Stored {
                 return Err("more admissions than any quota has");
             }
         }
-        window.gaps = VecDeque::from(gaps);
-        window.shrink();
+        window.gaps = Gaps::from_bytes(bytes);
         Ok(window)
     }
 }

@@ -18,8 +18,8 @@ use crate::time::Timestamp;
 ///
 /// # Memory
 ///
-/// It forgets what has been idle for 60 seconds: each use looks at the next two windows in turn,
-/// so nobody has to clean up. It never holds more windows than it was made for, at about 110 bytes
+/// It forgets what has been idle for 60 seconds, within another minute while requests come, so
+/// nobody has to clean up. It never holds more windows than it was made for, at about 120 bytes
 /// each beside their [`heap_bytes`](RateWindow::heap_bytes), and gives back what it no longer
 /// needs.
 ///
@@ -48,19 +48,31 @@ pub struct RateWindows {
     seed: [u64; 2],
     /// Without gaps, so that looking at the next two is reading on.
     entries: Vec<Entry>,
-    /// By hash, with linear probing; a power of two of them, at most half of them taken.
+    /// By hash, with linear probing; a power of two of them, at most seven of eight taken.
     slots: Vec<Slot>,
-    /// The entry to look at next.
+    /// The entry to look at next, and when.
     hand: usize,
+    look_at: Timestamp,
     /// While full: before this instant no window is worth looking for.
     room_at: Option<Timestamp>,
 }
 
 struct Entry {
-    credential: CredentialId,
-    quota: &'static str,
-    tag: u32,
+    name: Name,
     window: RateWindow,
+}
+
+/// A credential and quota, by a hash of 128 bits that only this process can compute. Two of a
+/// million have the same in one of 10^26 processes; the text of each would be one more place in
+/// memory to wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name([u64; 2]);
+
+impl Name {
+    fn tag(self) -> u32 {
+        let Self([first, _]) = self;
+        u32::try_from(first >> 32).unwrap_or_default()
+    }
 }
 
 /// Which entry, and as much of its hash as shows most others apart without looking at them.
@@ -72,6 +84,9 @@ struct Slot {
 }
 
 const SLOTS: usize = 16;
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+const LOOKS: usize = 3_000;
 
 /// How long a full map waits at least before it looks at all its windows again.
 const BETWEEN_SEARCHES: Duration = Duration::from_secs(1);
@@ -91,6 +106,7 @@ impl RateWindows {
             entries: Vec::new(),
             slots: vec![Slot::default(); SLOTS],
             hand: 0,
+            look_at: Timestamp::MIN,
             room_at: None,
         }
     }
@@ -118,12 +134,11 @@ impl RateWindows {
         quota: Quota,
         now: Timestamp,
     ) -> Result<&mut RateWindow, RateExceeded> {
-        self.forget_next(now);
-        self.forget_next(now);
-        let tag = self.tag(credential, quota);
-        let place = match self.find(tag, credential, quota) {
+        self.forget_some(now);
+        let name = self.name(credential, quota);
+        let place = match self.find(name) {
             Some(place) => place,
-            None => self.insert(tag, credential, quota, now)?,
+            None => self.insert(name, now)?,
         };
         // There is always an entry at a place that was just found.
         let full = RateExceeded { wait: BETWEEN_SEARCHES, cause: RateCause::Room };
@@ -151,6 +166,18 @@ impl RateWindows {
         }
     }
 
+    /// Looks at a part of the windows, so that all have been looked at within a minute: seldom and
+    /// many at once, for reading on costs less than coming back.
+    fn forget_some(&mut self, now: Timestamp) {
+        if now < self.look_at && self.look_at.since(now) <= Quota::SPAN {
+            return;
+        }
+        self.look_at = now.saturating_add(BETWEEN_LOOKS);
+        for _ in 0..=self.entries.len() / LOOKS {
+            self.forget_next(now);
+        }
+    }
+
     /// Looks at the next window: goes past it, or forgets it and stays, for another is there now.
     fn forget_next(&mut self, now: Timestamp) {
         match self.entries.get_mut(self.hand).map(|entry| entry.window.idles(now)) {
@@ -160,27 +187,18 @@ impl RateWindows {
         }
     }
 
-    fn insert(
-        &mut self,
-        tag: u32,
-        credential: &CredentialId,
-        quota: Quota,
-        now: Timestamp,
-    ) -> Result<usize, RateExceeded> {
+    fn insert(&mut self, name: Name, now: Timestamp) -> Result<usize, RateExceeded> {
+        self.forget_next(now);
+        self.forget_next(now);
         if self.entries.len() >= self.max {
             self.make_room(now)?;
         }
         let place = self.entries.len();
-        if place.saturating_mul(2) >= self.slots.len() {
+        if place.saturating_mul(8) >= self.slots.len().saturating_mul(7) {
             self.rehash(self.slots.len().saturating_mul(2));
         }
-        self.entries.push(Entry {
-            credential: credential.clone(),
-            quota: quota.name(),
-            tag,
-            window: RateWindow::default(),
-        });
-        self.take_slot(tag, place);
+        self.entries.push(Entry { name, window: RateWindow::default() });
+        self.take_slot(name.tag(), place);
         Ok(place)
     }
 
@@ -200,13 +218,13 @@ impl RateWindows {
     }
 
     fn remove(&mut self, place: usize) {
-        let Some(tag) = self.entries.get(place).map(|entry| entry.tag) else { return };
+        let Some(tag) = self.entries.get(place).map(|entry| entry.name.tag()) else { return };
         if let Some(at) = self.slot_of(tag, place) {
             self.free_slot(at);
         }
         let last = self.entries.len().saturating_sub(1);
         self.entries.swap_remove(place);
-        if let Some(moved) = self.entries.get(place).map(|entry| entry.tag)
+        if let Some(moved) = self.entries.get(place).map(|entry| entry.name.tag())
             && let Some(at) = self.slot_of(moved, last)
             && let Some(slot) = self.slots.get_mut(at)
         {
@@ -220,16 +238,12 @@ impl RateWindows {
         }
     }
 
-    fn find(&self, tag: u32, credential: &CredentialId, quota: Quota) -> Option<usize> {
-        let mut at = self.home(tag);
+    fn find(&self, name: Name) -> Option<usize> {
+        let mut at = self.home(name.tag());
         loop {
             let slot = self.slots.get(at)?;
             let place = slot.place()?;
-            if slot.tag == tag
-                && let Some(entry) = self.entries.get(place)
-                && entry.credential == *credential
-                && entry.quota == quota.name()
-            {
+            if slot.tag == name.tag() && self.entries.get(place)?.name == name {
                 return Some(place);
             }
             at = self.after(at);
@@ -244,7 +258,7 @@ impl RateWindows {
         Some(at)
     }
 
-    /// At least half of the slots are free, so this ends.
+    /// There is always a free slot, so this ends.
     fn take_slot(&mut self, tag: u32, place: usize) {
         let mut at = self.home(tag);
         while let Some(slot) = self.slots.get_mut(at) {
@@ -277,7 +291,7 @@ impl RateWindows {
     fn rehash(&mut self, slots: usize) {
         self.slots = vec![Slot::default(); slots];
         for place in 0..self.entries.len() {
-            if let Some(tag) = self.entries.get(place).map(|entry| entry.tag) {
+            if let Some(tag) = self.entries.get(place).map(|entry| entry.name.tag()) {
                 self.take_slot(tag, place);
             }
         }
@@ -299,20 +313,23 @@ impl RateWindows {
         self.slots.len().saturating_sub(1)
     }
 
-    fn tag(&self, credential: &CredentialId, quota: Quota) -> u32 {
-        let [start, factor] = self.seed;
-        let text = credential.as_str().as_bytes();
-        let length = u64::try_from(text.len()).unwrap_or_default();
-        let name = quota.name().len(); // `account` and `reads` differ in it
-        let mut hash = start ^ length.rotate_left(32) ^ u64::try_from(name).unwrap_or_default();
-        let (words, rest) = text.as_chunks::<8>();
-        for word in words {
-            hash = mix(hash ^ u64::from_le_bytes(*word), factor);
-        }
+    fn name(&self, credential: &CredentialId, quota: Quota) -> Name {
+        let [one, other] = self.seed;
+        // `account` and `reads` differ in their length, so together the lengths tell both.
+        let lengths = [credential.as_str().len(), quota.name().len()];
+        let [text, name] = lengths.map(|len| u64::try_from(len).unwrap_or_default());
+        let mut hash = [one ^ text ^ name << 32, other ^ name ^ text << 32];
+        let mut stir = |word: [u8; 8]| {
+            let word = u64::from_le_bytes(word);
+            hash = [mix(hash[0] ^ word, one), mix(hash[1] ^ word, other)];
+        };
+        let (words, rest) = credential.as_str().as_bytes().as_chunks();
+        words.iter().for_each(|word| stir(*word));
         let mut last = [0; 8];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        hash = mix(mix(hash ^ u64::from_le_bytes(last), factor), start);
-        u32::try_from(hash >> 32).unwrap_or_default()
+        stir(last);
+        let [first, second] = hash;
+        Name([mix(first, other), mix(second, one)])
     }
 }
 
