@@ -14,6 +14,7 @@
 )]
 
 pub mod events;
+pub mod pages;
 pub mod time;
 pub mod vocabulary;
 
@@ -22,8 +23,10 @@ pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property there is.
 pub const ALL: &[Property] = &[
+    ("cursor", pages::cursor),
     ("event", events::event),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
+    ("rate", pages::rate),
     ("timestamp", time::timestamp),
 ];
