@@ -4,5 +4,9 @@
 //! numbers stay with the host.
 
 pub mod cursor;
+pub mod exchange;
+pub mod grant;
 pub mod page;
 pub mod rate;
+pub mod refusal;
+pub mod standing;
