@@ -1,9 +1,17 @@
 //! One request of the REST API, from its head to its answer.
 //!
 //! ```text
-//! RequestHead ── new ──> Received ── identify ──> Identified ── admit ──> Admitted ── authorize ──> Authorized
-//!                │ 404, 405         │ 401                       │ 429                │ 402 403 400      │ answer
-//!                v                  v                           v                    v (404)            v 200, 404
+//! RequestHead
+//!     │ new                        404 unknown path, 405
+//! Received
+//!     │ identify      <── key      401
+//! Identified
+//!     │ admit         <── rate     429
+//! Admitted
+//!     │ authorize     <── account  403, 402, 400
+//! Authorized
+//!     │ answer        <── rows     404 no such call
+//!  Response
 //! ```
 //!
 //! Each step consumes the state before it and leads to the next, or to a [`Refusal`], which is a

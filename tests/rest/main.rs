@@ -4,10 +4,13 @@
 #![allow(clippy::as_conversions, clippy::panic, clippy::string_slice)]
 
 mod cursor;
+mod exchange;
 mod operations;
+mod order;
 mod page;
 mod rate;
 mod rate_windows;
+mod scenario;
 
 use call_assistant::time::Timestamp;
 
