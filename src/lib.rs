@@ -24,8 +24,6 @@ pub mod json;
 pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
-#[cfg(feature = "service")]
-pub mod plan;
 #[cfg(feature = "events")]
 pub mod rfc3339;
 

@@ -19,6 +19,9 @@ use http::{Response, StatusCode};
 use crate::scenario::{Scenario, account_id, api_key, checked, get, request_id, rows};
 use crate::second;
 
+/// What is asked for, what is wrong with it, and the code that is told.
+type Case = (&'static str, fn(&mut Scenario), ErrorCode);
+
 const TARGETS: [&str; 3] = ["/v1/account", "/v1/calls", "/v1/calls/call_1"];
 
 fn text(response: &Response<Vec<u8>>) -> &str {
@@ -577,7 +580,7 @@ fn every_state_has_its_500() {
 /// ERR-2: every code can be the answer, and every answer carries the code's own status and type.
 #[test]
 fn every_code_is_reached() {
-    let rows: [(&str, fn(&mut Scenario), ErrorCode); 11] = [
+    let rows: [Case; 11] = [
         ("/v1/calls?limit=x", |_| {}, ErrorCode::InvalidParameter),
         ("/v1/calls?cursor=x", |_| {}, ErrorCode::InvalidCursor),
         ("/v1/calls", |it| it.found = false, ErrorCode::InvalidCredentials),

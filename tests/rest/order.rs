@@ -107,7 +107,7 @@ fn what_counts_against_the_quota() {
             "resource" => "/v1/calls/call_1",
             _ => "/v1/calls",
         };
-        let mut scenario = get(target).with(|it| break_it(it));
+        let mut scenario = get(target).with(break_it);
         let (key, now) = (scenario.key.clone(), scenario.now);
         let used = |scenario: &mut Scenario| {
             let quota = call_assistant::quota::Quota::READS;
