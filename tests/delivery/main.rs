@@ -13,8 +13,10 @@
 mod attempt;
 mod disabling;
 mod life;
+mod model;
 mod plan;
 mod planner;
+mod simulation;
 mod stored;
 mod target;
 
