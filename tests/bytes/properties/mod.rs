@@ -13,6 +13,7 @@
     clippy::unwrap_used
 )]
 
+pub mod delivery;
 pub mod events;
 pub mod pages;
 pub mod time;
@@ -24,9 +25,11 @@ pub type Property = (&'static str, fn(&[u8]));
 /// Every property there is.
 pub const ALL: &[Property] = &[
     ("cursor", pages::cursor),
+    ("delivery", delivery::delivery),
     ("event", events::event),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
     ("rate", pages::rate),
+    ("target", delivery::target),
     ("timestamp", time::timestamp),
 ];

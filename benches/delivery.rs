@@ -1,0 +1,199 @@
+//! A transition; what to send next beside a bare heap of the same entries; an attempt's request
+//! beside the bare digest of its body.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::unwrap_used
+)]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use call_assistant::delivery::{
+    Delivery, Endpoint, Limits, Outcome, Planner, Reach, Target, WAITS, is_public,
+};
+use call_assistant::id::EventId;
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::{Signer, SigningSecret};
+use divan::{AllocProfiler, Bencher, black_box};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+#[global_allocator]
+static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+fn start() -> Timestamp {
+    Timestamp::from_unix(1_767_225_600).unwrap()
+}
+
+mod transition {
+    use super::*;
+
+    #[divan::bench]
+    fn begin() -> Delivery {
+        let endpoint = Endpoint::new(start());
+        let mut delivery = Delivery::accept(start(), &endpoint, start());
+        let _ = black_box(delivery.begin(black_box(&endpoint), black_box(start())));
+        delivery
+    }
+
+    #[divan::bench]
+    fn begin_fail_and_record(bencher: Bencher<'_, '_>) {
+        let mut endpoint = Endpoint::new(start());
+        let delivery = Delivery::accept(start(), &endpoint, start());
+        bencher.bench_local(|| {
+            let mut delivery = black_box(delivery);
+            let attempt = delivery.begin(&endpoint, start()).unwrap();
+            let finished = delivery.finish(&attempt, black_box(Outcome::Reset), start());
+            (endpoint.record(finished.report, start()), delivery)
+        });
+    }
+
+    #[divan::bench]
+    fn stored_as_json(bencher: Bencher<'_, '_>) {
+        let delivery = Delivery::accept(start(), &Endpoint::new(start()), start());
+        bencher.bench(|| serde_json::to_string(black_box(&delivery)).unwrap());
+    }
+}
+
+/// A million pending. Each step takes what is due, and adds it again after one of the waits; time
+/// goes on as the heads of the queues do.
+mod due {
+    use super::*;
+
+    const PENDING: u64 = 1_000_000;
+    const STEPS: usize = 1_000;
+
+    fn wait(delivery: u64) -> Duration {
+        WAITS[(delivery.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % 5]
+    }
+
+    /// In the order in which a schedule adds them.
+    fn entries(endpoints: u64) -> Vec<(u64, u32, Timestamp)> {
+        let mut all: Vec<_> = (0..PENDING)
+            .map(|delivery| {
+                let wait = wait(delivery);
+                let share = delivery.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40;
+                let left = wait.as_nanos() as u64 / (1 << 24) * share;
+                let due = start().saturating_add(Duration::from_nanos(left));
+                (delivery, (delivery % endpoints) as u32, due)
+            })
+            .collect();
+        all.sort_by_key(|(_, _, due)| *due);
+        all
+    }
+
+    fn filled(endpoints: u64) -> Planner {
+        let limits = Limits { overall: 1_000, per_endpoint: 10 };
+        let mut planner = Planner::new(limits);
+        // Each wait's queue in its own order, as it comes about.
+        let all = entries(endpoints);
+        for class in WAITS {
+            for (delivery, endpoint, due) in all.iter().filter(|(d, ..)| wait(*d) == class) {
+                planner.add(*delivery, *endpoint, *due);
+            }
+        }
+        planner
+    }
+
+    fn step(planner: &mut Planner, now: &mut Timestamp) -> u64 {
+        if let Some(due) = planner.next_due() {
+            *now = due.max(*now);
+        }
+        let next = planner.next(*now).unwrap();
+        planner.add(next.delivery, next.endpoint, now.saturating_add(wait(next.delivery)));
+        planner.finished(next.endpoint);
+        next.delivery
+    }
+
+    #[divan::bench(args = [1_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
+    fn planner(bencher: Bencher<'_, '_>, endpoints: u64) {
+        let mut planner = filled(endpoints);
+        let mut now = start();
+        bencher.bench_local(|| (0..STEPS).map(|_| step(&mut planner, &mut now)).max());
+    }
+
+    /// Everything is due, and stands in lines.
+    #[divan::bench(args = [1_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
+    fn planner_behind(bencher: Bencher<'_, '_>, endpoints: u64) {
+        let mut planner = filled(endpoints);
+        let now = start().saturating_add(Duration::from_secs(86_400));
+        bencher.bench_local(|| {
+            for _ in 0..STEPS {
+                let next = planner.next(now).unwrap();
+                planner.add(next.delivery, next.endpoint, now);
+                planner.finished(next.endpoint);
+            }
+        });
+    }
+
+    #[divan::bench(counters = [divan::counter::ItemsCount::new(STEPS)])]
+    fn binary_heap(bencher: Bencher<'_, '_>) {
+        let mut heap: BinaryHeap<_> =
+            entries(1_000).into_iter().map(|(d, e, due)| Reverse((due, d, e))).collect();
+        bencher.bench_local(|| {
+            for _ in 0..STEPS {
+                let Reverse((now, delivery, endpoint)) = heap.pop().unwrap();
+                let due = now.saturating_add(wait(delivery));
+                heap.push(Reverse((due, delivery, endpoint)));
+            }
+        });
+    }
+}
+
+mod attempt {
+    use super::*;
+
+    const SIZES: [usize; 3] = [200, 1_024, 4_096];
+
+    #[divan::bench(args = SIZES)]
+    fn request(bencher: Bencher<'_, '_>, size: usize) {
+        let endpoint = Endpoint::new(start());
+        let mut delivery = Delivery::accept(start(), &endpoint, start());
+        let attempt = delivery.begin(&endpoint, start()).unwrap();
+        let target = Target::parse("https://hooks.example.com/calls", Reach::Public).unwrap();
+        let signer = Signer::new(SigningSecret::parse("whsec_shown-once-and-kept").unwrap());
+        let event = EventId::from_random([7; 16]);
+        let body = vec![b'a'; size];
+        bencher.bench(|| {
+            attempt
+                .request(&target, &event, "call.ended", &signer, black_box(&body[..]), start())
+                .unwrap()
+        });
+    }
+
+    /// The digest alone, its key schedule cached.
+    #[divan::bench(args = SIZES)]
+    fn bare_hmac(bencher: Bencher<'_, '_>, size: usize) {
+        let key = Hmac::<Sha256>::new_from_slice(b"whsec_shown-once-and-kept").unwrap();
+        let body = vec![b'a'; size];
+        bencher.bench(|| {
+            let mut mac = key.clone();
+            mac.update(b"1767225600.");
+            mac.update(black_box(&body));
+            mac.finalize().into_bytes()
+        });
+    }
+}
+
+mod target {
+    use super::*;
+
+    #[divan::bench]
+    fn parse() -> Target {
+        Target::parse(black_box("https://hooks.example.com/calls?a=b"), Reach::Public).unwrap()
+    }
+
+    #[divan::bench(args = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])]
+    fn address(text: &str) -> bool {
+        let address = black_box(text.parse().unwrap());
+        is_public(address).is_ok()
+    }
+}

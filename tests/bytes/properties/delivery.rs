@@ -1,0 +1,264 @@
+//! Deliveries: whatever happens, in whatever order; and whatever is entered for a URL.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use call_assistant::delivery::{
+    Attempt, Change, Delivery, Endpoint, NotATarget, NotBegun, NotRedelivered, Outcome, Reach,
+    Reason, Status, Step, Target, Verdict,
+};
+use call_assistant::time::Timestamp;
+use http::StatusCode;
+use url::Host;
+
+/// Every operation on a delivery and its endpoint, beside a model that knows the rules and none of
+/// the representation. Two bytes an operation: what, and how.
+pub fn delivery(bytes: &[u8]) {
+    let start = Timestamp::from_unix(1_767_225_600).unwrap();
+    let mut now = start;
+    let mut endpoint = Endpoint::new(now);
+    let mut delivery = Delivery::accept(now, &endpoint, now);
+    let mut model = Model { stands: Stands::Waiting(now), charged: 0, by_hand: false, life: 0 };
+    let mut health = Health { count: 0, disabled: None, life: 0 };
+    let mut jobs: Vec<(Attempt, bool, u32)> = Vec::new();
+
+    for op in bytes.chunks_exact(2) {
+        let how = usize::from(op[1]);
+        match op[0] % 8 {
+            0 | 1 => {
+                let seen = delivery.begin(&endpoint, now);
+                let expected = model.begin(&health, now, jobs.len());
+                assert_eq!(seen.map(|attempt| attempt.number()), expected);
+                if let Ok(attempt) = seen {
+                    assert_eq!(attempt.deadline().since(now), Duration::from_secs(10));
+                    jobs.push((attempt, model.by_hand, health.life));
+                }
+            }
+            2..=4 if !jobs.is_empty() => {
+                // Mostly the last, sometimes an older one.
+                let job = if how & 0x80 == 0 { jobs.len() - 1 } else { how % jobs.len() };
+                let (attempt, by_hand, life) = jobs[job];
+                let outcome = OUTCOMES[how % OUTCOMES.len()];
+                let finished = delivery.finish(&attempt, outcome, now);
+                let step = model.finish(job, attempt.number(), by_hand, outcome, now);
+                assert_eq!(finished.step, step);
+                let failed = step == Step::Failed && !by_hand;
+                let change = health.hear(step, failed, outcome, life);
+                assert_eq!(endpoint.record(finished.report, now), change);
+            }
+            5 => now = now.saturating_add(STEPS[how % STEPS.len()]),
+            6 => {
+                let seen = delivery.redeliver(&endpoint, now);
+                assert_eq!(seen, model.redeliver(&health, start, now));
+            }
+            7 => {
+                assert_eq!(endpoint.enable(now).is_some(), health.disabled.is_some());
+                if health.disabled.is_some() {
+                    health = Health { count: 0, disabled: None, life: health.life + 1 };
+                }
+            }
+            _ => {}
+        }
+        model.check(&delivery);
+        assert_eq!(endpoint.disabled(), health.disabled);
+        // What is stored is all there is.
+        let stored = serde_json::to_string(&(delivery, endpoint)).unwrap();
+        assert_eq!(
+            serde_json::from_str::<(Delivery, Endpoint)>(&stored).unwrap(),
+            (delivery, endpoint)
+        );
+    }
+}
+
+const OUTCOMES: [Outcome; 8] = [
+    Outcome::Reset,
+    Outcome::Answered(StatusCode::OK),
+    Outcome::TimedOut,
+    Outcome::Answered(StatusCode::GONE),
+    Outcome::Answered(StatusCode::FOUND),
+    Outcome::Unsent,
+    Outcome::Answered(StatusCode::INTERNAL_SERVER_ERROR),
+    Outcome::Forbidden,
+];
+
+const STEPS: [Duration; 6] = [
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_secs(600),
+    Duration::from_secs(21_600),
+    Duration::from_millis(1),
+    Duration::from_secs(30 * 86_400),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Stands {
+    Waiting(Timestamp),
+    /// Until when, and which of the begun attempts.
+    Sending(Timestamp, usize),
+    Ended(Status),
+}
+
+struct Model {
+    stands: Stands,
+    charged: u8,
+    by_hand: bool,
+    life: u32,
+}
+
+struct Health {
+    count: u8,
+    disabled: Option<Reason>,
+    life: u32,
+}
+
+impl Model {
+    fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, NotBegun> {
+        match self.stands {
+            Stands::Ended(_) => return Err(NotBegun::Ended),
+            Stands::Sending(until, _) if now < until => return Err(NotBegun::Leased { until }),
+            _ if health.disabled.is_some() || health.life != self.life => {
+                self.stands = Stands::Ended(Status::Parked);
+                return Err(NotBegun::Parked);
+            }
+            Stands::Waiting(at) if now < at => return Err(NotBegun::Early { at }),
+            _ => {}
+        }
+        self.stands = Stands::Sending(now.saturating_add(Duration::from_secs(30)), job);
+        Ok(if self.by_hand { 1 } else { self.charged + 1 })
+    }
+
+    fn finish(
+        &mut self,
+        job: usize,
+        number: u8,
+        by_hand: bool,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Step {
+        let current = matches!(self.stands, Stands::Sending(_, at) if at == job);
+        let pending = !matches!(self.stands, Stands::Ended(_));
+        match outcome.verdict() {
+            Verdict::Acknowledged if self.stands == Stands::Ended(Status::Delivered) => Step::Late,
+            Verdict::Acknowledged => {
+                if !by_hand {
+                    self.charged = self.charged.max(number);
+                }
+                self.stands = Stands::Ended(Status::Delivered);
+                Step::Delivered
+            }
+            Verdict::Gone if pending => {
+                self.charged += u8::from(current && !by_hand);
+                self.stands = Stands::Ended(Status::Gone);
+                Step::Gone
+            }
+            Verdict::Failed if current && by_hand => {
+                self.stands = Stands::Ended(Status::Failed);
+                Step::Failed
+            }
+            Verdict::Failed if current => {
+                self.charged += 1;
+                match [10, 60, 600, 3_600, 21_600].get(usize::from(self.charged) - 1) {
+                    Some(seconds) => {
+                        let at = now.saturating_add(Duration::from_secs(*seconds));
+                        self.stands = Stands::Waiting(at);
+                        Step::Again { at }
+                    }
+                    None => {
+                        self.stands = Stands::Ended(Status::Failed);
+                        Step::Failed
+                    }
+                }
+            }
+            Verdict::Unsent if current => {
+                self.stands = Stands::Waiting(now);
+                Step::Unsent
+            }
+            _ => Step::Late,
+        }
+    }
+
+    fn redeliver(
+        &mut self,
+        health: &Health,
+        created: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), NotRedelivered> {
+        match self.stands {
+            Stands::Ended(Status::Delivered) => Err(NotRedelivered::Delivered),
+            Stands::Ended(_) if now.since(created) >= Duration::from_secs(30 * 86_400) => {
+                Err(NotRedelivered::Expired)
+            }
+            Stands::Ended(_) if health.disabled.is_some() => Err(NotRedelivered::Disabled),
+            Stands::Ended(_) => {
+                (self.stands, self.by_hand) = (Stands::Waiting(now), true);
+                self.life = health.life;
+                Ok(())
+            }
+            _ => Err(NotRedelivered::Pending),
+        }
+    }
+
+    fn check(&self, delivery: &Delivery) {
+        let (status, due) = match self.stands {
+            Stands::Waiting(at) => (Status::Waiting, Some(at)),
+            Stands::Sending(until, _) => (Status::Sending, Some(until)),
+            Stands::Ended(status) => (status, None),
+        };
+        assert_eq!((delivery.status(), delivery.due()), (status, due));
+        assert_eq!(delivery.attempts(), self.charged);
+        assert!(self.charged <= 6);
+    }
+}
+
+impl Health {
+    fn hear(&mut self, step: Step, failed: bool, outcome: Outcome, life: u32) -> Change {
+        if self.disabled.is_some() || life != self.life {
+            return Change::Unchanged;
+        }
+        if outcome.verdict() == Verdict::Gone {
+            self.disabled = Some(Reason::Gone);
+            return Change::Disabled(Reason::Gone);
+        }
+        if step == Step::Delivered && self.count > 0 {
+            self.count = 0;
+            return Change::Recovered;
+        }
+        if failed {
+            self.count += 1;
+            return Change::Counted { failures: self.count, warn: false };
+        }
+        Change::Unchanged
+    }
+}
+
+/// No URL panics; one that is taken is public HTTPS, and what is kept of it is taken as it is.
+pub fn target(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = Target::parse(text, Reach::PublicOrLoopback).inspect(|target| {
+        assert_eq!(Target::parse(target.as_str(), Reach::PublicOrLoopback).as_ref(), Ok(target));
+    });
+    let target = match Target::parse(text, Reach::Public) {
+        Ok(target) => target,
+        Err(NotATarget::TooLong { len }) => return assert_eq!(len, text.len()),
+        Err(_) => return,
+    };
+    assert_eq!(Target::parse(target.as_str(), Reach::Public).as_ref(), Ok(&target));
+    let url = target.url();
+    assert_eq!((url.scheme(), url.username(), url.password()), ("https", "", None));
+    assert_eq!((url.fragment(), url.port() == Some(0)), (None, false));
+    assert_eq!(target.uri().to_string(), url.as_str());
+    let address: IpAddr = match url.host().unwrap() {
+        Host::Domain(name) => {
+            assert!(name.contains('.') && !name.ends_with('.') && !name.ends_with("localhost"));
+            assert!(name.parse::<IpAddr>().is_err());
+            return;
+        }
+        Host::Ipv4(address) => address.into(),
+        Host::Ipv6(address) => address.into(),
+    };
+    assert_eq!(target.check(address), Ok(()));
+    assert!(!address.is_loopback() && !address.is_unspecified() && !address.is_multicast());
+    if let IpAddr::V4(v4) = address {
+        assert!(!v4.is_private() && !v4.is_link_local() && !v4.is_documentation());
+    }
+}
