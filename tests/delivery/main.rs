@@ -11,6 +11,7 @@
 )]
 
 mod attempt;
+mod day;
 mod disabling;
 mod life;
 mod model;

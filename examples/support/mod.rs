@@ -1,0 +1,4 @@
+//! What the examples have in common.
+
+pub mod chart;
+pub mod sender;
