@@ -18,6 +18,7 @@
     clippy::unwrap_used
 )]
 
+#[path = "support/simulate/mod.rs"]
 mod support;
 
 use std::io::Write;
@@ -53,15 +54,18 @@ fn main() -> io::Result<()> {
     let rate = report.decisions as f64 / took.as_secs_f64();
     println!(
         "{} decisions in {:.1} s: {:.1} million a second",
-        report.decisions,
+        chart::grouped(report.decisions),
         took.as_secs_f64(),
         rate / 1e6
     );
     if let Some(peak) = peak_memory() {
         println!("peak memory {} MiB", peak >> 20);
     }
-    let title =
-        format!("{} deliveries to {} endpoints in a day", scale.deliveries, scale.endpoints);
+    let title = format!(
+        "{} deliveries to {} endpoints in a day",
+        chart::grouped(scale.deliveries),
+        chart::grouped(u64::from(scale.endpoints)),
+    );
     fs::write(path, chart::svg(&report, &title))?;
     println!("chart in {path}");
     Ok(())

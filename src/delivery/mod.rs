@@ -31,9 +31,10 @@
 //! 4. **Finish.** Read both rows again, [`Delivery::finish`], [`Endpoint::record`], and store both
 //!    *in one write*, with a [`LogEntry`] if you keep a log.
 //!
-//! Every write is conditional: the row is replaced only where it still has the `version` that was
-//! read (`UPDATE ... WHERE id = ? AND version = ?`). Where it has not, somebody else was first: read
-//! again and do the step again; each step knows what to make of a row that has moved on.
+//! Every write is conditional: it happens only where the rows still have the `version` that was read
+//! (`UPDATE ... WHERE id = ? AND version = ?`), in step 4 both rows, also the one that did not
+//! change. Where they have not, somebody else was first: read again and do the step again; each
+//! step knows what to make of a row that has moved on.
 //!
 //! | the process dies | what then |
 //! |---|---|

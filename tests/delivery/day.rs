@@ -1,7 +1,7 @@
 //! The day of `examples/simulate`, smaller: what comes out of it adds up.
 
 #[allow(dead_code, missing_docs, unreachable_pub)]
-#[path = "../../examples/support/mod.rs"]
+#[path = "../../examples/support/simulate/mod.rs"]
 mod support;
 
 use std::time::Duration;
@@ -46,6 +46,8 @@ fn a_day_adds_up() {
     assert_eq!(table.lines().count(), 7, "{table}");
     let svg = chart::svg(&report, "a day");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert_eq!(chart::grouped(10_000_000), "10 000 000");
+    assert_eq!((chart::grouped(0), chart::grouped(999)), ("0".into(), "999".into()));
     assert_eq!(svg.matches("<polyline ").count(), 4);
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
 }

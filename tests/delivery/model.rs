@@ -5,6 +5,8 @@
 //! it may die, time may pass to the next instant at which anything is due, the owner may enable the
 //! endpoint or redeliver by hand, and an outcome may be said twice. Beside the values runs a ledger
 //! that is kept by the specification alone.
+//!
+//! 300 000 states are seen in an ordinary run, 5 600 000 more with `--release -- --ignored`.
 
 use call_assistant::delivery::{
     Attempt, Change, Delivery, Endpoint, Finished, NotBegun, Outcome, Reason, Status, Step,
@@ -432,20 +434,20 @@ fn two_senders_over_a_store_of_single_rows() {
 }
 
 #[test]
-#[ignore = "a minute in release"]
+#[ignore = "half a minute in release"]
 fn one_delivery_with_everything() {
     let all = Budget { crashes: 2, ticks: 2, enables: 1, redeliveries: 1, repeats: 1, unsent: 1 };
-    check(rules(&[4], true, all), 1);
+    check(rules(&[4], true, all), 1_600_000);
 }
 
 #[test]
-#[ignore = "a minute in release"]
+#[ignore = "half a minute in release"]
 fn two_deliveries_with_everything() {
-    check(rules(&[5, 5], true, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 1);
+    check(rules(&[5, 5], true, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 700_000);
 }
 
 #[test]
-#[ignore = "a minute in release"]
+#[ignore = "half a minute in release"]
 fn single_rows_with_everything() {
-    check(rules(&[5, 5], false, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 1);
+    check(rules(&[5, 5], false, Budget { enables: 1, redeliveries: 1, ..BUDGET }), 3_200_000);
 }

@@ -138,6 +138,13 @@ fn scale(most: f64) -> (f64, f64) {
     (step, (most / step).ceil().max(1.0) * step)
 }
 
+/// `10 000 000`
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&groups.join(&b' ')).into_owned()
+}
+
 fn short(value: f64) -> String {
     match value {
         v if v >= 1e6 => format!("{} M", v / 1e6),

@@ -1,4 +1,0 @@
-//! What the examples have in common.
-
-pub mod chart;
-pub mod sender;
