@@ -8,14 +8,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::gaps::{self, Gaps};
 use super::{RateWindow, SPAN};
 use crate::time::Timestamp;
 
 impl Serialize for RateWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let gaps: Vec<u8> = self.gaps.bytes().collect();
-        let newest = (self.admitted > 0).then_some(self.newest);
+        let mut gaps = Vec::new();
+        self.gaps.iter().for_each(|gap| write(&mut gaps, gap));
+        let newest = (self.admitted > 0).then(|| self.newest());
         let mut stored = serializer.serialize_struct("RateWindow", 2)?;
         stored.serialize_field("newest", &newest)?;
         stored.serialize_field("gaps", &URL_SAFE_NO_PAD.encode(gaps))?;
@@ -47,16 +47,11 @@ impl Stored {
             };
         };
         let bytes = URL_SAFE_NO_PAD.decode(self.gaps).map_err(|_| "gaps are not base64url")?;
-        let mut window = RateWindow { newest, admitted: 1, ..RateWindow::default() };
+        let mut window = RateWindow { admitted: 1, ..RateWindow::default() };
+        window.set_newest(newest);
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            let (gap, len) =
-                gaps::read(rest.iter().copied()).ok_or("a gap is cut off or too long")?;
-            let (read, after) = rest.split_at_checked(len).unwrap_or_default();
-            if len > 1 && read.last() == Some(&0) {
-                return Err("a gap has more bytes than it needs");
-            }
-            rest = after;
+            let gap = read(&mut rest)?;
             window.spread = window.spread.saturating_add(gap);
             window.admitted = window.admitted.saturating_add(1);
             if window.spread >= SPAN {
@@ -65,8 +60,41 @@ impl Stored {
             if window.admitted > u32::from(u16::MAX) {
                 return Err("more admissions than any quota has");
             }
+            window.gaps.push(gap);
         }
-        window.gaps = Gaps::from_bytes(bytes);
         Ok(window)
     }
+}
+
+/// A gap, always below 60 seconds, has at most 36 bits.
+const MAX_LEN: usize = 6;
+
+fn write(bytes: &mut Vec<u8>, gap: u64) {
+    let mut rest = gap;
+    while rest >= 0x80 {
+        bytes.push(low_bits(rest) | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(low_bits(rest));
+}
+
+fn low_bits(number: u64) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low & 0x7f
+}
+
+fn read(rest: &mut &[u8]) -> Result<u64, &'static str> {
+    let mut gap = 0;
+    for (shift, len) in (0..).step_by(7).zip(1..=MAX_LEN) {
+        let (byte, after) = rest.split_first().ok_or("a gap is cut off")?;
+        *rest = after;
+        gap |= u64::from(byte & 0x7f) << shift;
+        if *byte == 0 && len > 1 {
+            return Err("a gap has more bytes than it needs");
+        }
+        if *byte < 0x80 {
+            return Ok(gap);
+        }
+    }
+    Err("a gap is too long")
 }

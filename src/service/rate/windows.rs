@@ -46,9 +46,11 @@ use crate::time::Timestamp;
 pub struct RateWindows {
     max: usize,
     seed: [u64; 2],
-    /// Without gaps, so that looking at the next two is reading on.
+    /// Without gaps, so that looking at the next is reading on.
     entries: Vec<Entry>,
-    /// By hash, with linear probing; a power of two of them, at most seven of eight taken.
+    /// Each entry's, to find its slot by when it moves.
+    tags: Vec<u32>,
+    /// By hash, with linear probing; a power of two of them, at most half of them taken.
     slots: Vec<Slot>,
     /// The entry to look at next, and when.
     hand: usize,
@@ -57,22 +59,20 @@ pub struct RateWindows {
     room_at: Option<Timestamp>,
 }
 
+/// One line of a cache: 64 bytes, and no two lines for any.
+#[repr(align(64))]
 struct Entry {
-    name: Name,
+    name: u64,
     window: RateWindow,
 }
 
-/// A credential and quota, by a hash of 128 bits that only this process can compute. Two of a
-/// million have the same in one of 10^26 processes; the text of each would be one more place in
-/// memory to wait for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Name([u64; 2]);
-
-impl Name {
-    fn tag(self) -> u32 {
-        let Self([first, _]) = self;
-        u32::try_from(first >> 32).unwrap_or_default()
-    }
+/// A credential and quota, by a hash that only this process can compute. Slots have its tag and
+/// entries the rest, 96 bits together: of a million, two are the same in one process of 10^17.
+/// Their text would be one more place in memory to wait for.
+#[derive(Clone, Copy)]
+struct Name {
+    tag: u32,
+    rest: u64,
 }
 
 /// Which entry, and as much of its hash as shows most others apart without looking at them.
@@ -104,6 +104,7 @@ impl RateWindows {
             max: max.clamp(1, 1 << 30),
             seed: halves(seed),
             entries: Vec::new(),
+            tags: Vec::new(),
             slots: vec![Slot::default(); SLOTS],
             hand: 0,
             look_at: Timestamp::MIN,
@@ -194,11 +195,12 @@ impl RateWindows {
             self.make_room(now)?;
         }
         let place = self.entries.len();
-        if place.saturating_mul(8) >= self.slots.len().saturating_mul(7) {
+        if place.saturating_mul(2) >= self.slots.len() {
             self.rehash(self.slots.len().saturating_mul(2));
         }
-        self.entries.push(Entry { name, window: RateWindow::default() });
-        self.take_slot(name.tag(), place);
+        self.entries.push(Entry { name: name.rest, window: RateWindow::default() });
+        self.tags.push(name.tag);
+        self.take_slot(name.tag, place);
         Ok(place)
     }
 
@@ -218,13 +220,14 @@ impl RateWindows {
     }
 
     fn remove(&mut self, place: usize) {
-        let Some(tag) = self.entries.get(place).map(|entry| entry.name.tag()) else { return };
+        let Some(tag) = self.tags.get(place).copied() else { return };
         if let Some(at) = self.slot_of(tag, place) {
             self.free_slot(at);
         }
         let last = self.entries.len().saturating_sub(1);
         self.entries.swap_remove(place);
-        if let Some(moved) = self.entries.get(place).map(|entry| entry.name.tag())
+        self.tags.swap_remove(place);
+        if let Some(moved) = self.tags.get(place).copied()
             && let Some(at) = self.slot_of(moved, last)
             && let Some(slot) = self.slots.get_mut(at)
         {
@@ -234,16 +237,17 @@ impl RateWindows {
         if self.entries.len() < self.entries.capacity() / 4 {
             let keep = self.entries.len().saturating_mul(2);
             self.entries.shrink_to(keep);
+            self.tags.shrink_to(keep);
             self.rehash(keep.saturating_mul(2).next_power_of_two().max(SLOTS));
         }
     }
 
     fn find(&self, name: Name) -> Option<usize> {
-        let mut at = self.home(name.tag());
+        let mut at = self.home(name.tag);
         loop {
             let slot = self.slots.get(at)?;
             let place = slot.place()?;
-            if slot.tag == name.tag() && self.entries.get(place)?.name == name {
+            if slot.tag == name.tag && self.entries.get(place)?.name == name.rest {
                 return Some(place);
             }
             at = self.after(at);
@@ -291,7 +295,7 @@ impl RateWindows {
     fn rehash(&mut self, slots: usize) {
         self.slots = vec![Slot::default(); slots];
         for place in 0..self.entries.len() {
-            if let Some(tag) = self.entries.get(place).map(|entry| entry.name.tag()) {
+            if let Some(tag) = self.tags.get(place).copied() {
                 self.take_slot(tag, place);
             }
         }
@@ -329,7 +333,8 @@ impl RateWindows {
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         stir(last);
         let [first, second] = hash;
-        Name([mix(first, other), mix(second, one)])
+        let tag = u32::try_from(mix(first, other) >> 32).unwrap_or_default();
+        Name { tag, rest: mix(second, one) }
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn rate(bytes: &[u8]) {
         let ours = window.check(quota, now).map_err(|exceeded| exceeded.wait.as_nanos() as i128);
         assert_eq!(ours, check(&mut naive, per_minute, clock));
         assert_eq!(window.admitted(), naive.len());
-        assert!(window.heap_bytes() <= 8 * naive.len() + 512);
+        assert!(window.heap_bytes() <= 8 * naive.len() + 160);
     }
     let stored = serde_json::to_string(&window).unwrap();
     assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
