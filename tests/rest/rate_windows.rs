@@ -97,7 +97,7 @@ fn idle_credentials_are_forgotten() {
     for passed in 0..6_000 {
         let now = at(60 * SECOND + passed * SECOND / 100);
         let _ = windows.check(&busy, Quota::READS, now);
-        assert!(before - windows.len() <= 6);
+        assert!(before - windows.len() <= 64);
         before = windows.len();
     }
     assert_eq!(windows.len(), 1);
@@ -118,7 +118,7 @@ fn newcomers_make_room_for_themselves() {
     }
     for number in 1_000..2_000 {
         assert_eq!(windows.check(&credential(number), Quota::READS, second(60)), Ok(()));
-        assert!(windows.len() <= 1_001);
+        assert!(windows.len() <= 1_100);
     }
     assert_eq!(windows.len(), 1_000);
 }

@@ -1,6 +1,5 @@
 //! The windows of a host that is one process.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -19,8 +18,8 @@ use crate::time::Timestamp;
 /// # Memory
 ///
 /// It forgets what has been idle for 60 seconds, within another minute while requests come, so
-/// nobody has to clean up. It never holds more windows than it was made for, at about 120 bytes
-/// each beside their [`heap_bytes`](RateWindow::heap_bytes), and gives back what it no longer
+/// nobody has to clean up. It never holds more windows than it was made for, at 128 to 512
+/// bytes each beside their [`heap_bytes`](RateWindow::heap_bytes), and gives back what it no longer
 /// needs.
 ///
 /// When it is full and each window could still refuse, none is dropped, for whoever owned it would
@@ -46,12 +45,9 @@ use crate::time::Timestamp;
 pub struct RateWindows {
     max: usize,
     seed: [u64; 2],
-    /// Without gaps, so that looking at the next is reading on.
-    entries: Vec<Entry>,
-    /// Each entry's, to find its slot by when it moves.
-    tags: Vec<u32>,
     /// By hash, with linear probing; a power of two of them, at most half of them taken.
-    slots: Vec<Slot>,
+    entries: Vec<Entry>,
+    taken: usize,
     /// The entry to look at next, and when.
     hand: usize,
     look_at: Timestamp,
@@ -60,33 +56,20 @@ pub struct RateWindows {
 }
 
 /// One line of a cache: 64 bytes, and no two lines for any.
+#[derive(Default)]
 #[repr(align(64))]
 struct Entry {
+    /// The credential and quota, by a hash that only this process can compute: of a million, two
+    /// are the same in one process of thirty million. Their text would be one more place in memory
+    /// to wait for. Zero if the entry is free.
     name: u64,
     window: RateWindow,
 }
 
-/// A credential and quota, by a hash that only this process can compute. Slots have its tag and
-/// entries the rest, 96 bits together: of a million, two are the same in one process of 10^17.
-/// Their text would be one more place in memory to wait for.
-#[derive(Clone, Copy)]
-struct Name {
-    tag: u32,
-    rest: u64,
-}
-
-/// Which entry, and as much of its hash as shows most others apart without looking at them.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    tag: u32,
-    /// The entry's place and one; 0 if there is none.
-    entry: u32,
-}
-
-const SLOTS: usize = 16;
+const FEWEST: usize = 16;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-const LOOKS: usize = 3_000;
+const LOOKS: usize = 1_024;
 
 /// How long a full map waits at least before it looks at all its windows again.
 const BETWEEN_SEARCHES: Duration = Duration::from_secs(1);
@@ -100,12 +83,10 @@ impl RateWindows {
     pub fn new(max: usize, seed: [u8; 16]) -> Self {
         let seed = u128::from_le_bytes(seed);
         Self {
-            // A place and one must fit into 32 bits, and twice the places into a table.
-            max: max.clamp(1, 1 << 30),
+            max: max.max(1),
             seed: halves(seed),
             entries: Vec::new(),
-            tags: Vec::new(),
-            slots: vec![Slot::default(); SLOTS],
+            taken: 0,
             hand: 0,
             look_at: Timestamp::MIN,
             room_at: None,
@@ -149,13 +130,13 @@ impl RateWindows {
     /// How many windows there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.taken
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.taken == 0
     }
 
     /// Forgets every idle window at once, for a host that falls silent: while requests come, this
@@ -165,6 +146,7 @@ impl RateWindows {
         while self.hand < self.entries.len() {
             self.forget_next(now);
         }
+        self.shrink();
     }
 
     /// Looks at a part of the windows, so that all have been looked at within a minute: seldom and
@@ -174,44 +156,45 @@ impl RateWindows {
             return;
         }
         self.look_at = now.saturating_add(BETWEEN_LOOKS);
-        for _ in 0..=self.entries.len() / LOOKS {
+        for _ in 0..(self.entries.len() / LOOKS).saturating_add(FEWEST) {
             self.forget_next(now);
         }
+        self.shrink();
     }
 
-    /// Looks at the next window: goes past it, or forgets it and stays, for another is there now.
+    /// Looks at the next entry: goes past it, or forgets it and stays, for another may be there now.
     fn forget_next(&mut self, now: Timestamp) {
-        match self.entries.get_mut(self.hand).map(|entry| entry.window.idles(now)) {
+        let idle = |entry: &mut Entry| entry.name != 0 && entry.window.idles(now);
+        match self.entries.get_mut(self.hand).map(idle) {
             None => self.hand = 0,
             Some(true) => self.remove(self.hand),
             Some(false) => self.hand = self.hand.saturating_add(1),
         }
     }
 
-    fn insert(&mut self, name: Name, now: Timestamp) -> Result<usize, RateExceeded> {
-        self.forget_next(now);
-        self.forget_next(now);
-        if self.entries.len() >= self.max {
+    fn insert(&mut self, name: u64, now: Timestamp) -> Result<usize, RateExceeded> {
+        // As many as a newcomer adds to the table, and more: the idle go as fast as others come.
+        for _ in 0..8 {
+            self.forget_next(now);
+        }
+        if self.taken >= self.max {
             self.make_room(now)?;
         }
-        let place = self.entries.len();
-        if place.saturating_mul(2) >= self.slots.len() {
-            self.rehash(self.slots.len().saturating_mul(2));
+        if self.taken >= self.entries.len() / 2 {
+            self.rehash(self.entries.len().saturating_mul(2).max(FEWEST));
         }
-        self.entries.push(Entry { name: name.rest, window: RateWindow::default() });
-        self.tags.push(name.tag);
-        self.take_slot(name.tag, place);
-        Ok(place)
+        Ok(self.place(Entry { name, window: RateWindow::default() }))
     }
 
     /// Looks at all windows, and if none is idle not again before one can be, nor for a second.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateExceeded> {
         if self.room_at.is_none_or(|room_at| room_at <= now || room_at.since(now) > Quota::SPAN) {
             self.forget_idle(now);
-            let ends = self.entries.iter().map(|entry| entry.window.idle_at());
+            let ends = self.entries.iter().filter(|entry| entry.name != 0);
+            let ends = ends.map(|entry| entry.window.idle_at());
             let search = now.saturating_add(BETWEEN_SEARCHES);
             self.room_at =
-                (self.entries.len() >= self.max).then(|| ends.min().unwrap_or(search).max(search));
+                (self.taken >= self.max).then(|| ends.min().unwrap_or(search).max(search));
         }
         match self.room_at {
             Some(room_at) => Err(RateExceeded { wait: room_at.since(now), cause: RateCause::Room }),
@@ -219,90 +202,68 @@ impl RateWindows {
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        let Some(tag) = self.tags.get(place).copied() else { return };
-        if let Some(at) = self.slot_of(tag, place) {
-            self.free_slot(at);
-        }
-        let last = self.entries.len().saturating_sub(1);
-        self.entries.swap_remove(place);
-        self.tags.swap_remove(place);
-        if let Some(moved) = self.tags.get(place).copied()
-            && let Some(at) = self.slot_of(moved, last)
-            && let Some(slot) = self.slots.get_mut(at)
-        {
-            *slot = Slot::new(moved, place);
-        }
-        self.room_at = None;
-        if self.entries.len() < self.entries.capacity() / 4 {
-            let keep = self.entries.len().saturating_mul(2);
-            self.entries.shrink_to(keep);
-            self.tags.shrink_to(keep);
-            self.rehash(keep.saturating_mul(2).next_power_of_two().max(SLOTS));
-        }
-    }
-
-    fn find(&self, name: Name) -> Option<usize> {
-        let mut at = self.home(name.tag);
+    fn find(&self, name: u64) -> Option<usize> {
+        let mut at = self.home(name);
         loop {
-            let slot = self.slots.get(at)?;
-            let place = slot.place()?;
-            if slot.tag == name.tag && self.entries.get(place)?.name == name.rest {
-                return Some(place);
+            match self.entries.get(at)?.name {
+                found if found == name => return Some(at),
+                0 => return None,
+                _ => at = self.after(at),
             }
-            at = self.after(at);
         }
     }
 
-    fn slot_of(&self, tag: u32, place: usize) -> Option<usize> {
-        let mut at = self.home(tag);
-        while self.slots.get(at)?.place()? != place {
-            at = self.after(at);
-        }
-        Some(at)
-    }
-
-    /// There is always a free slot, so this ends.
-    fn take_slot(&mut self, tag: u32, place: usize) {
-        let mut at = self.home(tag);
-        while let Some(slot) = self.slots.get_mut(at) {
-            if slot.place().is_none() {
-                *slot = Slot::new(tag, place);
-                return;
+    /// At least half of the entries are free, so this ends.
+    fn place(&mut self, entry: Entry) -> usize {
+        let mut at = self.home(entry.name);
+        while let Some(there) = self.entries.get_mut(at) {
+            if there.name == 0 {
+                *there = entry;
+                self.taken = self.taken.saturating_add(1);
+                break;
             }
             at = self.after(at);
         }
+        at
     }
 
     /// Moves up those behind that were pushed off their place, so that no search ends too soon.
-    fn free_slot(&mut self, mut free: usize) {
+    fn remove(&mut self, mut free: usize) {
         let mut at = self.after(free);
-        while let Some(slot) = self.slots.get(at).copied().filter(|slot| slot.place().is_some()) {
-            let from_home = self.distance(self.home(slot.tag), at);
-            if from_home >= self.distance(free, at) {
-                if let Some(to) = self.slots.get_mut(free) {
-                    *to = slot;
-                }
+        while let Some(name) = self.entries.get(at).map(|entry| entry.name)
+            && name != 0
+        {
+            if self.distance(self.home(name), at) >= self.distance(free, at) {
+                self.entries.swap(free, at);
                 free = at;
             }
             at = self.after(at);
         }
-        if let Some(slot) = self.slots.get_mut(free) {
-            *slot = Slot::default();
+        if let Some(entry) = self.entries.get_mut(free) {
+            *entry = Entry::default();
+            self.taken = self.taken.saturating_sub(1);
+        }
+        self.room_at = None;
+    }
+
+    fn shrink(&mut self) {
+        if self.entries.len() > FEWEST && self.taken < self.entries.len() / 8 {
+            self.rehash(self.taken.saturating_mul(4).next_power_of_two().max(FEWEST));
         }
     }
 
-    fn rehash(&mut self, slots: usize) {
-        self.slots = vec![Slot::default(); slots];
-        for place in 0..self.entries.len() {
-            if let Some(tag) = self.tags.get(place).copied() {
-                self.take_slot(tag, place);
-            }
+    fn rehash(&mut self, entries: usize) {
+        let mut old = Vec::new();
+        old.resize_with(entries, Entry::default);
+        core::mem::swap(&mut old, &mut self.entries);
+        (self.taken, self.hand) = (0, 0);
+        for entry in old.into_iter().filter(|entry| entry.name != 0) {
+            self.place(entry);
         }
     }
 
-    fn home(&self, tag: u32) -> usize {
-        usize::try_from(tag).unwrap_or_default() & self.mask()
+    fn home(&self, name: u64) -> usize {
+        usize::try_from(name & u64::from(u32::MAX)).unwrap_or_default() & self.mask()
     }
 
     fn after(&self, at: usize) -> usize {
@@ -314,47 +275,29 @@ impl RateWindows {
     }
 
     fn mask(&self) -> usize {
-        self.slots.len().saturating_sub(1)
+        self.entries.len().saturating_sub(1)
     }
 
-    fn name(&self, credential: &CredentialId, quota: Quota) -> Name {
-        let [one, other] = self.seed;
+    fn name(&self, credential: &CredentialId, quota: Quota) -> u64 {
+        let [start, factor] = self.seed;
         // `account` and `reads` differ in their length, so together the lengths tell both.
         let lengths = [credential.as_str().len(), quota.name().len()];
-        let [text, name] = lengths.map(|len| u64::try_from(len).unwrap_or_default());
-        let mut hash = [one ^ text ^ name << 32, other ^ name ^ text << 32];
-        let mut stir = |word: [u8; 8]| {
-            let word = u64::from_le_bytes(word);
-            hash = [mix(hash[0] ^ word, one), mix(hash[1] ^ word, other)];
-        };
+        let [text, kind] = lengths.map(|len| u64::try_from(len).unwrap_or_default());
+        let mut hash = start ^ text ^ (kind << 32);
+        let mut stir = |word| hash = mix(hash ^ u64::from_le_bytes(word), factor);
         let (words, rest) = credential.as_str().as_bytes().as_chunks();
         words.iter().for_each(|word| stir(*word));
         let mut last = [0; 8];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         stir(last);
-        let [first, second] = hash;
-        let tag = u32::try_from(mix(first, other) >> 32).unwrap_or_default();
-        Name { tag, rest: mix(second, one) }
+        mix(hash, start).max(1)
     }
 }
 
 impl fmt::Debug for RateWindows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { max, entries, .. } = self;
-        f.debug_struct("RateWindows")
-            .field("len", &entries.len())
-            .field("max", max)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Slot {
-    fn new(tag: u32, place: usize) -> Self {
-        Self { tag, entry: u32::try_from(place).unwrap_or_default().saturating_add(1) }
-    }
-
-    fn place(self) -> Option<usize> {
-        usize::try_from(self.entry.checked_sub(1)?).ok()
+        let Self { max, taken, .. } = self;
+        f.debug_struct("RateWindows").field("len", taken).field("max", max).finish_non_exhaustive()
     }
 }
 
