@@ -16,6 +16,8 @@ mod answers;
 mod compose;
 #[cfg(feature = "events")]
 mod events;
+#[cfg(feature = "events")]
+mod explain;
 mod headers;
 mod rotation;
 mod secret;
