@@ -70,6 +70,7 @@ fn a_body_that_was_changed() {
     let lines = b"{\n\"id\":\n1}";
     let crlf = b"{\r\n\"id\":\r\n1}";
     let bom = |body: &[u8]| [b"\xef\xbb\xbf", body].concat();
+    let marked = bom(body);
     let mojibake: String = body.iter().map(|byte| char::from(*byte)).collect();
     let windows = "{\"a\":\"\u{e2}\u{201a}\u{ac}\"}";
     let latin1: Vec<u8> = BODY.chars().map(|c| u8::try_from(c).unwrap()).collect();
@@ -84,8 +85,8 @@ fn a_body_that_was_changed() {
         (BlanksAdded, body, [b"\n  ", body, b"\n\n"].concat()),
         (LineEndsToCrLf, lines, crlf.to_vec()),
         (LineEndsToLf, crlf, lines.to_vec()),
-        (ByteOrderMarkAdded, body, bom(body)),
-        (ByteOrderMarkLost, &bom(body), body.to_vec()),
+        (ByteOrderMarkAdded, body, marked.clone()),
+        (ByteOrderMarkLost, &marked, body.to_vec()),
         (ReadAsLatin1, body, mojibake.into_bytes()),
         (ReadAsWindows1252, "{\"a\":\"\u{20ac}\"}".as_bytes(), windows.into()),
         (WrittenAsLatin1, body, latin1),
@@ -120,10 +121,7 @@ fn a_body_that_was_written_again() {
             "written without blanks, its keys in the specification's order",
         ),
         // PHP: json_encode(json_decode($body))
-        (
-            BODY.replace('/', "\\/").replace('ë', "\\u00eb").into(),
-            "written without blanks",
-        ),
+        (BODY.replace('/', "\\/").replace('ë', "\\u00eb").into(), "written without blanks"),
         // Go: json.Marshal
         (
             BODY.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026").into(),
@@ -191,12 +189,16 @@ fn the_form_that_was_signed_is_described() {
         assert_eq!((form.blanks, form.escapes, form.slashes), (blanks, escapes, slashes));
         assert_eq!((form.order, form.line_end), (KeyOrder::AsIs, false), "{signed}");
     }
-    let signed = "{\n    \"a\": [\n        1,\n        1.50,\n        {}\n    ],\n    \"b\": \"é/<\"\n}\n";
+    let signed =
+        "{\n    \"a\": [\n        1,\n        1.50,\n        {}\n    ],\n    \"b\": \"é/<\"\n}\n";
     let causes = proven(&header(signed.as_bytes()), received.as_bytes(), SECRET);
     let [Cause::Body(BodyChange::Rewritten(form))] = causes.as_slice() else {
         panic!("{causes:?}");
     };
-    assert_eq!((form.blanks, form.order, form.line_end), (Blanks::FourBlanks, KeyOrder::Sorted, true));
+    assert_eq!(
+        (form.blanks, form.order, form.line_end),
+        (Blanks::FourBlanks, KeyOrder::Sorted, true)
+    );
     assert_eq!(
         form.to_string(),
         "indented by four blanks, its keys sorted, with a line end after it"
@@ -210,17 +212,18 @@ fn a_secret_that_was_changed() {
     let decoded = b"please do not decode this";
     let bare = &SECRET["whsec_".len()..];
     let padded = "whsec_cGxlYXNlIGRvIG5vdCBkZWNvZGUgdGhpcw==";
+    let quoted = format!("\"{SECRET}\"");
     let signed = [
         (vec![PrefixDropped], bare.as_bytes(), SECRET),
         (vec![Base64Decoded], decoded, SECRET),
         (vec![Base64Decoded], decoded, padded),
         (vec![LineEnd], &[SECRET.as_bytes(), b"\n"].concat(), SECRET),
         (vec![LineEnd], &[SECRET.as_bytes(), b"\r\n"].concat(), SECRET),
-        (vec![SignerQuotes], format!("\"{SECRET}\"").as_bytes(), SECRET),
+        (vec![SignerQuotes], quoted.as_bytes(), SECRET),
         (vec![Blanks], SECRET.as_bytes(), &format!("{SECRET}\n")),
         (vec![Blanks], SECRET.as_bytes(), &format!(" \u{a0}{SECRET}\t")),
         (vec![Blanks], SECRET.as_bytes(), &format!("\u{feff}{SECRET}")),
-        (vec![Quotes], SECRET.as_bytes(), &format!("\"{SECRET}\"")),
+        (vec![Quotes], SECRET.as_bytes(), &quoted),
         (vec![Quotes], SECRET.as_bytes(), &format!("\u{201c}{SECRET}\u{201d}")),
         (vec![Blanks, Quotes], SECRET.as_bytes(), &format!("'{SECRET}'\n")),
         (vec![Quotes, Blanks], SECRET.as_bytes(), &format!("\"{SECRET}\n\"")),
@@ -298,16 +301,13 @@ fn two_things_at_once() {
     let body = BODY.as_bytes();
     let received = [body, b"\n"].concat();
     let found = proven(&header(body), &received, &format!("\"{SECRET}\""));
-    let expected =
-        [Cause::Body(BodyChange::LineEndAdded), Cause::Secret(SecretChange::Quotes)];
+    let expected = [Cause::Body(BodyChange::LineEndAdded), Cause::Secret(SecretChange::Quotes)];
     assert_eq!(found, expected);
 
     let received = [b"\xef\xbb\xbf", body, b"\r\n"].concat();
     let found = proven(&header(body), &received, SECRET);
-    let expected = [
-        Cause::Body(BodyChange::LineEndAdded),
-        Cause::Body(BodyChange::ByteOrderMarkAdded),
-    ];
+    let expected =
+        [Cause::Body(BodyChange::LineEndAdded), Cause::Body(BodyChange::ByteOrderMarkAdded)];
     assert_eq!(found, expected);
 
     let upper = header(body).to_uppercase().replace("T=", "t=").replace("V1=", "v1=");
@@ -327,10 +327,7 @@ fn another_secret_or_another_delivery() {
         .explain(at(NOW));
     assert!(found.is_proven());
     assert_eq!(found.causes(), [Cause::OtherSecret { index: 2 }]);
-    assert_eq!(
-        found.to_string(),
-        "proven: another of the known secrets signed it, number 2"
-    );
+    assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
 
     // This header belongs to that body.
     let other = br#"{"id":"evt_2"}"#;
@@ -356,11 +353,11 @@ fn another_secret_or_another_delivery() {
 #[test]
 fn what_the_header_alone_shows_is_a_fact() {
     let right = header(b"{}");
-    let facts = |headers| {
+    fn facts(headers: DeliveryHeaders<'_>) -> Vec<Cause> {
         let explanation = Evidence::new(headers, b"{}", SECRET).explain(at(NOW));
         assert!(explanation.is_proven());
         explanation.causes().to_vec()
-    };
+    }
     let one = DeliveryHeaders::new().signature(right.as_bytes());
     assert_eq!(facts(DeliveryHeaders::new()), [Cause::Refused(VerifyError::Missing)]);
     let repeated = facts(one.signature(right.as_bytes()));
@@ -371,10 +368,7 @@ fn what_the_header_alone_shows_is_a_fact() {
     assert_eq!(malformed(""), fault(SignatureFault::NotPair { part: 1 }));
     assert_eq!(malformed("t=1"), fault(SignatureFault::NoDigest));
     assert_eq!(malformed(&format!("{right},")), fault(SignatureFault::NotPair { part: 3 }));
-    assert_eq!(
-        malformed(&right.replace(',', ";")),
-        fault(SignatureFault::Timestamp { part: 1 })
-    );
+    assert_eq!(malformed(&right.replace(',', ";")), fault(SignatureFault::Timestamp { part: 1 }));
     let short = VerifyError::IllFormedDigest { part: 2, fault: DigestFault::Length { len: 3 } };
     assert_eq!(malformed("t=1,v1=abc"), [Cause::Refused(short)]);
 }
@@ -408,16 +402,16 @@ fn what_cannot_be_proven_is_a_guess_or_nothing() {
         (b"{\"id\":\"evt_", vec![Cause::CutOff]),
         (b"id=evt_1", vec![Cause::NotJson]),
         (br#"{"id":"evt_2"}"#, vec![Cause::ContradictsDeliveryHeader]),
-        (
-            "{\"id\":\"evt_1\",\"a\":\"\u{fffd}\"}".as_bytes(),
-            vec![Cause::ReplacementCharacters],
-        ),
+        ("{\"id\":\"evt_1\",\"a\":\"\u{fffd}\"}".as_bytes(), vec![Cause::ReplacementCharacters]),
         (br#"{"id":"evt_1"}"#, vec![]),
     ];
     for (body, causes) in cases {
         assert_eq!(guesses(body, b"evt_1").causes(), causes);
     }
-    assert_eq!(guesses(b"", b"").to_string(), "a guess: the body is empty, since something has read it before");
+    assert_eq!(
+        guesses(b"", b"").to_string(),
+        "a guess: the body is empty, since something has read it before"
+    );
     assert!(guesses(b"{}", b"").to_string().starts_with("no cause found: "));
 }
 

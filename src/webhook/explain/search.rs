@@ -33,6 +33,7 @@ pub(super) fn explain(evidence: &Evidence<'_>, now: Timestamp) -> Explanation {
     match search.run(evidence) {
         Some(mut causes) => {
             match form {
+                Ok(_) if causes.contains(&Cause::Text(TextChange::Milliseconds)) => {}
                 Ok(signature) => causes.extend(search.window(signature.seconds, now)),
                 // Reported where nothing more precise was found out about the text.
                 Err(error) if !causes.iter().any(|cause| matches!(cause, Cause::Text(_))) => {
@@ -85,9 +86,9 @@ impl<'a> Search<'a> {
                 }
                 let changed = body::candidates(body);
                 self.any_body(&changed)
+                    .or_else(|| self.any_two(&changed))
                     .or_else(|| self.any_form(body, None))
                     .or_else(|| self.any_form_of(&changed))
-                    .or_else(|| self.any_two(&changed))
                     .or_else(|| self.any_millisecond(body))
             })
     }

@@ -18,6 +18,7 @@ pub mod events;
 pub mod pages;
 pub mod time;
 pub mod vocabulary;
+pub mod webhook;
 
 /// A name, which is also the fuzz target's and the corpus's, and its property.
 pub type Property = (&'static str, fn(&[u8]));
@@ -27,9 +28,12 @@ pub const ALL: &[Property] = &[
     ("cursor", pages::cursor),
     ("delivery", delivery::delivery),
     ("event", events::event),
+    ("explain", webhook::explain),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
     ("rate", pages::rate),
     ("target", delivery::target),
+    ("signature_header", webhook::signature_header),
     ("timestamp", time::timestamp),
+    ("verify", webhook::verify),
 ];
