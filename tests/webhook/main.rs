@@ -19,6 +19,8 @@ mod events;
 #[cfg(feature = "events")]
 mod explain;
 mod headers;
+#[cfg(feature = "std")]
+mod interop;
 mod rotation;
 mod secret;
 mod signature_text;
