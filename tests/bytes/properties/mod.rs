@@ -16,6 +16,7 @@
 pub mod delivery;
 pub mod events;
 pub mod pages;
+pub mod rest;
 pub mod time;
 pub mod vocabulary;
 pub mod webhook;
@@ -29,6 +30,7 @@ pub const ALL: &[Property] = &[
     ("delivery", delivery::delivery),
     ("event", events::event),
     ("explain", webhook::explain),
+    ("head", rest::head),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
     ("rate", pages::rate),
