@@ -84,6 +84,12 @@ pub mod webhook;
 #[cfg(feature = "std")]
 mod system_time;
 
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod api;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod credential;
 #[cfg(feature = "events")]
 pub mod error;
 #[cfg(feature = "events")]

@@ -1,0 +1,155 @@
+//! A service in virtual time, which writes calls and lists them as LIST-1 to LIST-7 say, and the
+//! dice that decide everything. All times are milliseconds.
+
+use call_assistant::api::ListCalls;
+use call_assistant::id::CallId;
+use call_assistant::model::{Call, CallList};
+
+use crate::at;
+
+/// Dice that fall the same for the same seed (SplitMix64).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// From 0 to `most`, both included.
+    pub(crate) fn up_to(&mut self, most: i64) -> i64 {
+        (self.bits() % (most as u64 + 1)) as i64
+    }
+
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.bits() % 100 < percent
+    }
+
+    /// Mostly short, sometimes as long as `most`.
+    pub(crate) fn span(&mut self, most: i64) -> i64 {
+        let shift = self.up_to(12);
+        self.up_to(most >> shift)
+    }
+}
+
+pub(crate) const SECOND: i64 = 1_000;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
+pub(crate) const HOUR: i64 = 60 * MINUTE;
+
+/// A call, and when its writing transaction commits.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    pub(crate) call: Call,
+    pub(crate) visible: i64,
+}
+
+/// How a service behaves within what the specification leaves it.
+#[derive(Debug)]
+pub(crate) struct Manner {
+    /// The longest writing transaction.
+    pub(crate) transaction: i64,
+    /// How far behind the replica that answers may be.
+    pub(crate) staleness: i64,
+    /// What times are rounded down to: whole seconds make for many equal ones.
+    pub(crate) precision: i64,
+    /// Whether equal `started_at` are ordered by id upwards, which the specification leaves open.
+    pub(crate) ids_upwards: bool,
+    /// Whether `has_more` is left out, and pages are empty now and then (D-24).
+    pub(crate) terse: bool,
+}
+
+pub(crate) struct Service {
+    manner: Manner,
+    /// In the list's order.
+    calls: Vec<Written>,
+    /// Cursors of another epoch are not taken any more.
+    pub(crate) epoch: u32,
+}
+
+impl Service {
+    /// A service whose calls, `count` of them, arrive from `from` to `until`.
+    pub(crate) fn new(manner: Manner, count: i64, from: i64, until: i64, dice: &mut Dice) -> Self {
+        let round = |millis: i64| millis.div_euclid(manner.precision) * manner.precision;
+        let mut calls: Vec<Written> = (0..count)
+            .map(|_| {
+                let started = from + dice.up_to(until - from);
+                let created = started + SECOND + dice.span(3 * HOUR);
+                // As long as a transaction may take, sometimes to the millisecond.
+                let transaction = match dice.up_to(3) {
+                    0 => manner.transaction,
+                    1 => dice.up_to(manner.transaction),
+                    _ => dice.span(manner.transaction),
+                };
+                let id = CallId::parse(&format!("call_{:012x}", dice.bits() >> 16)).unwrap();
+                // The clock that stamps a call is the one that transactions are measured with, so
+                // rounding a stamp down makes its transaction that much longer.
+                let visible = round(created) + transaction;
+                let visible = visible.max(round(started));
+                Written { call: Call::new(id, at(round(started)), at(round(created))), visible }
+            })
+            .collect();
+        calls.sort_by(|one, other| {
+            let ids = one.call.id.cmp(&other.call.id);
+            let ids = if manner.ids_upwards { ids } else { ids.reverse() };
+            other.call.started_at.cmp(&one.call.started_at).then(ids)
+        });
+        calls.dedup_by(|one, other| one.call.id == other.call.id);
+        Self { manner, calls, epoch: 0 }
+    }
+
+    pub(crate) fn calls(&self) -> &[Written] {
+        &self.calls
+    }
+
+    /// When everything is visible to everybody.
+    pub(crate) fn settled(&self) -> i64 {
+        let last = self.calls.iter().map(|written| written.visible).max().unwrap_or(0);
+        last + self.manner.staleness + 1
+    }
+
+    /// Answers a query at an instant. `None` is `invalid_cursor`.
+    pub(crate) fn list(&self, query: &ListCalls, now: i64, dice: &mut Dice) -> Option<CallList> {
+        let snapshot = now - dice.up_to(self.manner.staleness);
+        let mut after = 0;
+        if let Some(cursor) = &query.cursor {
+            let (epoch, id) = cursor.split_once(' ').unwrap();
+            if epoch != self.epoch.to_string() {
+                return None;
+            }
+            let id = id.trim_start_matches('.');
+            after = match id {
+                "" => 0,
+                _ => self.calls.iter().position(|written| written.call.id.as_str() == id)? + 1,
+            };
+        }
+        let mut limit = query.limit.calls();
+        if self.manner.terse && dice.chance(10) {
+            limit = 0;
+        }
+        let mut rows = self.calls[after..].iter().filter(|written| {
+            written.visible <= snapshot && query.window.contains(written.call.created_at)
+        });
+        let data: Vec<Call> = rows.by_ref().take(limit).map(|row| row.call.clone()).collect();
+        let has_more = rows.next().is_some();
+        let next_cursor = has_more.then(|| match data.last() {
+            Some(last) => format!("{} {}", self.epoch, last.id),
+            // An empty page's cursor leads to the same place, by another name.
+            None => {
+                let here = query.cursor.as_ref().and_then(|cursor| cursor.split_once(' '));
+                format!("{} .{}", self.epoch, here.map_or("", |(_, id)| id))
+            }
+        });
+        let mut list = CallList::new(data, next_cursor);
+        if self.manner.terse {
+            list.has_more = None;
+        }
+        Some(list)
+    }
+}
