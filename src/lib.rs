@@ -84,12 +84,6 @@ pub mod webhook;
 #[cfg(feature = "std")]
 mod system_time;
 
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod api;
-#[cfg(feature = "client")]
-pub mod client;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod credential;
 #[cfg(feature = "events")]
 pub mod error;
 #[cfg(feature = "events")]
@@ -111,6 +105,9 @@ pub mod credential;
 pub mod listing;
 #[cfg(any(feature = "client", feature = "service"))]
 pub mod quota;
+
+#[cfg(feature = "client")]
+pub mod client;
 
 #[cfg(feature = "service")]
 pub mod delivery;

@@ -2,6 +2,7 @@
 //! sync that loses nothing.
 
 mod http_date;
+pub mod inbox;
 mod pace;
 mod paging;
 mod retry;

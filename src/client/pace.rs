@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::Quota;
+use crate::quota::Quota;
 use crate::time::Timestamp;
 
 /// Spreads requests so evenly that a quota is never exceeded and 429 never comes, however long a
@@ -16,11 +16,11 @@ use crate::time::Timestamp;
 ///
 /// ```
 /// use core::time::Duration;
-/// use call_assistant::api::Quota;
 /// use call_assistant::client::Pace;
+/// use call_assistant::quota::Quota;
 /// # let now = call_assistant::time::Timestamp::UNIX_EPOCH;
 ///
-/// let mut pace = Pace::of(Quota::Reads);
+/// let mut pace = Pace::of(Quota::READS);
 /// assert_eq!(pace.turn(now), Duration::ZERO);
 /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
 /// ```
@@ -42,7 +42,7 @@ impl Pace {
     #[must_use]
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
-        let gap = MINUTE_AT_NINE_TENTHS.checked_div(quota.per_minute()).unwrap_or_default();
+        let gap = MINUTE_AT_NINE_TENTHS.checked_div(quota.per_minute().into()).unwrap_or_default();
         Self { gap: gap.saturating_mul(clients.max(1)), free_at: None }
     }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use call_assistant::api::Quota;
 use call_assistant::client::{Failure, Pace, Retry, RetryAfter, RetryDecision};
 use call_assistant::error::ErrorCode;
+use call_assistant::quota::Quota;
 use call_assistant::time::Timestamp;
 
 use crate::at;
@@ -186,7 +186,7 @@ fn a_date_relative_to_the_answers_date() {
 /// up on the way by as much as five seconds.
 #[test]
 fn a_paced_client_never_meets_a_429() {
-    for (quota, clients) in [(Quota::Reads, 1), (Quota::Account, 1), (Quota::Reads, 3)] {
+    for (quota, clients) in [(Quota::READS, 1), (Quota::ACCOUNT, 1), (Quota::READS, 3)] {
         for seed in 0..20 {
             let mut dice = Dice::new(seed);
             let mut arrivals = Vec::new();
@@ -212,7 +212,7 @@ fn a_paced_client_never_meets_a_429() {
 
 #[test]
 fn turns_can_be_taken_ahead() {
-    let mut pace = Pace::of(Quota::Account);
+    let mut pace = Pace::of(Quota::ACCOUNT);
     let waits: Vec<_> = (0..3).map(|_| pace.turn(at(0)).as_millis()).collect();
     assert_eq!(waits, [0, 1_111, 2_222]);
     // Time that passes without a request is not saved up.

@@ -1,0 +1,311 @@
+//! Receiving each event once, although the service delivers it at least once and in any order.
+//!
+//! An acknowledged event never comes again, so an event must be stored before it is acknowledged;
+//! and one that comes again must be known. There are two ways to have both.
+//!
+//! - **Queue it.** Store the verified bytes under (account, event id), where that pair is a unique
+//!   key, and acknowledge: [`Receipt::Accepted`], or [`Receipt::Duplicate`] where the key was there.
+//!   Work through the queue at leisure. Nothing of this module is needed.
+//! - **Act on it at once**, with effects that cannot share a transaction with the store. Then the
+//!   store keeps one [`InboxEntry`] for each event, and says whose turn it is:
+//!
+//! ```text
+//!            arrive                     done
+//! (nothing) ───────> taken until a time ─────> done: every copy is a duplicate
+//!                    ^      │
+//!                    └──────┘ failed, or the time ran out: the next copy is acted on
+//! ```
+//!
+//! Of two copies that arrive at once, one is acted on and the other answered 503, so that it comes
+//! again in case the first one fails. A process that dies in the middle loses nothing: its time
+//! runs out before the service has made its last attempt.
+//!
+//! ```
+//! use call_assistant::client::inbox::{Arrival, InboxEntry, LEASE};
+//! use call_assistant::webhook::Receipt;
+//! # use std::collections::BTreeMap;
+//! # let now = call_assistant::time::Timestamp::UNIX_EPOCH;
+//! # let mut rows: BTreeMap<(&str, &str), InboxEntry> = BTreeMap::new();
+//! # let key = ("acct_1", "evt_1");
+//! # let act_on_it = || true;
+//!
+//! let receipt = match InboxEntry::arrive(rows.get(&key), LEASE, now) {
+//!     Arrival::Process(entry) => {
+//!         // Only if the row is still the one that was read: two copies may have read the same.
+//!         rows.insert(key, entry);
+//!         let done = act_on_it();
+//!         rows.insert(key, if done { entry.done(now) } else { entry.failed() });
+//!         if done { Receipt::Accepted } else { Receipt::NotNow }
+//!     }
+//!     Arrival::Duplicate => Receipt::Duplicate,
+//!     Arrival::Busy => Receipt::NotNow,
+//! };
+//! assert_eq!(receipt.status(), 204);
+//! assert_eq!(InboxEntry::arrive(rows.get(&key), LEASE, now), Arrival::Duplicate);
+//! ```
+//!
+//! Beside that, [`Version`] decides whether an update is newer than what is there, and
+//! [`reschedule`](super::reschedule) finds the two events of an appointment that was moved.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AccountId, EventId};
+use crate::json::JsonObject;
+use crate::time::Timestamp;
+use crate::webhook::Receipt;
+
+/// How long acting on an event takes at most, for those who have no better number. The service
+/// gives an attempt ten seconds, and makes its third one a minute after the second.
+pub const LEASE: Duration = Duration::from_secs(60);
+
+/// How long an event may come again: 30 days, for as long as its delivery can be repeated by hand,
+/// and a day for what is then still under way.
+pub const KEEP: Duration = Duration::from_secs(31 * 86_400);
+
+/// What a store keeps of one event, under its account's id and its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum InboxEntry {
+    /// Somebody acts on it, and has until this instant.
+    #[non_exhaustive]
+    Taken {
+        /// When the next copy may be acted on instead.
+        until: Timestamp,
+    },
+    /// It has been acted on, at this instant.
+    #[non_exhaustive]
+    Done {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// What to do with an event that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Arrival {
+    /// Store this entry, over the one that was read and nothing newer, then act on the event.
+    Process(InboxEntry),
+    /// It has been acted on: acknowledge it.
+    Duplicate,
+    /// Somebody is acting on it: do not acknowledge it yet, for they may fail.
+    Busy,
+}
+
+impl Arrival {
+    /// What to answer at once (D-46); `None` where that depends on how acting on the event goes.
+    #[must_use]
+    pub fn receipt(&self) -> Option<Receipt> {
+        match self {
+            Self::Process(_) => None,
+            Self::Duplicate => Some(Receipt::Duplicate),
+            Self::Busy => Some(Receipt::NotNow),
+        }
+    }
+}
+
+impl InboxEntry {
+    /// Decides about an event that has arrived, by what the store has of it. Whoever acts on it has
+    /// `lease` to do so.
+    pub fn arrive(stored: Option<&Self>, lease: Duration, now: Timestamp) -> Arrival {
+        match stored {
+            Some(Self::Done { .. }) => Arrival::Duplicate,
+            Some(Self::Taken { until }) if now < *until => Arrival::Busy,
+            _ => Arrival::Process(Self::Taken { until: now.saturating_add(lease) }),
+        }
+    }
+
+    /// The entry of an event that has been acted on. Store it before acknowledging, best in one
+    /// transaction with the effects.
+    #[must_use]
+    pub fn done(self, now: Timestamp) -> Self {
+        match self {
+            Self::Taken { .. } => Self::Done { at: now },
+            // The first time counts.
+            Self::Done { .. } => self,
+        }
+    }
+
+    /// The entry of an event that could not be acted on: its next copy may be. One that was done
+    /// stays done.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        match self {
+            Self::Taken { .. } => Self::Taken { until: Timestamp::MIN },
+            Self::Done { .. } => self,
+        }
+    }
+
+    /// Whether a store may forget the entry, since no copy of the event can come any more: see
+    /// [`KEEP`]. What was never done is not forgotten; it was never acknowledged either.
+    #[must_use]
+    pub fn is_forgettable(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Done { at } => now.since(*at) > KEEP,
+            Self::Taken { .. } => false,
+        }
+    }
+}
+
+/// An inbox in memory, for programs that have no store and may act twice on an event when they are
+/// restarted.
+///
+/// It keeps at most so many entries, and forgets first what was done first. Where all of them are
+/// being acted on, another event is answered `Busy` and comes again. A capacity for what arrives
+/// within seven and a half hours recognises every automatic retry.
+///
+/// ```
+/// use call_assistant::client::inbox::{Arrival, Inbox, LEASE};
+/// use call_assistant::id::{AccountId, EventId};
+/// # let now = call_assistant::time::Timestamp::UNIX_EPOCH;
+///
+/// let mut inbox = Inbox::new(10_000);
+/// let (account, event) = (AccountId::parse("acct_1")?, EventId::parse("evt_1")?);
+/// assert!(matches!(inbox.arrive(&account, &event, LEASE, now), Arrival::Process(_)));
+/// assert_eq!(inbox.arrive(&account, &event, LEASE, now), Arrival::Busy);
+/// inbox.done(&account, &event, now);
+/// assert_eq!(inbox.arrive(&account, &event, LEASE, now), Arrival::Duplicate);
+/// # Ok::<(), call_assistant::id::IdError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Inbox {
+    capacity: usize,
+    entries: BTreeMap<Key, InboxEntry>,
+    /// The keys of what is done, in that order: each is in `entries` as done, and here once.
+    done: VecDeque<Key>,
+}
+
+type Key = (AccountId, EventId);
+
+impl Inbox {
+    /// An inbox of so many entries. With none, every event is `Busy`.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity, entries: BTreeMap::new(), done: VecDeque::new() }
+    }
+
+    /// Decides about an event that has arrived, and takes note of it. See [`InboxEntry::arrive`].
+    pub fn arrive(
+        &mut self,
+        account: &AccountId,
+        event: &EventId,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Arrival {
+        let key = (account.clone(), event.clone());
+        let stored = self.entries.get(&key);
+        let known = stored.is_some();
+        let arrival = InboxEntry::arrive(stored, lease, now);
+        if let Arrival::Process(entry) = arrival {
+            if !known && !self.make_room(now) {
+                return Arrival::Busy;
+            }
+            self.entries.insert(key, entry);
+        }
+        arrival
+    }
+
+    /// The event has been acted on.
+    pub fn done(&mut self, account: &AccountId, event: &EventId, now: Timestamp) {
+        let key = (account.clone(), event.clone());
+        if let Some(entry @ InboxEntry::Taken { .. }) = self.entries.get_mut(&key) {
+            *entry = entry.done(now);
+            self.done.push_back(key);
+        }
+    }
+
+    /// The event could not be acted on: its next copy will be.
+    pub fn failed(&mut self, account: &AccountId, event: &EventId) {
+        let key = (account.clone(), event.clone());
+        if let Some(InboxEntry::Taken { .. }) = self.entries.get(&key) {
+            self.entries.remove(&key);
+        }
+    }
+
+    /// How many entries it keeps.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it keeps none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets what was done first, or else what somebody took and never finished. False if the
+    /// inbox is full of what is being acted on.
+    fn make_room(&mut self, now: Timestamp) -> bool {
+        if self.entries.len() < self.capacity {
+            return true;
+        }
+        if let Some(oldest) = self.done.pop_front() {
+            self.entries.remove(&oldest);
+        } else {
+            let under_way =
+                |entry: &InboxEntry| !matches!(entry, InboxEntry::Taken { until } if *until <= now);
+            self.entries.retain(|_, entry| under_way(entry));
+        }
+        self.entries.len() < self.capacity
+    }
+}
+
+/// How recent a state of an object is: by the object's own time, and where that says nothing, by
+/// the event that carried it.
+///
+/// Events arrive in any order, so an update is applied only if it is not older than what is there.
+/// Keep the version beside the object; keep it when the object is gone, too, or a late update
+/// brings it back.
+///
+/// ```
+/// use call_assistant::client::inbox::Version;
+/// use call_assistant::json::JsonObject;
+/// # use call_assistant::time::Timestamp;
+///
+/// let moved = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:05:00Z"}"#)?;
+/// let booked = JsonObject::parse(r#"{"id":"appt_1","updated_at":"2026-07-24T10:00:00Z"}"#)?;
+/// # let (earlier, later) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+///
+/// let stored = Version::of(&moved, &["updated_at", "created_at"], earlier);
+/// let late = Version::of(&booked, &["updated_at", "created_at"], later);
+/// assert!(!late.replaces(Some(stored)));
+/// assert!(stored.replaces(Some(late)));
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    object: Timestamp,
+    event: Timestamp,
+}
+
+impl Version {
+    /// The version of an object that says itself when it came to be so.
+    #[must_use]
+    pub fn new(object: Timestamp, event_created_at: Timestamp) -> Self {
+        Self { object, event: event_created_at }
+    }
+
+    /// The version of an object whose fields the specification leaves open: the first of these
+    /// fields that holds an RFC 3339 instant is its time. One that has none of them is as recent
+    /// as its event.
+    #[must_use]
+    pub fn of(object: &JsonObject, fields: &[&str], event_created_at: Timestamp) -> Self {
+        let instant = |field: &&str| Timestamp::parse(&object.get_str(field)?).ok();
+        let own = fields.iter().find_map(instant);
+        Self::new(own.unwrap_or(event_created_at), event_created_at)
+    }
+
+    /// Whether what has this version is to be applied over what has the stored one.
+    ///
+    /// Of two that are equally recent, as times in whole seconds often are, the one that arrives
+    /// later is applied: arrival is no proof of order, but the best guess where there is none.
+    #[must_use]
+    pub fn replaces(self, stored: Option<Self>) -> bool {
+        stored.is_none_or(|stored| stored <= self)
+    }
+}
