@@ -45,7 +45,7 @@
 //! ```
 //!
 //! Beside that, [`Version`] decides whether an update is newer than what is there, and
-//! [`reschedule`](super::reschedule) finds the two events of an appointment that was moved.
+//! [`Reschedule`](super::Reschedule) finds the two events of an appointment that was moved.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;

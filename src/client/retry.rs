@@ -125,7 +125,7 @@ impl Default for Retry {
 
 /// What happened to a request that did not succeed.
 ///
-/// A `ClientError` is turned into one with `From`; what the HTTP library
+/// A [`ClientError`](super::ClientError) is turned into one with `From`; what the HTTP library
 /// reports (no connection, a timeout, a body that broke off) is [`Failure::NO_ANSWER`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

@@ -1,0 +1,234 @@
+//! What came back: an answer, or an error by who must act.
+
+use core::fmt;
+
+use http::StatusCode;
+use http::header::DATE;
+use http::response::Parts;
+
+use super::retry::{Failure, RetryAfter};
+use crate::api::{Answer, ReplyHead};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::id::RequestId;
+use crate::json::{ParseError, ParseErrorKind};
+
+/// How much of an answer that is no success is looked at, in bytes. No error of the service's is
+/// nearly as long.
+pub const MAX_ERROR_LEN: usize = 64 * 1024;
+
+/// Reads an answer: an [`Account`](crate::model::Account), a [`Call`](crate::model::Call) or a
+/// [`CallList`](crate::model::CallList).
+///
+/// ```
+/// use call_assistant::client::{ClientError, Fault, Remedy, read};
+/// use call_assistant::model::Account;
+/// # fn answered(status: u16, id: &str, body: &'static str) -> (http::response::Parts, &'static [u8]) {
+/// #     let response = http::Response::builder().status(status).header("x-request-id", id);
+/// #     (response.body(()).unwrap().into_parts().0, body.as_bytes())
+/// # }
+///
+/// let body = r#"{"error":{"code":"plan_upgrade_required","message":"...","request_id":"req_1"}}"#;
+/// let (head, body) = answered(403, "req_1", body);
+/// let error: ClientError = read::<Account>(&head, body).unwrap_err();
+/// assert_eq!(error.remedy(), Remedy::UpgradePlan);
+/// assert_eq!(error.request_id.as_ref().unwrap().as_str(), "req_1");
+///
+/// let (head, body) = answered(502, "", "<h1>Bad gateway</h1>");
+/// let error = read::<Account>(&head, body).unwrap_err();
+/// assert!(matches!(error.fault, Fault::Foreign(_)));
+/// assert_eq!(error.remedy(), Remedy::TryAgain);
+/// ```
+///
+/// # Errors
+/// The service refused, or what came is not its answer.
+pub fn read<A: Answer>(head: &Parts, body: &[u8]) -> Result<A, ClientError> {
+    let mut dates = head.headers.get_all(DATE).iter();
+    let date = dates.next().filter(|_| dates.next().is_none()).and_then(|date| date.to_str().ok());
+    read_text(&ReplyHead::from_parts(head), date, body)
+}
+
+/// Reads an answer whose head was put together by hand, for frameworks on another version of the
+/// `http` crate. `date` is its header `Date`, if it is there and once.
+///
+/// # Errors
+/// See [`read`].
+pub fn read_text<A: Answer>(
+    head: &ReplyHead,
+    date: Option<&str>,
+    body: &[u8],
+) -> Result<A, ClientError> {
+    let fault = match head.status {
+        StatusCode::OK => match A::read(body) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => Fault::of_success(body, error),
+        },
+        _ => Fault::of_failure(body),
+    };
+    let own_id = match &fault {
+        Fault::Refused(error) => error.request_id.clone(),
+        _ => None,
+    };
+    let retry_after = head.retry_after.as_ref().and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.and_then(RetryAfter::parse);
+    Err(ClientError {
+        status: head.status,
+        request_id: head.request_id.clone().or(own_id),
+        retry_after: retry_after.map(|after| date.map_or(after, |date| after.relative_to(date))),
+        fault,
+    })
+}
+
+/// An answer that is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientError {
+    /// The status. 200 is possible too: a success that cannot be read.
+    pub status: StatusCode,
+    /// What to quote to support: of the header, or else of the body. `None` where the service did
+    /// not answer.
+    pub request_id: Option<RequestId>,
+    /// What `Retry-After` says.
+    pub retry_after: Option<RetryAfter>,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The service says no, in its own words. Branch on the code, or on
+    /// [`remedy`](ClientError::remedy).
+    Refused(ApiError),
+    /// Somebody else answered: a proxy, a login page, a redirect. The beginning of what they said
+    /// is kept, for people.
+    Foreign(ErrorBody),
+    /// A success that broke off before its end. Nothing of it is kept, for it may be about people.
+    BrokenOff,
+    /// A success in JSON that is not what was asked for.
+    Unreadable(ParseError),
+}
+
+/// Who must act on an error, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Nobody: make the same request again after a while, as [`Retry`](super::Retry) says.
+    TryAgain,
+    /// The program: what it asked is not a valid question. The message says what.
+    MendRequest,
+    /// The program: the cursor is not taken any more. Begin the list again; for a sync that is
+    /// [`CallSync::restarted`](super::CallSync::restarted).
+    BeginListAgain,
+    /// Nobody: there is no such call in this account.
+    Absent,
+    /// Whoever looks after the key: it is wrong, expired or revoked.
+    ReplaceKey,
+    /// Whoever made the key: it lacks the scope. The account and its plan are fine.
+    GrantScope,
+    /// The account's owner: the key is fine, but the plan has no access to the API.
+    UpgradePlan,
+    /// The account's owner: the subscription is not active.
+    ResumeSubscription,
+    /// The account's owner: the account is going to be deleted.
+    AccountClosed,
+    /// Whoever runs what stands between here and the service, for that is what answered: a proxy,
+    /// or the wrong address.
+    CheckRoute,
+    /// Whoever supports the service or this program: they do not understand each other.
+    AskSupport,
+}
+
+impl ClientError {
+    /// Who must act, and how.
+    ///
+    /// It goes by the code. A code that this version does not know goes by its status.
+    #[must_use]
+    pub fn remedy(&self) -> Remedy {
+        match &self.fault {
+            _ if Failure::from(self).is_transient() => Remedy::TryAgain,
+            Fault::Refused(error) => match error.code {
+                ErrorCode::InvalidParameter | ErrorCode::MethodNotAllowed => Remedy::MendRequest,
+                ErrorCode::InvalidCursor => Remedy::BeginListAgain,
+                ErrorCode::InvalidCredentials => Remedy::ReplaceKey,
+                ErrorCode::SubscriptionInactive => Remedy::ResumeSubscription,
+                ErrorCode::InsufficientScope => Remedy::GrantScope,
+                ErrorCode::PlanUpgradeRequired => Remedy::UpgradePlan,
+                ErrorCode::AccountClosed => Remedy::AccountClosed,
+                ErrorCode::ResourceNotFound => Remedy::Absent,
+                _ => match self.status {
+                    StatusCode::BAD_REQUEST => Remedy::MendRequest,
+                    StatusCode::UNAUTHORIZED => Remedy::ReplaceKey,
+                    StatusCode::NOT_FOUND => Remedy::Absent,
+                    _ => Remedy::AskSupport,
+                },
+            },
+            Fault::Foreign(_) => Remedy::CheckRoute,
+            Fault::BrokenOff | Fault::Unreadable(_) => Remedy::AskSupport,
+        }
+    }
+
+    /// The code, if the service refused.
+    #[must_use]
+    pub fn code(&self) -> Option<&ErrorCode> {
+        match &self.fault {
+            Fault::Refused(error) => Some(&error.code),
+            _ => None,
+        }
+    }
+}
+
+/// One line for a log: never a body, which is in [`Fault::Foreign`] for those who want it.
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status.as_u16();
+        match &self.fault {
+            Fault::Refused(error) => write!(f, "service refused with {status}: {}", error.code)?,
+            Fault::Foreign(_) => write!(f, "answer {status} is not the service's")?,
+            Fault::BrokenOff => f.write_str("answer broke off")?,
+            Fault::Unreadable(error) => write!(f, "answer cannot be read: {error}")?,
+        }
+        match &self.request_id {
+            Some(id) => write!(f, " ({id})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for ClientError {}
+
+/// What a [`Retry`](super::Retry) needs to know of an error.
+impl From<&ClientError> for Failure {
+    fn from(error: &ClientError) -> Self {
+        let failure = match &error.fault {
+            // As good as none.
+            Fault::BrokenOff => return Self::NO_ANSWER.with_retry_after(error.retry_after),
+            Fault::Refused(refused) => {
+                Self::answered(error.status.as_u16()).with_code(refused.code.clone())
+            }
+            Fault::Foreign(_) | Fault::Unreadable(_) => Self::answered(error.status.as_u16()),
+        };
+        failure.with_retry_after(error.retry_after)
+    }
+}
+
+impl Fault {
+    /// Of a 200 that cannot be read.
+    fn of_success(body: &[u8], error: ParseError) -> Self {
+        let json = body.trim_ascii_start().first() == Some(&b'{');
+        match error.kind() {
+            ParseErrorKind::Truncated => Self::BrokenOff,
+            // Whatever it is, it may hold callers' data, so it is not shown.
+            _ if json => Self::Unreadable(error),
+            _ => Self::Foreign(ErrorBody::read(body)),
+        }
+    }
+
+    /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
+    fn of_failure(body: &[u8]) -> Self {
+        match ErrorBody::read(body.get(..MAX_ERROR_LEN).unwrap_or(body)) {
+            ErrorBody::Envelope(error) if body.len() <= MAX_ERROR_LEN => Self::Refused(error),
+            body => Self::Foreign(body),
+        }
+    }
+}
