@@ -209,11 +209,12 @@ impl Inbox {
         arrival
     }
 
-    /// The event has been acted on.
+    /// The event has been acted on, be it by somebody whose time had run out.
     pub fn done(&mut self, account: &AccountId, event: &EventId, now: Timestamp) {
         let key = (account.clone(), event.clone());
-        if let Some(entry @ InboxEntry::Taken { .. }) = self.entries.get_mut(&key) {
-            *entry = entry.done(now);
+        let room = self.entries.contains_key(&key) || self.make_room(now);
+        if room && !matches!(self.entries.get(&key), Some(InboxEntry::Done { .. })) {
+            self.entries.insert(key.clone(), InboxEntry::Done { at: now });
             self.done.push_back(key);
         }
     }

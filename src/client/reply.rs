@@ -1,5 +1,7 @@
 //! What came back: an answer, or an error by who must act.
 
+use alloc::boxed::Box;
+use alloc::string::String;
 use core::fmt;
 
 use http::StatusCode;
@@ -99,10 +101,10 @@ pub struct ClientError {
 pub enum Fault {
     /// The service says no, in its own words. Branch on the code, or on
     /// [`remedy`](ClientError::remedy).
-    Refused(ApiError),
+    Refused(Box<ApiError>),
     /// Somebody else answered: a proxy, a login page, a redirect. The beginning of what they said
-    /// is kept, for people.
-    Foreign(ErrorBody),
+    /// is kept, for people: at most [`SHOWN_LEN`](crate::error::SHOWN_LEN) bytes of it.
+    Foreign(String),
     /// A success that broke off before its end. Nothing of it is kept, for it may be about people.
     BrokenOff,
     /// A success in JSON that is not what was asked for.
@@ -215,20 +217,28 @@ impl From<&ClientError> for Failure {
 impl Fault {
     /// Of a 200 that cannot be read.
     fn of_success(body: &[u8], error: ParseError) -> Self {
-        let json = body.trim_ascii_start().first() == Some(&b'{');
+        let object = body.trim_ascii_start().first() == Some(&b'{');
         match error.kind() {
             ParseErrorKind::Truncated => Self::BrokenOff,
             // Whatever it is, it may hold callers' data, so it is not shown.
-            _ if json => Self::Unreadable(error),
-            _ => Self::Foreign(ErrorBody::read(body)),
+            _ if object => Self::Unreadable(error),
+            _ => Self::foreign(body),
         }
     }
 
     /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
     fn of_failure(body: &[u8]) -> Self {
+        match ApiError::from_json(body) {
+            Ok(error) if body.len() <= MAX_ERROR_LEN => Self::Refused(Box::new(error)),
+            _ => Self::foreign(body),
+        }
+    }
+
+    fn foreign(body: &[u8]) -> Self {
+        // What is cut here is still longer than what is shown.
         match ErrorBody::read(body.get(..MAX_ERROR_LEN).unwrap_or(body)) {
-            ErrorBody::Envelope(error) if body.len() <= MAX_ERROR_LEN => Self::Refused(error),
-            body => Self::Foreign(body),
+            ErrorBody::Json(shown) | ErrorBody::Text(shown) => Self::Foreign(shown),
+            ErrorBody::Envelope(error) => Self::Foreign(error.message),
         }
     }
 }

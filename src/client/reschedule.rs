@@ -71,8 +71,7 @@ impl<'e> Reschedule<'e> {
         fields: &[&str],
         span: Duration,
     ) -> Pairing<'e> {
-        let mut pairs =
-            others.into_iter().filter_map(|other| Self::of(event, other, fields, span));
+        let mut pairs = others.into_iter().filter_map(|other| Self::of(event, other, fields, span));
         match (pairs.next(), pairs.next()) {
             (None, _) => Pairing::None,
             (Some(pair), None) => Pairing::One(pair),

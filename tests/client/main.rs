@@ -8,7 +8,9 @@
     clippy::unwrap_used
 )]
 
+mod inbox;
 mod paging;
+mod replies;
 mod retry;
 mod sync;
 mod world;
