@@ -13,6 +13,7 @@
     clippy::unwrap_used
 )]
 
+pub mod client;
 pub mod delivery;
 pub mod events;
 pub mod pages;
@@ -34,6 +35,9 @@ pub const ALL: &[Property] = &[
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
     ("rate", pages::rate),
+    ("reply", client::reply),
+    ("retry_after", client::retry_after),
+    ("sync", client::sync),
     ("target", delivery::target),
     ("signature_header", webhook::signature_header),
     ("timestamp", time::timestamp),
