@@ -1,0 +1,66 @@
+//! The end: Ctrl-C or a request to terminate, heard by every task that asks.
+
+use std::io;
+
+use tokio::sync::watch;
+
+/// Told to everything that has to stop. Clone it freely.
+#[derive(Clone, Debug)]
+pub(crate) struct Shutdown(watch::Receiver<bool>);
+
+/// Keep it, and call [`Trigger::pull`] to stop what listens, as Ctrl-C does.
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger(watch::Sender<bool>);
+
+/// A shutdown that comes when its trigger is pulled.
+pub(crate) fn manual() -> (Trigger, Shutdown) {
+    let (sender, receiver) = watch::channel(false);
+    (Trigger(sender), Shutdown(receiver))
+}
+
+/// A shutdown that also comes on Ctrl-C, and on Unix on SIGTERM. A second Ctrl-C ends the process
+/// without waiting for anything.
+///
+/// # Errors
+/// The signal handlers cannot be installed.
+pub(crate) fn on_ctrl_c() -> io::Result<(Trigger, Shutdown)> {
+    let (trigger, shutdown) = manual();
+    let on_signal = trigger.clone();
+    #[cfg(unix)]
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::spawn(async move {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+        on_signal.pull();
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130);
+        }
+    });
+    Ok((trigger, shutdown))
+}
+
+impl Trigger {
+    /// Tells everybody to stop.
+    pub(crate) fn pull(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Shutdown {
+    /// Returns when it is time to stop, at once if that time has come.
+    pub(crate) async fn requested(&self) {
+        // An error means that the trigger is gone, so nobody can ask for anything else either.
+        let _ = self.0.clone().wait_for(|stop| *stop).await;
+    }
+
+    /// Whether it is time to stop.
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+}
