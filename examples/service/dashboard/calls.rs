@@ -1,0 +1,184 @@
+//! What the assistant does in real life: record calls, emit events, and a ping for a test.
+
+use std::time::Duration;
+
+use call_assistant::credential::Mode;
+use call_assistant::id::{AccountId, CallId, EventId};
+use call_assistant::plan::Feature;
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::{
+    ApiVersion, Event, EventBody, EventData, NewEvent, Origin, OriginSource,
+};
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, Error};
+use super::{Asked, Dashboard, created, nothing_asked, ok, show};
+use crate::input::{self, Bad, Fields};
+use crate::store::{Refused, Tables, ToSend};
+use crate::support::random;
+
+/// The version that this service's events are written in.
+const API_VERSION: &str = "2026-01-15";
+
+/// The most calls in one answer.
+const NEWEST: usize = 100;
+
+impl Dashboard {
+    pub(super) fn calls(&self, id: &str) -> Result<Answer, Error> {
+        let tables = self.store.lock();
+        let live = tables.account(id)?.calls(Mode::Live);
+        Ok(ok(show::list(live.newest(NEWEST).map(show::call).collect())))
+    }
+
+    /// Records a call and emits `call.ended`, in one write.
+    pub(super) fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
+        let mut tables = self.store.lock();
+        let account = tables.account(id)?;
+        if tables.has_call(account, &call.id) {
+            return Err(Refused::Conflict("a call of this id is there already".into()).into());
+        }
+        let event = new_event(account.id.clone(), Origin::voice(), asked.now).call_ended(&call);
+        let mut shown = show::call(&call);
+        tables.account_mut(id)?.calls_mut(Mode::Live).add(call)?;
+        let accepted = match event {
+            Ok(body) => {
+                shown["event_id"] = json!(body.id());
+                tables.accept(&body, None, asked.now)?
+            }
+            // The call is one all the same; its event comes when there is something to say.
+            Err(error) => {
+                shown["event_id"] = Value::Null;
+                shown["not_emitted"] = error.to_string().into();
+                Vec::new()
+            }
+        };
+        shown["deliveries"] = ids(&tables, &accepted);
+        drop(tables);
+        self.outbox.send(accepted);
+        Ok(created(shown))
+    }
+
+    /// Emits any event.
+    pub(super) fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, &["type", "data"])?;
+        let event_type = fields.text("type")?;
+        let event_type = fields.required("type", event_type)?;
+        if event_type.is_empty()
+            || event_type.len() > 100
+            || !event_type.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(Bad::new("type", "expected 1 to 100 visible ASCII characters").into());
+        }
+        let data = fields.required("data", fields.value("data"))?;
+        if !data.is_object() {
+            return Err(Bad::new("data", "expected an object").into());
+        }
+        let mut tables = self.store.lock();
+        let account = tables.account(id)?.id.clone();
+        let body = any_event(account, event_type, data, asked.now)?;
+        let accepted = tables.accept(&body, None, asked.now)?;
+        Ok(self.emitted(&body, accepted, &tables))
+    }
+
+    /// Sends one endpoint a ping, which is a delivery like any other.
+    pub(super) fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        let mut tables = self.store.lock();
+        let (number, endpoint) = tables.endpoint(id)?;
+        let account = endpoint.account_id.clone();
+        let plan = tables.account(account.as_str())?.plan.entitlements;
+        plan.require(Feature::Webhooks)
+            .map_err(|error| Refused::NotInPlan(error.to_string()))?;
+        let body = new_event(account, dashboard(), asked.now)
+            .ping("This is a test from the dashboard. Your endpoint works.");
+        let accepted = tables.accept(&body, Some(number), asked.now)?;
+        Ok(self.emitted(&body, accepted, &tables))
+    }
+
+    fn emitted(&self, body: &EventBody, accepted: Vec<ToSend>, tables: &Tables) -> Answer {
+        let shown = json!({
+            "id": body.id(),
+            "type": body.event_type(),
+            "created_at": body.created_at(),
+            "deliveries": ids(tables, &accepted),
+        });
+        self.outbox.send(accepted);
+        created(shown)
+    }
+}
+
+fn new_event(account: AccountId, origin: Origin, now: Timestamp) -> NewEvent {
+    let id = EventId::from_random(random::bytes());
+    // A date of the calendar.
+    #[allow(clippy::expect_used)]
+    let version = ApiVersion::parse(API_VERSION).expect("a constant");
+    NewEvent::new(id, account, version, origin, now)
+}
+
+/// The library composes the nine types it knows; a type from the future is written by hand.
+fn any_event(
+    account: AccountId,
+    event_type: &str,
+    data: &Value,
+    now: Timestamp,
+) -> Result<EventBody, Error> {
+    let envelope = json!({
+        "id": EventId::from_random(random::bytes()),
+        "type": event_type,
+        "created_at": now,
+        "api_version": API_VERSION,
+        "account_id": account,
+        "origin": dashboard(),
+        "data": data,
+    });
+    let text = envelope.to_string();
+    let wrong = |error| Bad::of_json("", &error);
+    let event = Event::from_bytes_verified_earlier(text.as_bytes()).map_err(wrong)?;
+    match &event.data {
+        // A known type has its form. Whoever wants another form wants another type.
+        EventData::Drifted(drifted) => {
+            return Err(Bad::of_json("", drifted.error()).into());
+        }
+        EventData::AppointmentCancelled(appointment) => {
+            let cancelled = new_event(account, dashboard(), now).appointment_cancelled(appointment);
+            return cancelled.map_err(|error| Bad::new("data.object", error).into());
+        }
+        _ => {}
+    }
+    Ok(EventBody::from_stored(&event.to_json()).map_err(wrong)?)
+}
+
+fn dashboard() -> Origin {
+    Origin::new(OriginSource::from("dashboard"))
+}
+
+fn ids(tables: &Tables, accepted: &[ToSend]) -> Value {
+    let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
+    json!(ids.collect::<Vec<_>>())
+}
+
+/// What a call recorded by hand has where nothing is said: it took a minute, and has just ended.
+fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
+    let instant = |name: &str| {
+        let text = said.get(name).and_then(Value::as_str);
+        text.and_then(|text| Timestamp::parse(text).ok())
+    };
+    let took = said.get("duration_seconds").and_then(Value::as_u64).unwrap_or(60).min(86_400);
+    let took = Duration::from_secs(took);
+    let written = instant("created_at").unwrap_or(now);
+    let started = instant("started_at").unwrap_or(written.saturating_sub(took));
+    let answered = instant("answered_at").unwrap_or(started);
+    let defaults = json!({
+        "id": CallId::from_random(random::bytes()),
+        "caller": { "contact_id": null, "phone_number": null, "display_name": null },
+        "started_at": started,
+        "answered_at": answered,
+        "ended_at": answered.saturating_add(took),
+        "duration_seconds": took.as_secs(),
+        "summary": "Recorded from the dashboard.",
+        "appointment_ids": [],
+        "created_at": written,
+    });
+    defaults.as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,68 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use call_assistant::delivery::Reach;
+
+use crate::scale::{self, Scale};
+use crate::support::flags::{Flag, Help};
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) listen: SocketAddr,
+    pub(crate) dashboard: SocketAddr,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) trust_ca: Option<PathBuf>,
+    pub(crate) reach: Reach,
+    pub(crate) scale: Scale,
+}
+
+const HELP: Help = Help {
+    usage: "service [--listen ADDR] [--dashboard ADDR] [--data FILE.json] [--trust-ca FILE.pem]\n\
+            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]",
+    about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
+            dashboard. The first line on standard output is JSON: both addresses, and the keys.",
+    flags: &[
+        Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]"),
+        Flag::value("--dashboard", "ADDR", "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]"),
+        Flag::value("--data", "FILE.json", "accounts to begin with [a demonstration]"),
+        Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
+        Flag::switch("--allow-loopback-endpoints", "webhooks to this machine too, also without TLS"),
+        Flag::value("--time-scale", "F", "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]"),
+        Flag::value("--timeout-scale", "F", "multiplies the ten seconds of an attempt [1]"),
+    ],
+    positional: 0,
+};
+
+/// Reads the command line, or ends the process with what is wrong.
+pub(crate) fn read() -> Options {
+    let flags = HELP.parse_or_exit();
+    let address = |name, default: u16| -> SocketAddr {
+        let default = SocketAddr::from(([127, 0, 0, 1], default));
+        match flags.read(name, default) {
+            Ok(address) => address,
+            Err(_) => HELP.exit(&format!("{name}: expected an address, such as {default}")),
+        }
+    };
+    let factor = |name| match scale::factor(flags.text(name).unwrap_or("1")) {
+        Ok(factor) => factor,
+        Err(error) => HELP.exit(&format!("{name}: {error}")),
+    };
+    let options = Options {
+        listen: address("--listen", 8080),
+        dashboard: address("--dashboard", 8081),
+        data: flags.text("--data").map(PathBuf::from),
+        trust_ca: flags.text("--trust-ca").map(PathBuf::from),
+        reach: match flags.has("--allow-loopback-endpoints") {
+            true => Reach::PublicOrLoopback,
+            false => Reach::Public,
+        },
+        scale: Scale { waits: factor("--time-scale"), timeouts: factor("--timeout-scale") },
+    };
+    if !options.dashboard.ip().is_loopback() {
+        HELP.exit("--dashboard: it has no login, so it listens on loopback only");
+    }
+    options
+}

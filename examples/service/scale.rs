@@ -1,0 +1,46 @@
+//! Time for the impatient: six hours in seconds. The library knows nothing of it.
+
+use std::time::Duration;
+
+/// By how much this host shortens, or stretches, what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    /// For the waits between attempts.
+    pub(crate) waits: f64,
+    /// For the time an attempt may take.
+    pub(crate) timeouts: f64,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self { waits: 1.0, timeouts: 1.0 }
+    }
+}
+
+impl Scale {
+    /// How long to wait where the schedule says `wait`.
+    pub(crate) fn wait(self, wait: Duration) -> Duration {
+        times(wait, self.waits)
+    }
+
+    /// How long an attempt may take where the library says `timeout`.
+    pub(crate) fn timeout(self, timeout: Duration) -> Duration {
+        times(timeout, self.timeouts)
+    }
+}
+
+/// A factor from a command line.
+///
+/// # Errors
+/// It is no number above 0, or above a thousand.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if factor > 0.0 && factor <= 1000.0 => Ok(factor),
+        _ => Err("not a number above 0 and up to 1000".to_owned()),
+    }
+}
+
+fn times(span: Duration, factor: f64) -> Duration {
+    // Exactly what the schedule says, unless somebody asks for something else.
+    if factor == 1.0 { span } else { span.mul_f64(factor) }
+}

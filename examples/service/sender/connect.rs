@@ -1,0 +1,140 @@
+//! Connecting to an endpoint: only to addresses that may be called, and over TLS.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::delivery::{Outcome, Target};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use url::Host;
+
+/// Whose certificates are believed.
+#[derive(Clone)]
+pub(crate) struct Trust(TlsConnector);
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust").finish_non_exhaustive()
+    }
+}
+
+/// Why there is nobody to trust.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrustError {
+    /// The file cannot be read, or is not PEM.
+    #[error("cannot read certificates: {0}")]
+    Pem(#[from] tokio_rustls::rustls::pki_types::pem::Error),
+    /// There is no certificate in it.
+    #[error("there is no certificate in the file")]
+    None,
+    /// A certificate cannot be used, or the protocol versions cannot.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] tokio_rustls::rustls::Error),
+}
+
+impl Trust {
+    /// Mozilla's roots, and those of a PEM file besides.
+    ///
+    /// # Errors
+    /// The file is not to be had, or not what it should be.
+    pub(crate) fn new(file: Option<&Path>) -> Result<Self, TrustError> {
+        let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        if let Some(file) = file {
+            let before = roots.len();
+            for certificate in CertificateDer::pem_file_iter(file)? {
+                roots.add(certificate?)?;
+            }
+            if roots.len() == before {
+                return Err(TrustError::None);
+            }
+        }
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()?
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+
+    /// Speaks TLS on a connection to a target.
+    ///
+    /// # Errors
+    /// The handshake failed, or the certificate does not hold for the target's host.
+    pub(crate) async fn handshake(
+        &self,
+        target: &Target,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Outcome> {
+        let name = match target.url().host() {
+            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()),
+            Some(Host::Ipv4(address)) => Ok(ServerName::from(IpAddr::from(address))),
+            Some(Host::Ipv6(address)) => Ok(ServerName::from(IpAddr::from(address))),
+            None => return Err(Outcome::Dns),
+        };
+        let name = name.map_err(|_| Outcome::Tls)?;
+        self.0.connect(name, stream).await.map_err(|_| Outcome::Tls)
+    }
+}
+
+/// Connects to the first address that may be called and answers. An address that does not answer
+/// gets its share of the time, so that the next one is tried as well.
+///
+/// # Errors
+/// What came of the attempt.
+pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<TcpStream, Outcome> {
+    let resolved = resolve(target).await?;
+    let allowed: Vec<SocketAddr> =
+        resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
+    let mut outcome = Outcome::Forbidden;
+    let share = u32::try_from(allowed.len()).map_or(patience, |n| patience / n.max(1));
+    for address in allowed {
+        outcome = match tokio::time::timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => of_connecting(&error),
+            Err(_) => Outcome::TimedOut,
+        };
+        if outcome == Outcome::Unsent {
+            break;
+        }
+    }
+    Err(outcome)
+}
+
+async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Outcome> {
+    let port = target.url().port_or_known_default().unwrap_or(443);
+    let found: Vec<SocketAddr> = match target.url().host() {
+        Some(Host::Ipv4(address)) => vec![(address, port).into()],
+        Some(Host::Ipv6(address)) => vec![(address, port).into()],
+        Some(Host::Domain(name)) => match tokio::net::lookup_host((name, port)).await {
+            Ok(found) => found.collect(),
+            Err(_) => Vec::new(),
+        },
+        None => Vec::new(),
+    };
+    if found.is_empty() { Err(Outcome::Dns) } else { Ok(found) }
+}
+
+/// Whether it was the endpoint that could not be reached, or we that could not try.
+fn of_connecting(error: &io::Error) -> Outcome {
+    // Linux's ENFILE, EMFILE and ENOBUFS, which have no kind of their own.
+    let ours = matches!(error.raw_os_error(), Some(23 | 24 | 105));
+    match error.kind() {
+        _ if ours => Outcome::Unsent,
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory => Outcome::Unsent,
+        io::ErrorKind::TimedOut => Outcome::TimedOut,
+        io::ErrorKind::ConnectionReset => Outcome::Reset,
+        _ => Outcome::Refused,
+    }
+}

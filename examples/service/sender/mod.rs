@@ -1,0 +1,177 @@
+//! The webhook sender: takes what is due in the planner's order, sends it, stores what came of it.
+//!
+//! One task holds the planner; each attempt is a task of its own. The order of storing and sending
+//! is the one `call_assistant::delivery` documents, its steps are functions of the store.
+
+mod connect;
+mod post;
+
+use std::sync::Arc;
+
+use call_assistant::delivery::{Limits, Outcome, Planner};
+use call_assistant::time::Timestamp;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+pub(crate) use connect::Trust;
+
+use crate::scale::Scale;
+use crate::store::{Begun, Store, ToSend};
+use crate::support::shutdown::Shutdown;
+use crate::support::{clock, log};
+
+/// At once: a slow endpoint holds its own share for ten seconds a try, and no more.
+const LIMITS: Limits = Limits { overall: 128, per_endpoint: 8 };
+
+/// How often what is older than thirty days is forgotten.
+const HOUSEKEEPING: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Where to hand in what is to be sent. Clone it freely.
+#[derive(Clone, Debug)]
+pub(crate) struct Outbox(UnboundedSender<Message>);
+
+/// What the planner's task is told. There are never more messages than deliveries in the store.
+#[derive(Debug)]
+enum Message {
+    /// These are stored as accepted.
+    Accepted(Vec<ToSend>),
+    /// An attempt of this endpoint is stored as finished, and what is to be sent again.
+    Finished { endpoint: u32, again: Option<ToSend> },
+}
+
+/// The sender, before it starts.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    messages: UnboundedReceiver<Message>,
+    outbox: Outbox,
+    store: Arc<Store>,
+    trust: Trust,
+    scale: Scale,
+}
+
+impl Outbox {
+    /// Tells the sender of deliveries that are stored. It is there until the process ends, and
+    /// finds what it was not told of in the store when it starts again.
+    pub(crate) fn send(&self, accepted: Vec<ToSend>) {
+        let _ = self.0.send(Message::Accepted(accepted));
+    }
+}
+
+impl Sender {
+    /// A sender over a store.
+    pub(crate) fn new(store: Arc<Store>, trust: Trust, scale: Scale) -> Self {
+        let (sender, messages) = unbounded_channel();
+        Self { messages, outbox: Outbox(sender), store, trust, scale }
+    }
+
+    /// Where to hand in what is to be sent.
+    pub(crate) fn outbox(&self) -> Outbox {
+        self.outbox.clone()
+    }
+
+    /// Sends until the end is asked for. Attempts in flight are then given up, uncounted: the store
+    /// has them as not sent.
+    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        let mut planner = Planner::rebuild(LIMITS, self.store.lock().pending());
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        loop {
+            let now = clock::now();
+            while let Some(planned) = planner.next(now) {
+                let begun = self.store.lock().begin(planned.delivery, now);
+                match begun {
+                    Ok(begun) => self.attempt(planned.delivery, planned.endpoint, begun, &shutdown),
+                    Err(later) => {
+                        planner.finished(planned.endpoint);
+                        if let Some(due) = later {
+                            planner.add(planned.delivery, planned.endpoint, due);
+                        }
+                    }
+                }
+            }
+            tokio::select! {
+                () = shutdown.requested() => break,
+                () = until(planner.next_due()) => {}
+                _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
+                Some(message) = self.messages.recv() => heard(&mut planner, message),
+            }
+        }
+        while planner.in_flight() > 0 {
+            let Some(message) = self.messages.recv().await else { break };
+            heard(&mut planner, message);
+        }
+    }
+
+    fn attempt(&self, delivery: u64, endpoint: u32, begun: Begun, shutdown: &Shutdown) {
+        let (store, outbox, scale) = (Arc::clone(&self.store), self.outbox.clone(), self.scale);
+        let (trust, shutdown) = (self.trust.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            let sent = tokio::select! {
+                sent = send(&begun, &trust, scale) => sent,
+                () = shutdown.requested() => post::Sent { outcome: Outcome::Unsent, body: None },
+            };
+            let now = clock::now();
+            let again = store.lock().finish(
+                delivery,
+                &begun,
+                sent.outcome,
+                sent.body.as_deref(),
+                scale,
+                now,
+            );
+            log::line(&format!(
+                "send {} {} attempt {} {} {} ms",
+                begun.body.event_type(),
+                begun.body.id(),
+                begun.attempt.number(),
+                sent.outcome,
+                now.since(begun.began_at).as_millis(),
+            ));
+            let _ = outbox.0.send(Message::Finished { endpoint, again });
+        });
+    }
+}
+
+/// Step 3.
+async fn send(begun: &Begun, trust: &Trust, scale: Scale) -> post::Sent {
+    let (body, now) = (&begun.body, clock::now());
+    let bytes = Full::new(Bytes::copy_from_slice(body.as_bytes()));
+    let request = begun.attempt.request(
+        &begun.target,
+        body.id(),
+        body.event_type().as_str(),
+        &begun.signer,
+        body.as_bytes(),
+        now,
+    );
+    let Ok(request) = request else {
+        // Such a type is refused when the event is accepted, so this is a fault of ours.
+        return post::Sent { outcome: Outcome::Unsent, body: None };
+    };
+    let patience = begun.attempt.deadline().since(begun.attempt.began_at());
+    post::send(&begun.target, request.map(|_| bytes), trust, scale.timeout(patience)).await
+}
+
+fn heard(planner: &mut Planner, message: Message) {
+    let added = match message {
+        Message::Accepted(accepted) => accepted,
+        Message::Finished { endpoint, again } => {
+            planner.finished(endpoint);
+            again.into_iter().collect()
+        }
+    };
+    for ToSend { delivery, endpoint, due } in added {
+        planner.add(delivery, endpoint, due);
+    }
+}
+
+async fn until(due: Option<Timestamp>) {
+    match due {
+        // A millisecond more than the wait, for timers count in whole ones.
+        Some(due) => {
+            let wait = due.since(clock::now());
+            tokio::time::sleep(wait.saturating_add(std::time::Duration::from_millis(1))).await;
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,112 @@
+//! One POST: connect, send, and read as much of the answer as is worth keeping.
+
+use std::time::Duration;
+
+use call_assistant::delivery::{KEPT_BODY, Outcome, Target};
+use http::header::{CONNECTION, HOST, HeaderValue};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+
+use super::connect::{Trust, connect};
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) outcome: Outcome,
+    /// The beginning of the response's body, if there was a response.
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// How long to listen to a body, once the head has decided.
+const LISTEN: Duration = Duration::from_secs(1);
+
+/// The longest head of a response, in bytes.
+const HEAD: usize = 16 * 1024;
+
+/// Sends a request and waits for the head of the response, `patience` for everything up to there.
+pub(crate) async fn send(
+    target: &Target,
+    request: Request<Full<Bytes>>,
+    trust: &Trust,
+    patience: Duration,
+) -> Sent {
+    // Whatever drives the connection ends when this is dropped.
+    let mut drivers = JoinSet::new();
+    let answered = tokio::time::timeout(patience, async {
+        let request = in_origin_form(target, request);
+        let stream = connect(target, patience).await?;
+        if target.url().scheme() == "https" {
+            let stream = trust.handshake(target, stream).await?;
+            exchange(TokioIo::new(stream), request, &mut drivers).await
+        } else {
+            exchange(TokioIo::new(stream), request, &mut drivers).await
+        }
+    });
+    match answered.await {
+        Err(_) => Sent { outcome: Outcome::TimedOut, body: None },
+        Ok(Err(outcome)) => Sent { outcome, body: None },
+        Ok(Ok(response)) => {
+            let outcome = Outcome::Answered(response.status());
+            // What comes after the head changes nothing, so neither does its end.
+            let body = beginning(response.into_body()).await;
+            Sent { outcome, body: Some(body) }
+        }
+    }
+}
+
+async fn exchange<S>(
+    stream: TokioIo<S>,
+    request: Request<Full<Bytes>>,
+    drivers: &mut JoinSet<()>,
+) -> Result<Response<Incoming>, Outcome>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD)
+        .handshake(stream)
+        .await
+        .map_err(|_| Outcome::Reset)?;
+    drivers.spawn(async move {
+        // The request's own end says what went wrong.
+        let _ = connection.await;
+    });
+    sender.send_request(request).await.map_err(|_| Outcome::Reset)
+}
+
+/// What a server, other than a proxy, expects: the path alone, and the host beside it.
+fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    let path = target.uri().path_and_query().map_or("/", |path| path.as_str());
+    if let Ok(path) = Uri::try_from(path) {
+        *request.uri_mut() = path;
+    }
+    if let Some(authority) = target.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(HOST, host);
+    }
+    request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    request
+}
+
+/// The first bytes of a body: one more than is kept, to know whether there are more.
+async fn beginning(mut body: Incoming) -> Vec<u8> {
+    let mut read = Vec::new();
+    let _ = tokio::time::timeout(LISTEN, async {
+        while read.len() <= KEPT_BODY
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            if let Some(data) = frame.data_ref() {
+                let room = KEPT_BODY.saturating_add(1).saturating_sub(read.len());
+                read.extend_from_slice(data.get(..room).unwrap_or(data));
+            }
+        }
+    })
+    .await;
+    read
+}

@@ -1,0 +1,371 @@
+//! Endpoints and deliveries: the rows that the library's machines live in, and the steps of
+//! storing and sending in the order that `call_assistant::delivery` documents.
+//!
+//! Each function here is one transaction: it reads the rows it needs, lets the library change
+//! them, and has stored them when it returns. The rows read are the rows written, for both happens
+//! under one lock; a database that others write to would compare versions instead.
+
+use std::collections::BTreeSet;
+
+use call_assistant::delivery::{
+    Attempt, Change, Delivery, Endpoint, LogEntry, Missed, NotBegun, NotRedelivered, Outcome,
+    Step, Target,
+};
+use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::plan::Feature;
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::{Signer, SigningSecret};
+
+use super::{AccountRow, Refused, Tables};
+use crate::scale::Scale;
+use crate::support::random;
+
+/// One endpoint.
+#[derive(Debug)]
+pub(crate) struct EndpointRow {
+    pub(crate) id: EndpointId,
+    pub(crate) account_id: AccountId,
+    pub(crate) target: Target,
+    pub(crate) health: Endpoint,
+    /// A real service keeps this encrypted.
+    pub(crate) signer: Signer,
+    pub(crate) created_at: Timestamp,
+    /// Deliveries that have not ended.
+    pending: BTreeSet<u64>,
+}
+
+/// One event on its way to one endpoint.
+#[derive(Debug)]
+pub(crate) struct DeliveryRow {
+    pub(crate) id: DeliveryId,
+    pub(crate) account_id: AccountId,
+    pub(crate) endpoint: u32,
+    pub(crate) body: EventBody,
+    pub(crate) state: Delivery,
+    /// When it is due here, where `--time-scale` makes the waits of the schedule shorter.
+    pub(crate) due: Option<Timestamp>,
+    pub(crate) log: Vec<LogEntry>,
+}
+
+/// A delivery for the planner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ToSend {
+    pub(crate) delivery: u64,
+    pub(crate) endpoint: u32,
+    pub(crate) due: Timestamp,
+}
+
+/// An attempt that is stored as begun, and what it takes to make it.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) attempt: Attempt,
+    pub(crate) body: EventBody,
+    pub(crate) target: Target,
+    pub(crate) signer: Signer,
+    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
+    pub(crate) began_at: Timestamp,
+}
+
+/// How many attempts a log keeps: six by schedule, and the latest by hand.
+const KEPT_ATTEMPTS: usize = 50;
+
+impl Tables {
+    /// Registers an endpoint.
+    ///
+    /// # Errors
+    /// There is no such account, its plan has no webhooks, or the id is taken.
+    pub(crate) fn add_endpoint(
+        &mut self,
+        account: &AccountId,
+        id: EndpointId,
+        target: Target,
+        secret: SigningSecret,
+        now: Timestamp,
+    ) -> Result<&EndpointRow, Refused> {
+        let number = u32::try_from(self.endpoints.len())
+            .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
+        if self.endpoint_numbers.contains_key(&id) {
+            return Err(Refused::Conflict("an endpoint of this id is there already".into()));
+        }
+        let row = self.account_mut(account.as_str())?;
+        row.plan
+            .entitlements
+            .require(Feature::Webhooks)
+            .map_err(|error| Refused::NotInPlan(error.to_string()))?;
+        row.endpoints.push(number);
+        self.endpoint_numbers.insert(id.clone(), number);
+        self.endpoints.push(EndpointRow {
+            id,
+            account_id: account.clone(),
+            target,
+            health: Endpoint::new(now),
+            signer: Signer::new(secret),
+            created_at: now,
+            pending: BTreeSet::new(),
+        });
+        self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))
+    }
+
+    /// One endpoint and its number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
+        let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
+        Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
+    }
+
+    /// The endpoint of a number.
+    pub(crate) fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
+        self.endpoints.get(usize::try_from(number).ok()?)
+    }
+
+    /// The endpoints of an account, oldest first.
+    pub(crate) fn endpoints(&self, account: &AccountRow) -> impl Iterator<Item = &EndpointRow> {
+        account.endpoints.iter().filter_map(|number| self.endpoint_of(*number))
+    }
+
+    /// Makes a disabled endpoint active again. `None` if it was active.
+    ///
+    /// # Errors
+    /// There is no such endpoint.
+    pub(crate) fn enable(&mut self, id: &str, now: Timestamp) -> Result<Option<Missed>, Refused> {
+        let (number, _) = self.endpoint(id)?;
+        self.changed();
+        Ok(self.endpoint_mut(number).and_then(|endpoint| endpoint.health.enable(now)))
+    }
+
+    /// Step 1: accepts an event for every endpoint of its account, or for one of them. When this
+    /// returns, it is stored.
+    ///
+    /// An account whose plan has no webhooks gets none.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub(crate) fn accept(
+        &mut self,
+        body: &EventBody,
+        only: Option<u32>,
+        now: Timestamp,
+    ) -> Result<Vec<ToSend>, Refused> {
+        let account = self.account_mut(body.account_id().as_str())?;
+        if account.plan.entitlements.require(Feature::Webhooks).is_err() {
+            return Ok(Vec::new());
+        }
+        let endpoints = match only {
+            Some(endpoint) => vec![endpoint],
+            None => account.endpoints.clone(),
+        };
+        let mut accepted = Vec::new();
+        for number in endpoints {
+            let Some(endpoint) = self.endpoint_of(number) else { continue };
+            let state = Delivery::accept(body.created_at(), &endpoint.health, now);
+            let delivery = self.next_delivery;
+            self.next_delivery = delivery.saturating_add(1);
+            let row = DeliveryRow {
+                id: DeliveryId::from_random(random::bytes()),
+                account_id: body.account_id().clone(),
+                endpoint: number,
+                body: body.clone(),
+                state,
+                due: state.due(),
+                log: Vec::new(),
+            };
+            self.delivery_numbers.insert(row.id.clone(), delivery);
+            if let Some(account) = self.accounts.get_mut(row.account_id.as_str()) {
+                account.deliveries.insert(delivery);
+            }
+            self.deliveries.insert(delivery, row);
+            self.index(delivery);
+            accepted.push(ToSend { delivery, endpoint: number, due: now });
+        }
+        Ok(accepted)
+    }
+
+    /// Step 2: begins an attempt. When this returns, it is stored, and may be sent.
+    ///
+    /// # Errors
+    /// There is nothing to send now; with a time, look again then.
+    pub(crate) fn begin(&mut self, number: u64, now: Timestamp) -> Result<Begun, Option<Timestamp>> {
+        let row = self.deliveries.get_mut(&number).ok_or(None)?;
+        let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
+        let endpoint = endpoint.ok_or(None)?;
+        // With `--time-scale` the host's due time comes before the schedule's: to the library the
+        // attempt begins when the schedule says, which the clock has not reached.
+        let by_schedule = match (row.state.due(), row.due) {
+            (Some(schedule), Some(here)) if here <= now => schedule.max(now),
+            _ => now,
+        };
+        let begun = row.state.begin(&endpoint.health, by_schedule);
+        let made = match begun {
+            Ok(attempt) => Ok(Begun {
+                attempt,
+                body: row.body.clone(),
+                target: endpoint.target.clone(),
+                signer: endpoint.signer.clone(),
+                began_at: now,
+            }),
+            Err(NotBegun::Early { .. }) => Err(row.due),
+            Err(NotBegun::Leased { until }) => Err(Some(until)),
+            Err(_) => Err(None),
+        };
+        self.index(number);
+        self.changed();
+        made
+    }
+
+    /// Step 4: finishes an attempt, in one write with what its endpoint hears of it and the log.
+    /// The delivery is to be sent again where this says so.
+    pub(crate) fn finish(
+        &mut self,
+        number: u64,
+        begun: &Begun,
+        outcome: Outcome,
+        response: Option<&[u8]>,
+        scale: Scale,
+        now: Timestamp,
+    ) -> Option<ToSend> {
+        let row = self.deliveries.get_mut(&number)?;
+        let endpoint = usize::try_from(row.endpoint).ok()?;
+        let endpoint = self.endpoints.get_mut(endpoint)?;
+
+        let finished = row.state.finish(&begun.attempt, outcome, now);
+        let change = endpoint.health.record(finished.report, now);
+
+        row.due = row.state.due();
+        if let Step::Again { at } = finished.step {
+            row.due = Some(now.saturating_add(scale.wait(at.since(now))));
+        }
+        if finished.step == Step::Unsent {
+            // Whatever we are short of will not be there at once.
+            row.state.postpone(UNSENT);
+            row.due = row.state.due();
+        }
+        let mut entry =
+            LogEntry::new(&begun.attempt, outcome, &finished, &row.state, response, now);
+        entry.began_at = begun.began_at;
+        entry.took_ms =
+            u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
+        entry.next_at = entry.next_at.and(row.due);
+        if row.log.len() >= KEPT_ATTEMPTS {
+            row.log.remove(0);
+        }
+        row.log.push(entry);
+
+        if matches!(change, Change::Disabled(_)) {
+            for pending in endpoint.pending.clone() {
+                self.park(pending, now);
+            }
+        }
+        // The endpoint may have been disabled while this attempt was in flight.
+        self.park(number, now);
+        self.index(number);
+        self.changed();
+        let row = self.deliveries.get(&number)?;
+        let due = row.state.due().and(row.due)?;
+        Some(ToSend { delivery: number, endpoint: row.endpoint, due })
+    }
+
+    /// Has a delivery made once more, by hand.
+    ///
+    /// # Errors
+    /// There is no such delivery, or it is not one to be made again.
+    pub(crate) fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
+        let number = self.delivery_number(id)?;
+        let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
+        let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
+        let endpoint = endpoint.ok_or(Refused::NotFound("endpoint"))?;
+        row.state
+            .redeliver(&endpoint.health, now)
+            .map_err(|error: NotRedelivered| Refused::Conflict(error.to_string()))?;
+        row.due = row.state.due();
+        let endpoint = row.endpoint;
+        self.index(number);
+        self.changed();
+        Ok(ToSend { delivery: number, endpoint, due: now })
+    }
+
+    /// One delivery.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn delivery(&self, id: &str) -> Result<&DeliveryRow, Refused> {
+        let number = self.delivery_number(id)?;
+        self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))
+    }
+
+    /// The id of a delivery.
+    pub(crate) fn delivery_id(&self, number: u64) -> Option<&DeliveryId> {
+        self.deliveries.get(&number).map(|row| &row.id)
+    }
+
+    /// The deliveries of an account, newest first.
+    pub(crate) fn deliveries(&self, account: &AccountRow) -> impl Iterator<Item = &DeliveryRow> {
+        account.deliveries.iter().rev().filter_map(|number| self.deliveries.get(number))
+    }
+
+    /// Everything that is pending, for a planner that starts.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (u64, u32, Timestamp)> {
+        let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
+        pending.filter_map(|number| {
+            let row = self.deliveries.get(number)?;
+            Some((*number, row.endpoint, row.due.or(row.state.due())?))
+        })
+    }
+
+    /// Forgets deliveries and event bodies that are no longer kept.
+    pub(crate) fn forget_old(&mut self, now: Timestamp) {
+        let old: Vec<u64> = self
+            .deliveries
+            .iter()
+            .filter_map(|(number, row)| (!row.state.is_kept(now)).then_some(*number))
+            .collect();
+        for number in old {
+            let Some(row) = self.deliveries.remove(&number) else { continue };
+            self.delivery_numbers.remove(&row.id);
+            if let Some(account) = self.accounts.get_mut(row.account_id.as_str()) {
+                account.deliveries.remove(&number);
+            }
+            self.changed();
+        }
+    }
+
+    /// Parks a pending delivery whose endpoint is disabled: beginning it does that, and nothing
+    /// else while its endpoint is disabled.
+    fn park(&mut self, number: u64, now: Timestamp) {
+        let Some(row) = self.deliveries.get_mut(&number) else { return };
+        let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
+        if let Some(endpoint) = endpoint
+            && !endpoint.health.is_active()
+            && row.state.begin(&endpoint.health, now) == Err(NotBegun::Parked)
+        {
+            row.due = None;
+            self.index(number);
+        }
+    }
+
+    /// Keeps the endpoint's list of pending deliveries as its deliveries are.
+    fn index(&mut self, number: u64) {
+        let Some(row) = self.deliveries.get(&number) else { return };
+        let (endpoint, pending) = (row.endpoint, row.state.is_pending());
+        if let Some(endpoint) = self.endpoint_mut(endpoint) {
+            if pending {
+                endpoint.pending.insert(number);
+            } else {
+                endpoint.pending.remove(&number);
+            }
+        }
+    }
+
+    fn endpoint_mut(&mut self, number: u32) -> Option<&mut EndpointRow> {
+        self.endpoints.get_mut(usize::try_from(number).ok()?)
+    }
+
+    fn delivery_number(&self, id: &str) -> Result<u64, Refused> {
+        self.delivery_numbers.get(id).copied().ok_or(Refused::NotFound("delivery"))
+    }
+}
+
+/// How long to wait after an attempt that could not be made.
+const UNSENT: std::time::Duration = std::time::Duration::from_secs(1);

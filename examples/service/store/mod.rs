@@ -1,0 +1,152 @@
+//! The service's database, in memory: accounts, keys, calls, endpoints, deliveries.
+//!
+//! One lock stands for the database's transactions: what happens under it happens at once, and is
+//! stored when the lock is released. It is never held while anything is awaited or rendered.
+
+mod accounts;
+mod calls;
+mod deliveries;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use call_assistant::credential::{Mode, StoredKey};
+use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
+
+pub(crate) use accounts::{AccountRow, PLANS, Plan, key_state};
+pub(crate) use calls::Calls;
+pub(crate) use deliveries::{Begun, DeliveryRow, EndpointRow, ToSend};
+
+/// The database.
+#[derive(Debug, Default)]
+pub(crate) struct Store(Mutex<Tables>);
+
+/// What is in it.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    accounts: BTreeMap<AccountId, AccountRow>,
+    /// In the order in which they were added, which is the order they are shown in.
+    order: Vec<AccountId>,
+    /// By the digest of their secret, for the secrets themselves are not here.
+    keys: HashMap<[u8; 32], StoredKey>,
+    digests: HashMap<CredentialId, [u8; 32]>,
+    /// Their place is the number that the planner knows them by. None is ever removed.
+    endpoints: Vec<EndpointRow>,
+    endpoint_numbers: HashMap<EndpointId, u32>,
+    /// By the number that the planner knows them by: later ones have greater numbers.
+    deliveries: BTreeMap<u64, DeliveryRow>,
+    delivery_numbers: HashMap<DeliveryId, u64>,
+    next_delivery: u64,
+    /// Changes whenever anything that a page shows does.
+    version: u64,
+}
+
+/// Why something cannot be had or done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There is no such thing, named here.
+    NotFound(&'static str),
+    /// It is there already, or its state does not allow it, and why.
+    Conflict(String),
+    /// The plan lacks it.
+    NotInPlan(String),
+}
+
+impl Store {
+    /// The tables, for as long as the guard lives.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
+        // Nothing under the lock panics half way through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tables {
+    /// Changes whenever anything that a page shows does.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn changed(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    /// Adds an account.
+    ///
+    /// # Errors
+    /// There is one of this id.
+    pub(crate) fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+        if self.accounts.contains_key(&account.id) {
+            return Err(Refused::Conflict("an account of this id is there already".into()));
+        }
+        self.order.push(account.id.clone());
+        self.accounts.insert(account.id.clone(), account);
+        self.changed();
+        Ok(())
+    }
+
+    /// Every account, in the order in which they were added.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = &AccountRow> {
+        self.order.iter().filter_map(|id| self.accounts.get(id))
+    }
+
+    /// One account.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn account(&self, id: &str) -> Result<&AccountRow, Refused> {
+        self.accounts.get(id).ok_or(Refused::NotFound("account"))
+    }
+
+    /// One account, to change.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn account_mut(&mut self, id: &str) -> Result<&mut AccountRow, Refused> {
+        self.changed();
+        self.accounts.get_mut(id).ok_or(Refused::NotFound("account"))
+    }
+
+    /// Adds a key to its account.
+    ///
+    /// # Errors
+    /// There is no such account, or the same secret is a key's already.
+    pub(crate) fn add_key(&mut self, key: StoredKey) -> Result<(), Refused> {
+        if self.digests.contains_key(&key.id) || self.keys.contains_key(key.digest.as_bytes()) {
+            return Err(Refused::Conflict("a key of this id or secret is there already".into()));
+        }
+        self.account_mut(key.account_id.as_str())?.keys.push(key.id.clone());
+        self.digests.insert(key.id.clone(), *key.digest.as_bytes());
+        self.keys.insert(*key.digest.as_bytes(), key);
+        Ok(())
+    }
+
+    /// The key of this digest.
+    pub(crate) fn key_by_digest(&self, digest: &[u8; 32]) -> Option<&StoredKey> {
+        self.keys.get(digest)
+    }
+
+    /// The keys of an account, oldest first.
+    pub(crate) fn keys(&self, account: &AccountRow) -> impl Iterator<Item = &StoredKey> {
+        account.keys.iter().filter_map(|id| self.keys.get(self.digests.get(id)?))
+    }
+
+    /// One key, to change.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn key_mut(&mut self, id: &str) -> Result<&mut StoredKey, Refused> {
+        self.changed();
+        let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
+        self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))
+    }
+
+    /// The calls of an account in one mode.
+    pub(crate) fn calls(&self, account: &AccountId, mode: Mode) -> Option<&Calls> {
+        self.accounts.get(account).map(|account| account.calls(mode))
+    }
+
+    /// Whether an account has a call of this id, in whichever mode.
+    pub(crate) fn has_call(&self, account: &AccountRow, id: &CallId) -> bool {
+        [Mode::Live, Mode::Test].iter().any(|mode| account.calls(*mode).find(id).is_some())
+    }
+}
