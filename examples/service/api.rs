@@ -1,32 +1,113 @@
-//! The public API.
+//! The public API: an exchange of the library's, with this host's look-ups between its steps.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use call_assistant::id::RequestId;
+use call_assistant::service::cursor::{CursorKey, CursorKeys};
+use call_assistant::service::exchange::{Authorized, Received, RequestHead};
+use call_assistant::service::rate::RateWindows;
+use call_assistant::service::refusal::Refusal;
+use call_assistant::time::Timestamp;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 
 use crate::store::Store;
+use crate::support::{clock, log, random};
+
+/// More credentials than this are not active in one minute.
+const WINDOWS: usize = 100_000;
 
 /// The public API. Clone it freely.
 #[derive(Clone, Debug)]
-pub(crate) struct Api {
+pub(crate) struct Api(Arc<Host>);
+
+#[derive(Debug)]
+struct Host {
     store: Arc<Store>,
+    rates: Mutex<RateWindows>,
+    cursors: CursorKeys,
 }
 
 impl Api {
+    /// The API over a store. Its cursors live as long as the process, whose key they have.
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store }
+        let rates = Mutex::new(RateWindows::new(WINDOWS, random::bytes()));
+        let cursors = CursorKeys::new(CursorKey::new(1, random::bytes()));
+        Self(Arc::new(Host { store, rates, cursors }))
     }
 
-    /// Answers a request.
+    /// Answers a request. Its body, if there is one, is not looked at.
     pub(crate) async fn answer(
         self,
-        _request: Request<Incoming>,
+        request: Request<Incoming>,
         _peer: SocketAddr,
     ) -> Response<Full<Bytes>> {
-        let _ = self.store;
-        Response::new(Full::new(Bytes::new()))
+        let began = clock::now();
+        let (parts, _body) = request.into_parts();
+        let request_id = RequestId::from_random(random::bytes());
+        let id = request_id.clone();
+        let answered = self.0.serve(&RequestHead::from_parts(&parts), request_id, began);
+        let (answer, cause) = match answered {
+            Ok(answer) => (answer, String::new()),
+            // The cause is for this log, and nothing that the caller sees.
+            Err(refusal) => {
+                let cause = format!(" {}", refusal.cause());
+                (refusal.into_response(), cause)
+            }
+        };
+        let took = clock::now().since(began).as_micros();
+        let status = answer.status().as_u16();
+        let route = route(parts.uri.path());
+        log::line(&format!("api {} {route} {status} {took} us {id}{cause}", parts.method));
+        answer.map(|body| Full::new(Bytes::from(body)))
+    }
+}
+
+impl Host {
+    fn serve(
+        &self,
+        head: &RequestHead<'_>,
+        request_id: RequestId,
+        now: Timestamp,
+    ) -> Result<Response<Vec<u8>>, Refusal> {
+        let received = Received::new(head, request_id)?;
+
+        let key = received.digest().and_then(|digest| self.store.key(digest.as_bytes()));
+        let identified = received.identify(key.as_ref(), now)?;
+        self.store.used(identified.grant().credential_id(), identified.used_at());
+
+        let admitted = {
+            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            identified.admit_in(&mut rates, now)?
+        };
+
+        let Some((account, standing)) = self.store.standing(admitted.grant().account_id()) else {
+            return Err(admitted.internal_error());
+        };
+        match admitted.authorize(&standing, &self.cursors)? {
+            Authorized::Account(granted) => granted.answer(account),
+            Authorized::Calls(granted) => {
+                let query = granted.query();
+                let rows = self.store.page(query.account_id(), query.mode(), query.page());
+                granted.answer(rows, &self.cursors)
+            }
+            Authorized::Call(granted) => {
+                let query = granted.query();
+                let row = self.store.call(query.account_id(), query.mode(), query.call_id());
+                granted.answer(row)
+            }
+        }
+    }
+}
+
+/// A path for the log: what stands where an id belongs may be anything, a secret included.
+fn route(path: &str) -> &'static str {
+    match path {
+        "/v1/account" => "/v1/account",
+        "/v1/calls" => "/v1/calls",
+        path if path.starts_with("/v1/calls/") => "/v1/calls/{call_id}",
+        _ => "(unknown path)",
     }
 }

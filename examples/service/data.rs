@@ -19,7 +19,6 @@ use crate::support::random;
 #[derive(Clone, Debug)]
 pub(crate) struct KnownKey {
     pub(crate) account_id: AccountId,
-    pub(crate) id: CredentialId,
     pub(crate) name: String,
     pub(crate) secret: ApiKey,
 }
@@ -124,7 +123,6 @@ fn account(
         let (stored, key) = read_key(&path, value, &id, now)?;
         known.push(KnownKey {
             account_id: id.clone(),
-            id: stored.id.clone(),
             name: stored.name.clone(),
             secret: key,
         });

@@ -98,7 +98,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let (api_url, dashboard_url) =
         (format!("http://{api_address}"), format!("http://{dashboard_address}"));
     announce(&api_url, &dashboard_url, &store.lock(), &keys);
-    log::line(&banner(&api_url, &dashboard_url, &keys));
+    eprint!("{}", banner(&api_url, &dashboard_url, options.data.is_none()));
     stop.requested().await;
     log::line("stopping");
     for task in running {
@@ -134,4 +134,18 @@ fn known_key(key: &KnownKey, tables: &Tables) -> Value {
         "secret": key.secret.reveal(),
         "state": stored.map(|stored| key_state(stored, clock::now())),
     })
+}
+
+/// What to try, for a person.
+fn banner(api: &str, dashboard: &str, demonstration: bool) -> String {
+    let key = if demonstration { "the secret of acct_fjord_dental's key full" } else { "a secret" };
+    format!(
+        "\n  Public API   {api}\n  Dashboard    {dashboard}\n\n\
+         Try, with {key} from the line above:\n\n  \
+         KEY=service_live_...\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" {api}/v1/account\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" '{api}/v1/calls?limit=3'\n  \
+         curl -s {dashboard}/accounts\n\n\
+         Stop with Ctrl-C. Each request is a line below.\n\n"
+    )
 }

@@ -12,6 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use call_assistant::credential::{Mode, StoredKey};
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
+use call_assistant::model::{Account, Call};
+use call_assistant::service::exchange::CallRow;
+use call_assistant::service::page::PageQuery;
+use call_assistant::service::standing::Standing;
+use call_assistant::time::Timestamp;
 
 pub(crate) use accounts::{AccountRow, PLANS, Plan, key_state};
 pub(crate) use calls::Calls;
@@ -57,6 +62,60 @@ impl Store {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
         // Nothing under the lock panics half way through a change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The key of this digest.
+    pub(crate) fn key(&self, digest: &[u8; 32]) -> Option<StoredKey> {
+        self.lock().keys.get(digest).cloned()
+    }
+
+    /// Notes that a credential was used.
+    pub(crate) fn used(&self, id: &CredentialId, at: Timestamp) {
+        let mut tables = self.lock();
+        let digest = tables.digests.get(id).copied();
+        if let Some(key) = digest.and_then(|digest| tables.keys.get_mut(&digest)) {
+            // The page shows it to the second.
+            let shown = key.last_used_at.is_none_or(|before| at.since(before).as_secs() > 0);
+            key.last_used_at = key.last_used_at.max(Some(at));
+            if shown {
+                tables.changed();
+            }
+        }
+    }
+
+    /// An account as the public API has it, and how it stands.
+    pub(crate) fn standing(&self, id: &AccountId) -> Option<(Account, Standing)> {
+        let tables = self.lock();
+        let row = tables.accounts.get(id)?;
+        let mut account = Account::new(row.id.clone(), row.timezone.as_str());
+        account.business_name.clone_from(&row.business_name);
+        let standing = Standing {
+            account_id: row.id.clone(),
+            closing: row.closing,
+            subscribed: row.subscription_active,
+            plan: row.plan.entitlements,
+        };
+        Some((account, standing))
+    }
+
+    /// The rows of a page.
+    pub(crate) fn page(&self, account: &AccountId, mode: Mode, query: &PageQuery) -> Vec<CallRow> {
+        let tables = self.lock();
+        let Some(row) = tables.accounts.get(account) else { return Vec::new() };
+        row.calls(mode).page(query).into_iter().map(|call| row.call_row(mode, call)).collect()
+    }
+
+    /// The row of a call.
+    pub(crate) fn call(&self, account: &AccountId, mode: Mode, id: &CallId) -> Option<CallRow> {
+        let tables = self.lock();
+        let row = tables.accounts.get(account)?;
+        row.calls(mode).find(id).map(|call| row.call_row(mode, call.clone()))
+    }
+}
+
+impl AccountRow {
+    fn call_row(&self, mode: Mode, call: Call) -> CallRow {
+        CallRow { account_id: self.id.clone(), mode, call }
     }
 }
 
@@ -138,11 +197,6 @@ impl Tables {
         self.changed();
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
         self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))
-    }
-
-    /// The calls of an account in one mode.
-    pub(crate) fn calls(&self, account: &AccountId, mode: Mode) -> Option<&Calls> {
-        self.accounts.get(account).map(|account| account.calls(mode))
     }
 
     /// Whether an account has a call of this id, in whichever mode.
