@@ -1,6 +1,7 @@
 //! Rows as the dashboard's JSON. No secret is in any of it: those are shown once, when made.
 
 use call_assistant::credential::StoredKey;
+use call_assistant::delivery::Outcome;
 use call_assistant::model::Call;
 use call_assistant::time::Timestamp;
 use serde::Serialize;
@@ -64,6 +65,10 @@ pub(super) fn delivery(row: &DeliveryRow, tables: &Tables) -> Value {
         .map(|entry| {
             let mut shown = value(entry);
             shown["number"] = entry.attempt.into();
+            shown["http_status"] = match entry.outcome {
+                Outcome::Answered(status) => status.as_u16().into(),
+                _ => Value::Null,
+            };
             shown
         })
         .collect();

@@ -1,0 +1,234 @@
+// Drives the dashboard's page in a headless browser, against the real service and a real receiver.
+//
+//   node tests/browser/dashboard.mjs target/debug/examples/service [FOLDER FOR SCREENSHOTS]
+//
+// It speaks the browser's own protocol, so nothing needs to be installed beside Node and
+// Chromium. Exit status 0: everything held.
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+
+const [binary, shots] = process.argv.slice(2);
+const chromium = process.env.CHROMIUM || "chromium";
+const profile = mkdtempSync(join(tmpdir(), "dashboard-"));
+const children = [];
+const failed = setTimeout(() => { console.error("timed out"); end(1); }, 120_000);
+let passed = 0;
+
+function end(status) {
+  for (const child of children) child.kill("SIGKILL");
+  try { rmSync(profile, { recursive: true, force: true, maxRetries: 5 }); } catch {}
+  process.exit(status);
+}
+
+async function line(stream, found) {
+  let text = "";
+  for await (const chunk of stream) {
+    text += chunk;
+    const match = text.match(found);
+    if (match) return match;
+  }
+  throw new Error("ended without a word");
+}
+
+// A receiver: one path for each kind of answer, one of them hostile to whoever shows it.
+const HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>';
+const receiver = createServer((request, response) => {
+  request.resume().on("end", () => {
+    response.statusCode = { "/good": 204, "/broken": 503, "/gone": 410 }[request.url] || 404;
+    response.end(response.statusCode === 503 ? HOSTILE : undefined);
+  });
+}).listen(0, "127.0.0.1");
+await once(receiver, "listening");
+const receiving = `http://127.0.0.1:${receiver.address().port}`;
+
+const service = spawn(binary, ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--allow-loopback-endpoints", "--time-scale", "0.0002"], { stdio: ["ignore", "pipe", "ignore"] });
+children.push(service);
+const first = JSON.parse((await line(service.stdout, /^(.*)\n/))[1]);
+
+const browser = spawn(chromium, ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${profile}`, "--window-size=1360,1000", "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+children.push(browser);
+const [toBrowser, fromBrowser] = [browser.stdio[3], browser.stdio[4]];
+const waiting = new Map();
+const complaints = [];
+let count = 0;
+let unread = "";
+fromBrowser.setEncoding("utf8").on("data", (chunk) => {
+  const messages = (unread + chunk).split("\0");
+  unread = messages.pop();
+  messages.forEach((message) => heard(JSON.parse(message)));
+});
+function heard(message) {
+  if (message.id) {
+    const { resolve, reject } = waiting.get(message.id);
+    waiting.delete(message.id);
+    message.error ? reject(new Error(message.error.message)) : resolve(message.result);
+  } else if (message.method === "Runtime.exceptionThrown") {
+    complaints.push(message.params.exceptionDetails.text + " " + (message.params.exceptionDetails.exception?.description || ""));
+  } else if (message.method === "Log.entryAdded" && message.params.entry.level === "error") {
+    complaints.push(message.params.entry.text);
+  }
+}
+function send(method, params = {}, sessionId) {
+  const id = ++count;
+  toBrowser.write(JSON.stringify({ id, method, params, sessionId }) + "\0");
+  return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+}
+const { targetId } = await send("Target.createTarget", { url: "about:blank" });
+const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
+const page = (method, params) => send(method, params, sessionId);
+for (const domain of ["Page", "Runtime", "Log"]) await page(domain + ".enable");
+
+async function run(expression) {
+  const { result, exceptionDetails } = await page("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description || exceptionDetails.text);
+  return result.value;
+}
+async function until(what, expression) {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await run(expression)) { passed++; return; }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error(`not seen: ${what}`);
+}
+const text = (selector) => `document.querySelector(${JSON.stringify(selector)})?.textContent || ""`;
+const says = (words) => `document.body.textContent.includes(${JSON.stringify(words)})`;
+const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32 };
+async function press(key) {
+  const event = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: KEYS[key], text: key === "Enter" ? "\r" : key === " " ? " " : undefined };
+  await page("Input.dispatchKeyEvent", { type: "keyDown", ...event });
+  await page("Input.dispatchKeyEvent", { type: "keyUp", ...event });
+}
+const type = (words) => page("Input.insertText", { text: words });
+const focus = (key) => run(`document.querySelector('[data-key="${key}"]').focus()`);
+async function shot(name) {
+  if (!shots) return;
+  await new Promise((done) => setTimeout(done, 300)); // transitions
+  const { data } = await page("Page.captureScreenshot", { format: "png", captureBeyondViewport: name.endsWith("whole") });
+  writeFileSync(join(shots, name + ".png"), Buffer.from(data, "base64"));
+}
+
+try {
+  await page("Page.navigate", { url: first.dashboard + "/" });
+  await until("the first account", `${text("h1")} === "Fjord Dental Clinic"`);
+  await until("all five accounts", `document.querySelectorAll("#accounts li").length === 5`);
+  await until("it is live", `${text("#live-text")} === "Live"`);
+  await until("every state of a key", `["full","account only","calls only","none","test","expired","revoked"].every((s) => [...document.querySelectorAll(".badge")].some((b) => b.textContent === s))`);
+
+  // By keyboard alone: an endpoint for each kind of receiver. Its secret is shown, once.
+  for (const path of ["/good", "/broken", "/gone"]) {
+    await focus("add endpoint");
+    await press("Enter");
+    await until("the dialog", `document.activeElement?.name === "url"`);
+    await type(receiving + path);
+    if (path === "/broken") await shot("dialog");
+    await press("Enter");
+    await until("the secret", `${text("dialog code")}.startsWith("whsec_")`);
+    if (path === "/broken") await shot("secret");
+    await press("Escape");
+    await until("the dialog is gone", `!document.querySelector("dialog")`);
+    await until("the secret is gone", `!${says("whsec_")}`);
+    await until("the endpoint", says(receiving + path));
+  }
+
+  // A refused one says why, in the dialog.
+  await focus("add endpoint");
+  await press("Enter");
+  await until("the dialog", `document.activeElement?.name === "url"`);
+  await type("http://10.0.0.1/");
+  await press("Enter");
+  await until("why it is refused", `${text("dialog .wrong")}.includes("url is not https")`);
+  await press("Escape");
+
+  // A call, with a summary that would like to be a script.
+  await focus("record");
+  await press("Enter");
+  await until("the dialog", `document.activeElement?.name === "name"`);
+  await type(HOSTILE);
+  await press("Enter");
+  await until("the caller's name as text", `[...document.querySelectorAll("td")].some((td) => td.textContent.includes("<script>"))`);
+  await until("delivered", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "delivered")`);
+  await until("gone", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "gone")`);
+  await until("disabled", `[...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
+  await until("failed after six, without touching anything", `[...document.querySelectorAll("tbody tr")].some((tr) => tr.textContent.includes("failed") && tr.querySelectorAll(".pips i.bad").length === 6)`);
+
+  // Its attempts, and the hostile answer as text.
+  await run(`[...document.querySelectorAll("tbody tr")].find((tr) => tr.textContent.includes("failed")).querySelector(".expand").focus()`);
+  await press("Enter");
+  await until("six attempts", `document.querySelectorAll(".tries .try").length === 6`);
+  await until("the receiver's answer as text", `document.querySelector(".answer").textContent.includes("<script>")`);
+  await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
+  await shot("whole");
+  assert.equal(await run("document.title.includes('owned')"), false, "the page runs what it shows");
+  passed++;
+
+  // Enable, ping, redeliver.
+  await run(`[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Enable").focus()`);
+  await press("Enter");
+  await until("enabled", `![...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
+  await run(`document.querySelector(".endpoint button").focus()`);
+  await press(" ");
+  await until("the ping", `[...document.querySelectorAll("tbody .strong")].some((b) => b.textContent === "ping")`);
+  await run(`[...document.querySelectorAll("tbody button")].find((b) => b.textContent === "Redeliver").focus()`);
+  await press("Enter");
+  await until("redelivered by hand", `document.querySelectorAll(".pips[aria-label*='by hand']").length > 0`);
+
+  // A key: its secret once, and then revoked.
+  await focus("add key");
+  await press("Enter");
+  await until("the dialog", `document.activeElement?.name === "name"`);
+  await type("CRM sync");
+  await press("Enter");
+  await until("the secret", `${text("dialog code")}.startsWith("service_live_")`);
+  const secret = await run(text("dialog code"));
+  const ask = () => fetch(first.api + "/v1/account", { headers: { Authorization: "Bearer " + secret } }).then((answer) => answer.status);
+  assert.equal(await ask(), 200);
+  await press("Escape");
+  await until("the key", `[...document.querySelectorAll("td")].some((td) => td.textContent === "CRM sync")`);
+  await run(`[...document.querySelectorAll("tr")].find((tr) => tr.textContent.includes("CRM sync")).querySelector("button").focus()`);
+  await press("Enter");
+  await until("the question", says("Revoke this key?"));
+  await run(`document.querySelector("dialog button[type=submit]").focus()`);
+  await press("Enter");
+  await until("revoked", `[...document.querySelectorAll("tr")].some((tr) => tr.textContent.includes("CRM sync") && tr.textContent.includes("revoked"))`);
+  assert.equal(await ask(), 401);
+
+  // Another account, and how it stands.
+  await run(`document.querySelector('[data-key="account acct_closing"]').focus()`);
+  await press("Enter");
+  await until("the other account", `${text(".verdict")}.includes("403 account_closed")`);
+  await shot("empty");
+  await run(`document.querySelector('[data-key="standing closing"]').focus()`);
+  await press(" ");
+  await until("it is open again", `${text(".verdict .badge")} === "200"`);
+
+  if (shots) {
+    await page("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: "dark" }] });
+    await run(`choose("acct_fjord_dental")`);
+    await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+    await run(`[...document.querySelectorAll("tbody tr")].find((tr) => tr.textContent.includes("failed"))?.querySelector(".expand").click()`);
+    await shot("dark-whole");
+    await page("Emulation.setDeviceMetricsOverride", { width: 420, height: 900, deviceScaleFactor: 1, mobile: true });
+    await new Promise((done) => setTimeout(done, 300));
+    await shot("narrow");
+  }
+
+  // Without the service, it says so and stays.
+  service.kill("SIGTERM");
+  await until("it says that it is alone", `${text("#live-text")}.includes("does not answer")`);
+  const own = complaints.filter((words) => !/Failed to load resource|ERR_CONNECTION/.test(words));
+  assert.deepEqual(own, [], "the page complains");
+  console.log(`page: ${passed + 1} passed, 0 failed`);
+  clearTimeout(failed);
+  end(0);
+} catch (error) {
+  console.error(error);
+  console.error(complaints);
+  await shot("failed");
+  console.log(`page: ${passed} passed, 1 failed`);
+  end(1);
+}
