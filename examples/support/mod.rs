@@ -8,5 +8,6 @@ pub(crate) mod clock;
 pub(crate) mod flags;
 pub(crate) mod log;
 pub(crate) mod random;
+pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod shutdown;

@@ -185,8 +185,7 @@ impl Connections {
         let mut open = lock(&self.0);
         open.count = open.count.saturating_add(1);
         drop(open);
-        let place =
-            Place { all: Arc::clone(self), closed: Arc::default(), idle: Mutex::new(None) };
+        let place = Place { all: Arc::clone(self), closed: Arc::default(), idle: Mutex::new(None) };
         place.idle();
         place
     }

@@ -27,8 +27,7 @@ pub(crate) fn on_ctrl_c() -> io::Result<(Trigger, Shutdown)> {
     let (trigger, shutdown) = manual();
     let on_signal = trigger.clone();
     #[cfg(unix)]
-    let mut terminate =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::spawn(async move {
         #[cfg(unix)]
         tokio::select! {

@@ -1,0 +1,197 @@
+//! The journal: every event that was accepted, once, on disk before it is acknowledged.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::Path;
+
+use call_assistant::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// An open journal, and which events are in it.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    /// How much of the file is whole lines.
+    len: u64,
+    known: HashSet<Key>,
+}
+
+/// What tells one event from another: an id is unique within its account (D-60).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Key {
+    /// `None` for a body that was verified, but is no event this version can read.
+    pub(crate) account: Option<String>,
+    /// The event's id, or the digest of such a body.
+    pub(crate) id: String,
+}
+
+/// One line of the journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    received_at: Timestamp,
+    #[serde(flatten)]
+    key: Key,
+    /// The body, byte for byte, as text where it is UTF-8 and in hex where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_hex: Option<String>,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Fresh,
+    Known,
+}
+
+/// Why nothing was stored.
+#[derive(Debug)]
+pub(crate) enum StoreError {
+    /// The disk is full, for instance. The journal is as it was, so later may be better.
+    NotNow(io::Error),
+    /// What is on the disk is not known any more. Only reading it anew can tell.
+    Unknown(io::Error),
+}
+
+impl Record {
+    pub(crate) fn new(key: Key, body: &[u8], received_at: Timestamp) -> Self {
+        let (body, body_hex) = match std::str::from_utf8(body) {
+            Ok(text) => (Some(text.to_owned()), None),
+            Err(_) => (None, Some(hex::encode(body))),
+        };
+        Self { received_at, key, body, body_hex }
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The body as it was received.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        match (&self.body, &self.body_hex) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, digits) => hex::decode(digits.as_deref().unwrap_or("")).unwrap_or_default(),
+        }
+    }
+}
+
+/// The part of a line that opening needs.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    key: Key,
+}
+
+impl Journal {
+    /// Opens a journal, or begins one. A last line that was not finished is cut off: nobody was
+    /// told that its event is stored.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read, or a line in its middle is damaged. Nothing is repaired
+    /// by guessing: which events those were, only a copy of the file can tell.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let file = open_to_append(path).map_err(|error| error.to_string())?;
+        let mut known = HashSet::new();
+        let len = whole_lines(&file, |line, _| {
+            let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            known.insert(line.key);
+            Ok(())
+        })?;
+        Ok(Self { file, len, known })
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn events(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Stores records with one write and one sync, those that are not there yet. When this
+    /// returns, they survive anything the disk survives.
+    ///
+    /// # Errors
+    /// None of them is stored, or it is not known whether they are.
+    pub(crate) fn store(&mut self, records: &[Record]) -> Result<Vec<Stored>, StoreError> {
+        let mut lines = Vec::new();
+        let mut fresh = HashSet::new();
+        let mut stored = Vec::new();
+        for record in records {
+            let key = record.key();
+            if self.known.contains(key) || fresh.contains(key) {
+                stored.push(Stored::Known);
+                continue;
+            }
+            serde_json::to_writer(&mut lines, record)
+                .map_err(|error| StoreError::NotNow(error.into()))?;
+            lines.push(b'\n');
+            fresh.insert(key.clone());
+            stored.push(Stored::Fresh);
+        }
+        if let Err(error) = self.file.write_all(&lines) {
+            // Some of it may be there. A line that nobody was promised must not stay.
+            return Err(match self.file.set_len(self.len) {
+                Ok(()) => StoreError::NotNow(error),
+                Err(error) => StoreError::Unknown(error),
+            });
+        }
+        // After a sync that failed, the system may have dropped what it could not write, and the
+        // next sync would not say so.
+        self.file.sync_data().map_err(StoreError::Unknown)?;
+        self.len = self.len.saturating_add(u64::try_from(lines.len()).unwrap_or(u64::MAX));
+        self.known.extend(fresh);
+        Ok(stored)
+    }
+}
+
+/// Opens a file to read and to append to. If it is new, its name is put onto the disk, too.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(file)
+}
+
+/// Reads a file line by line, each with its place, cuts off a last one that was not finished, and
+/// says how long the file is now.
+///
+/// # Errors
+/// The file cannot be read or cut, or `take` refuses a line that is not the last.
+pub(crate) fn whole_lines(
+    file: &File,
+    mut take: impl FnMut(&[u8], u64) -> Result<(), String>,
+) -> Result<u64, String> {
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    let mut good = 0_u64;
+    let mut number = 0_usize;
+    let mut bad: Option<String> = None;
+    loop {
+        line.clear();
+        let len = reader.read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
+        if len == 0 {
+            break;
+        }
+        number = number.saturating_add(1);
+        if let Some(error) = bad {
+            return Err(error);
+        }
+        let taken = match line.strip_suffix(b"\n") {
+            Some(line) => take(line, good),
+            None => Err("it has no end".to_owned()),
+        };
+        match taken {
+            Ok(()) => good = good.saturating_add(u64::try_from(len).unwrap_or(u64::MAX)),
+            Err(error) => {
+                bad = Some(format!("line {number} is damaged, and lines follow it: {error}"));
+            }
+        }
+    }
+    if bad.is_some() {
+        file.set_len(good).and_then(|()| file.sync_all()).map_err(|error| error.to_string())?;
+    }
+    Ok(good)
+}

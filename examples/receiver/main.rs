@@ -1,0 +1,223 @@
+//! A customer's endpoint: receives webhooks, loses none and acts on none twice.
+//!
+//! `cargo run --example receiver -- --secret whsec_... --journal events.journal`
+//!
+//! # What happens to a delivery
+//!
+//! 1. **The exact bytes are read**, up to a size and within a time for all of them, and verified
+//!    before anything else looks at them.
+//! 2. **The event is put into the journal, and the journal onto the disk.** One thread does this,
+//!    for as many deliveries at once as are waiting, and it is the one that knows which events are
+//!    there already: of two deliveries of one event at the same moment, one is the duplicate.
+//! 3. **The sender gets its answer**: 204, and from now on it may forget the event. What cannot be
+//!    stored in time is answered 503, and comes again.
+//! 4. **The event is acted on**, by another thread that reads the journal from where it stopped. A
+//!    slow action keeps no sender waiting.
+//!
+//! # Why nothing is done twice, and nothing is lost
+//!
+//! Acting, here, is to append one line to a file, the journal's name with `.actions` after it. That
+//! line *is* the mark that the event was acted on: it says from where to where in the journal its
+//! event stands. Effect and mark are one write, so no crash can part them.
+//!
+//! | the process dies | then, once it runs again |
+//! |---|---|
+//! | before the journal is on disk | the sender got no 2xx and sends the event again |
+//! | after that, before the answer | the sender sends it again, and it is a duplicate |
+//! | before the action's line is written | the journal is read from there on, and it is written |
+//! | in the middle of either line | a line without its end was never finished: it is cut off |
+//! | after the action's line | its mark is found, and it is not written again |
+//!
+//! A host that acts on something else keeps the same order: a table that has the event's id as its
+//! key, written in the transaction that makes the change; or a request to somebody else with the
+//! event's id as its idempotency key. Standard output is only a view of the actions: a line is
+//! shown after it is written, so a kill just then leaves it unshown, not undone.
+//!
+//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod actions;
+mod intake;
+mod journal;
+mod told;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use call_assistant::Product;
+use call_assistant::webhook::Verifier;
+use support::flags::{Flag, Flags, Help};
+use support::serve::{Limits, serve};
+use support::{log, secrets, shutdown};
+use tokio::net::TcpListener;
+
+use crate::actions::Actions;
+use crate::intake::Intake;
+use crate::journal::Journal;
+
+const HELP: Help = Help {
+    usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
+            [--listen ADDR] [--journal FILE]",
+    about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
+            Kill it at any point: no event is acted on twice, and none is lost.",
+    flags: &[
+        Flag::value(
+            "--secret",
+            "whsec_...",
+            "the endpoint's signing secret. Others on this machine can read a command\n\
+             line: outside of a trial, use one of the next two",
+        ),
+        Flag::value(
+            secrets::FILE,
+            "FILE",
+            "a file with the secret; while one replaces another, both, newest first,\n\
+             each on a line",
+        ),
+        Flag::value(
+            secrets::VARIABLE,
+            "NAME",
+            "an environment variable with the same [WEBHOOK_SECRET]",
+        ),
+        Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:9090]"),
+        Flag::value(
+            "--journal",
+            "FILE",
+            "where events are stored; FILE.actions is written beside it [events.journal]",
+        ),
+        Flag::value("--product", "NAME", "whose header names are used [Service]"),
+        Flag::switch("--explain", "look for the cause of a mismatch, once a second at most"),
+    ],
+    positional: 0,
+};
+
+const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
+
+fn main() -> ExitCode {
+    let flags = HELP.parse_or_exit();
+    let set_up = match SetUp::from_flags(&flags) {
+        Ok(set_up) => set_up,
+        Err(message) => HELP.exit(&message),
+    };
+    let run = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let run = run.map_err(|error| format!("cannot start: {error}"));
+    let ended = run.and_then(|runtime| runtime.block_on(receive(set_up)));
+    log::flush();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("receiver: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line says.
+struct SetUp {
+    verifier: Verifier,
+    /// The secrets' texts, if mismatches are to be explained.
+    explain_with: Option<Vec<String>>,
+    product: Product,
+    listen: SocketAddr,
+    journal: PathBuf,
+}
+
+impl SetUp {
+    fn from_flags(flags: &Flags) -> Result<Self, String> {
+        let texts = match flags.text("--secret") {
+            Some(_) if flags.has(secrets::FILE) || flags.has(secrets::VARIABLE) => {
+                return Err("--secret, --secret-file or --secret-env: one of them".to_owned());
+            }
+            Some(text) => vec![text.to_owned()],
+            None => secrets::texts(flags)?,
+        };
+        let product = match flags.text("--product") {
+            Some(name) => Product::new(name).map_err(|error| format!("--product: {error}"))?,
+            None => Product::default(),
+        };
+        let mut parsed = secrets::parse(&texts)?.into_iter();
+        let first = parsed.next().ok_or("no signing secret")?;
+        let verifier = parsed.fold(Verifier::new(first), Verifier::and);
+        Ok(Self {
+            verifier: verifier.with_product(product.clone()),
+            explain_with: flags.has("--explain").then_some(texts),
+            product,
+            listen: flags.read("--listen", DEFAULT_LISTEN)?,
+            journal: flags.text("--journal").unwrap_or("events.journal").into(),
+        })
+    }
+}
+
+/// Receives until the end is asked for, or the disk fails.
+async fn receive(set_up: SetUp) -> Result<(), String> {
+    let (journal, actions) = recover(&set_up)?;
+    let listener = TcpListener::bind(set_up.listen)
+        .await
+        .map_err(|error| format!("--listen {}: {error}", set_up.listen))?;
+    let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
+    let (trigger, shutdown) =
+        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+
+    // The journal's thread tells the actions' thread up to where there is something to read.
+    let (stored, to_act) = mpsc::channel();
+    let _ = stored.send(journal.len());
+    let stop = trigger.clone();
+    let acting = std::thread::spawn(move || {
+        let ended = actions.run(&to_act);
+        stop.pull();
+        ended
+    });
+    let (intake, storing) = Intake::start(
+        set_up.verifier,
+        set_up.product,
+        set_up.explain_with,
+        journal,
+        stored,
+        trigger,
+    );
+    let intake = Arc::new(intake);
+
+    log::line(&format!("listening on http://{address}"));
+    let limits =
+        Limits { connections: 512, idle: Duration::from_secs(60), head: Duration::from_secs(5) };
+    let handler = {
+        let intake = Arc::clone(&intake);
+        move |request, _peer| {
+            let intake = Arc::clone(&intake);
+            async move { intake.answer(request).await }
+        }
+    };
+    serve(listener, limits, handler, shutdown).await;
+
+    log::line("stopping: storing and acting on what has come");
+    intake.stop().await;
+    let failed = "a thread of the receiver has panicked";
+    let ended = tokio::task::spawn_blocking(move || {
+        storing.join().map_err(|_| failed)?.and_then(|()| acting.join().map_err(|_| failed)?)
+    });
+    ended.await.map_err(|_| failed.to_owned())?
+}
+
+/// Opens both files, cuts off what a crash left half-written, and says what was found.
+fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
+    let name = |error: String| format!("{}: {error}", set_up.journal.display());
+    let journal = Journal::open(&set_up.journal).map_err(name)?;
+    let mut path = set_up.journal.clone().into_os_string();
+    path.push(".actions");
+    let path = PathBuf::from(path);
+    let name = |error: String| format!("{}: {error}", path.display());
+    let actions = Actions::open(&path, &set_up.journal, journal.len()).map_err(name)?;
+    log::line(&format!(
+        "journal {}: {} events, {} bytes still to act on",
+        set_up.journal.display(),
+        journal.events(),
+        journal.len().saturating_sub(actions.reached()),
+    ));
+    Ok((journal, actions))
+}

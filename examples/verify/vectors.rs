@@ -1,0 +1,94 @@
+//! Runs a file of vectors, as `tests/vectors/README.md` describes them.
+
+use std::time::Duration;
+
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::verdict::Verdict;
+
+/// How a run went.
+pub(crate) struct Outcome {
+    pub(crate) cases: usize,
+    /// A line for each case that is not as the file says.
+    pub(crate) failures: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    format: u32,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    secrets: Vec<String>,
+    body: Option<String>,
+    body_hex: Option<String>,
+    signature: Vec<String>,
+    now: i64,
+    #[serde(default)]
+    now_nanos: u32,
+    tolerance: Option<u64>,
+    /// The verdict and what goes with it.
+    #[serde(flatten)]
+    verdict: Map<String, Value>,
+}
+
+/// # Errors
+/// This is no file of vectors, or one of another format.
+pub(crate) fn run(text: &[u8]) -> Result<Outcome, String> {
+    let file: File = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if file.format != 1 {
+        return Err(format!("this is format {}, and only 1 is known here", file.format));
+    }
+    let failures: Vec<String> = file
+        .cases
+        .iter()
+        .filter_map(|case| case.run().err().map(|error| format!("{}: {error}", case.name)))
+        .collect();
+    Ok(Outcome { cases: file.cases.len(), failures })
+}
+
+impl Case {
+    fn run(&self) -> Result<(), String> {
+        let expected: Verdict = serde_json::from_value(Value::Object(self.verdict.clone()))
+            .map_err(|error| format!("its verdict: {error}"))?;
+        let mut secrets = Vec::new();
+        for text in &self.secrets {
+            secrets.push(SigningSecret::parse(text).map_err(|error| error.to_string())?);
+        }
+        let mut secrets = secrets.into_iter();
+        let verifier = Verifier::new(secrets.next().ok_or("it has no secret")?);
+        let mut verifier = secrets.fold(verifier, Verifier::and);
+        if let Some(seconds) = self.tolerance {
+            verifier = verifier
+                .with_tolerance(Duration::from_secs(seconds))
+                .map_err(|error| error.to_string())?;
+        }
+        let body = match (&self.body, &self.body_hex) {
+            (Some(text), None) => text.clone().into_bytes(),
+            (None, Some(digits)) => hex::decode(digits).map_err(|error| error.to_string())?,
+            _ => return Err("it has not one body".to_owned()),
+        };
+        let mut values = Vec::new();
+        for text in &self.signature {
+            let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+            values.push(bytes.map_err(|_| "its signature has a character above U+00FF")?);
+        }
+        let headers = values.iter().fold(DeliveryHeaders::new(), |all, one| all.signature(one));
+        let now = Timestamp::from_parts(self.now, self.now_nanos)
+            .ok_or("its now is outside the years 0000 to 9999")?;
+
+        let verdict = Verdict::of(&verifier.verify_parts(headers, &body, now));
+        if verdict == expected {
+            return Ok(());
+        }
+        let [expected, verdict] =
+            [expected, verdict].map(|it| serde_json::to_string(&it).unwrap_or_default());
+        Err(format!("expected {expected}, found {verdict}"))
+    }
+}
