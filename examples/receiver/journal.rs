@@ -77,13 +77,6 @@ impl Record {
     }
 }
 
-/// The part of a line that opening needs.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(flatten)]
-    key: Key,
-}
-
 impl Journal {
     /// Opens a journal, or begins one. A last line that was not finished is cut off: nobody was
     /// told that its event is stored.
@@ -95,8 +88,9 @@ impl Journal {
         let file = open_to_append(path).map_err(|error| error.to_string())?;
         let mut known = HashSet::new();
         let len = whole_lines(&file, |line, _| {
-            let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-            known.insert(line.key);
+            let record: Record =
+                serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            known.insert(record.key);
             Ok(())
         })?;
         Ok(Self { file, len, known })

@@ -1,0 +1,48 @@
+//! Just enough of an HTTP client: one request on one connection, byte for byte as the test says.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use http::{HeaderMap, Request};
+
+use crate::program::PATIENCE;
+
+/// The status of the answer. An error means that there was none, or not all of its head.
+pub(crate) fn post(to: SocketAddr, headers: &HeaderMap, body: &[u8]) -> io::Result<u16> {
+    let mut request = format!("POST /hooks HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\n");
+    request += &format!("content-length: {}\r\n", body.len());
+    let mut request = request.into_bytes();
+    for (name, value) in headers {
+        request.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    request.extend(b"\r\n");
+    request.extend(body);
+    exchange(to, &request)
+}
+
+pub(crate) fn send(to: SocketAddr, request: &Request<Vec<u8>>) -> io::Result<u16> {
+    post(to, request.headers(), request.body())
+}
+
+pub(crate) fn exchange(to: SocketAddr, request: &[u8]) -> io::Result<u16> {
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    // An answer may come before all of a request is read, and the rest be refused.
+    let written = stream.write_all(request);
+    let mut answer = Vec::new();
+    let mut chunk = [0; 1024];
+    while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut chunk) {
+            Ok(0) | Err(_) => {
+                written?;
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            Ok(len) => answer.extend(&chunk[..len]),
+        }
+    }
+    let text = String::from_utf8_lossy(&answer);
+    text.split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no status in the answer"))
+}

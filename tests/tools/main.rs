@@ -1,0 +1,44 @@
+//! The customer's programs among the examples, as they are run: real processes, real sockets, real
+//! files, and `kill -9` in the middle.
+//!
+//! `cargo test` builds the examples first. After `cargo test --test tools` alone, they are those
+//! of the last `cargo build --examples`.
+
+#![cfg(unix)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod http;
+mod program;
+mod receiver;
+mod verify;
+
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::{Signer, SigningSecret};
+
+const SECRET: &str = "whsec_the-one-that-no-output-may-show";
+
+fn signer() -> Signer {
+    Signer::new(SigningSecret::parse(SECRET).unwrap())
+}
+
+fn now() -> Timestamp {
+    Timestamp::from(std::time::SystemTime::now())
+}
+
+fn new_event(id: &str) -> NewEvent {
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(EventId::parse(id).unwrap(), account, version, Origin::voice(), now())
+}
+
+fn ping(id: &str) -> EventBody {
+    new_event(id).ping(format!("this is {id}"))
+}

@@ -1,0 +1,338 @@
+//! `receiver`: what it answers, and that a crash loses no event and doubles none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use call_assistant::id::CallId;
+use call_assistant::model::Call;
+use call_assistant::webhook::testing::signed_request;
+use call_assistant::webhook::{Signer, SigningSecret};
+use http::{HeaderValue, Request};
+
+use crate::http::{exchange, send};
+use crate::program::{Folder, Running, example, run, stderr, stdout};
+use crate::{SECRET, new_event, now, ping, signer};
+
+fn receiver(journal: &Path) -> Command {
+    let mut command = example("receiver");
+    command.args(["--secret", SECRET, "--listen", "127.0.0.1:0", "--journal"]).arg(journal);
+    command
+}
+
+/// Starts it, and learns where it listens.
+fn start(command: &mut Command) -> (Running, SocketAddr) {
+    let mut running = Running::start(command);
+    let line = running.logged("listening on http://");
+    let (_, address) = line.split_once("http://").unwrap();
+    (running, address.parse().unwrap())
+}
+
+fn signed(body: &[u8]) -> Request<Vec<u8>> {
+    signed_request(&signer(), "ping", "evt_1", body, now()).unwrap()
+}
+
+/// The ids of the events that were acted on, each with how often.
+fn acted_on(journal: &Path) -> BTreeMap<String, u32> {
+    ids(&fs::read_to_string(actions(journal)).unwrap())
+}
+
+fn actions(journal: &Path) -> std::path::PathBuf {
+    journal.with_extension("journal.actions")
+}
+
+fn ids(lines: &str) -> BTreeMap<String, u32> {
+    let mut ids = BTreeMap::new();
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        *ids.entry(line["id"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    ids
+}
+
+/// EVT-8, D-46: accepted once, acknowledged as often as it comes, also after a restart.
+#[test]
+fn an_event_is_told_once_however_often_it_comes() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (mut running, address) = start(&mut receiver(&journal));
+    let mut call = Call::new(CallId::parse("call_1").unwrap(), now(), now());
+    call.ended_at = Some(now());
+    call.duration_seconds = Some(95);
+    call.caller.phone_number = Some("+4712345678".to_owned());
+    call.summary = Some("Asked\u{1b}[2J for Friday".to_owned());
+    let ended = new_event("evt_call").call_ended(&call).unwrap();
+    let request = ended.signed_request(&signer(), now()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(send(address, &request).unwrap(), 204);
+    }
+    // Typed, and without the escape that would have cleared the terminal.
+    let line = running.said("evt_call");
+    assert!(line.starts_with("evt_call call.ended call call_1 from \"+4712345678\""), "{line}");
+    assert!(line.ends_with(r#"for 95 s: "Asked\u{1b}[2J for Friday""#), "{line}");
+    running.logged("seen before: evt_call");
+    let told = running.interrupt();
+    assert_eq!((told.code, told.stdout.len()), (Some(0), 1));
+
+    let (running, address) = start(&mut receiver(&journal));
+    assert_eq!(send(address, &request).unwrap(), 204);
+    assert_eq!(
+        send(address, &ping("evt_2").signed_request(&signer(), now()).unwrap()).unwrap(),
+        204
+    );
+    let told = running.interrupt();
+    assert_eq!(told.stdout, ["evt_2 ping \"this is evt_2\""]);
+    assert_eq!(acted_on(&journal), BTreeMap::from([("evt_call".into(), 1), ("evt_2".into(), 1)]));
+    for line in told.stderr {
+        assert!(!line.contains(SECRET) && !line.contains("v1="), "{line}");
+    }
+}
+
+/// SIG-1 to SIG-5, D-40, D-41, D-45, D-46: refused with 400, and nothing is kept of it.
+#[test]
+fn what_is_not_genuine_is_refused_and_not_kept() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (running, address) = start(&mut receiver(&journal));
+    let body = ping("evt_1");
+    let good = signed(body.as_bytes());
+    let change = |change: &dyn Fn(&mut Request<Vec<u8>>)| {
+        let mut request = good.clone();
+        change(&mut request);
+        request
+    };
+    let with = |value: &str| {
+        let value = HeaderValue::from_str(value).unwrap();
+        change(&|request| {
+            request.headers_mut().insert("x-service-signature", value.clone());
+        })
+    };
+    let value = good.headers()["x-service-signature"].to_str().unwrap().to_owned();
+    let (t, digest) = value.split_once(",v1=").unwrap();
+    let old = now().saturating_sub(Duration::from_secs(320));
+    let other = Signer::new(SigningSecret::parse("whsec_of-somebody-else").unwrap());
+    let cases = [
+        ("tampered", change(&|request| request.body_mut().push(b'\n'))),
+        ("stale", signed_request(&signer(), "ping", "evt_1", body.as_bytes(), old).unwrap()),
+        ("uppercase", with(&format!("{t},v1={}", digest.to_uppercase()))),
+        ("empty v1", with(&format!("{t},v1="))),
+        ("missing", change(&|request| drop(request.headers_mut().remove("x-service-signature")))),
+        (
+            "twice",
+            change(&|request| {
+                request.headers_mut().append("x-service-signature", value.parse().unwrap());
+            }),
+        ),
+        ("forged", signed_request(&other, "ping", "evt_1", body.as_bytes(), now()).unwrap()),
+        (
+            "another type",
+            change(&|request| {
+                request.headers_mut().insert("x-service-event", HeaderValue::from_static("x"));
+            }),
+        ),
+    ];
+    for (what, request) in cases {
+        assert_eq!(send(address, &request).unwrap(), 400, "{what}");
+    }
+    assert_eq!(exchange(address, b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").unwrap(), 405);
+    let long = "POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1048577\r\n\r\n".to_owned();
+    let long = [long.into_bytes(), vec![b' '; 1_048_577]].concat();
+    assert_eq!(exchange(address, &long).unwrap(), 413);
+    assert_eq!(fs::read(&journal).unwrap(), b"");
+    // None of them has cost the genuine one its place.
+    assert_eq!(send(address, &good).unwrap(), 204);
+    running.interrupt();
+    assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1)]));
+}
+
+/// D-46, D-47: what cannot be read is acknowledged and kept to the byte.
+#[test]
+fn what_is_genuine_and_strange_is_kept_whole() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (mut running, address) = start(&mut receiver(&journal));
+    let head = r#""created_at":"2026-01-01T00:00:00+00:00","api_version":"2026-01-15","account_id":"a","origin":null"#;
+    let unknown = format!(r#"{{"id":"evt_u","type":"call.imagined",{head},"data":{{"a":1}}}}"#);
+    let drifted =
+        format!(r#"{{"id":"evt_d","type":"call.ended",{head},"data":{{"object":{{}}}}}}"#);
+    for (id, event_type, body, line) in [
+        ("evt_u", "call.imagined", unknown.as_bytes(), "evt_u call.imagined of a type unknown"),
+        ("evt_d", "call.ended", drifted.as_bytes(), "evt_d call.ended kept, for it has changed"),
+        ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes, kept unread"),
+    ] {
+        let request = signed_request(&signer(), event_type, id, body, now()).unwrap();
+        assert_eq!(send(address, &request).unwrap(), 204);
+        assert_eq!(send(address, &request).unwrap(), 204);
+        running.said(line);
+    }
+    let told = running.interrupt();
+    assert_eq!(told.stdout.len(), 3);
+    let kept = fs::read_to_string(&journal).unwrap();
+    let kept: Vec<serde_json::Value> =
+        kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(kept[0]["body"], unknown.as_str());
+    assert_eq!(kept[1]["body"], drifted.as_str());
+    assert_eq!(kept[2]["body_hex"], "ff6e6f7420616e206576656e74");
+}
+
+/// EVT-8: of many deliveries of one event at the same moment, one is the first.
+#[test]
+fn deliveries_at_the_same_moment_are_told_once() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (running, address) = start(&mut receiver(&journal));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for event in 0..20 {
+                    let request = ping(&format!("evt_{event}")).signed_request(&signer(), now());
+                    assert_eq!(send(address, &request.unwrap()).unwrap(), 204);
+                }
+            });
+        }
+    });
+    let told = running.interrupt();
+    assert_eq!(told.stdout.len(), 20);
+    let ids = acted_on(&journal);
+    assert_eq!((ids.len(), ids.values().max()), (20, Some(&1)));
+}
+
+/// `kill -9` anywhere: every event that a sender kept sending until it was acknowledged is acted
+/// on, and none twice.
+#[test]
+fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
+    const SENDERS: u32 = 4;
+    const ROUNDS: u32 = 12;
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let address = Mutex::new(None::<SocketAddr>);
+    let (done, acknowledged) = (AtomicBool::new(false), AtomicU32::new(0));
+    let sent: Vec<u32> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|sender| {
+                let (address, done, acknowledged) = (&address, &done, &acknowledged);
+                scope.spawn(move || {
+                    let mut number = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        number += 1;
+                        let event = ping(&format!("evt_{sender}_{number}"));
+                        // At least once, as a service sends: until there is a 2xx.
+                        loop {
+                            let to = *address.lock().unwrap();
+                            let request = event.signed_request(&signer(), now()).unwrap();
+                            if to.is_some_and(|to| send(to, &request).is_ok_and(|it| it == 204)) {
+                                break;
+                            }
+                            std::thread::sleep(Duration::from_millis(2));
+                        }
+                        acknowledged.fetch_add(1, Ordering::Relaxed);
+                    }
+                    number
+                })
+            })
+            .collect();
+        for round in 0..ROUNDS {
+            let (running, at) = start(&mut receiver(&journal));
+            *address.lock().unwrap() = Some(at);
+            // Wherever it stands once a few more are acknowledged, at another place each time.
+            let enough = acknowledged.load(Ordering::Relaxed) + 5 + round;
+            while acknowledged.load(Ordering::Relaxed) < enough {
+                std::thread::sleep(Duration::from_micros(u64::from(100 + 37 * round)));
+            }
+            running.kill();
+        }
+        let (running, at) = start(&mut receiver(&journal));
+        *address.lock().unwrap() = Some(at);
+        done.store(true, Ordering::Relaxed);
+        let sent = senders.into_iter().map(|sender| sender.join().unwrap()).collect();
+        assert_eq!(running.interrupt().code, Some(0));
+        sent
+    });
+    let mut expected = BTreeMap::new();
+    for (sender, count) in sent.into_iter().enumerate() {
+        expected.extend((1..=count).map(|number| (format!("evt_{sender}_{number}"), 1)));
+    }
+    assert_eq!(acted_on(&journal), expected);
+    assert_eq!(ids(&fs::read_to_string(&journal).unwrap()), expected);
+}
+
+/// Every place within the last line of either file at which a crash may have cut it.
+#[test]
+fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (running, address) = start(&mut receiver(&journal));
+    for id in ["evt_1", "evt_2"] {
+        send(address, &ping(id).signed_request(&signer(), now()).unwrap()).unwrap();
+    }
+    running.interrupt();
+    let [whole_journal, whole_actions] =
+        [&journal, &actions(&journal)].map(|it| fs::read(it).unwrap());
+    let last =
+        |text: &[u8]| text[..text.len() - 1].iter().rposition(|it| *it == b'\n').unwrap() + 1;
+    for cut in [1, 2, whole_actions.len() - last(&whole_actions) - 1] {
+        fs::write(actions(&journal), &whole_actions[..whole_actions.len() - cut]).unwrap();
+        let (mut running, _) = start(&mut receiver(&journal));
+        running.said("evt_2 ping");
+        running.interrupt();
+        assert_eq!(fs::read(actions(&journal)).unwrap(), whole_actions);
+    }
+    // A journal cut short within its last line: the event was never acknowledged. (Its action
+    // cannot be there yet.)
+    fs::write(&journal, &whole_journal[..whole_journal.len() - 7]).unwrap();
+    fs::write(actions(&journal), &whole_actions[..last(&whole_actions)]).unwrap();
+    let (running, address) = start(&mut receiver(&journal));
+    send(address, &ping("evt_2").signed_request(&signer(), now()).unwrap()).unwrap();
+    assert_eq!(running.interrupt().stdout, ["evt_2 ping \"this is evt_2\""]);
+    assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1), ("evt_2".into(), 1)]));
+
+    // Damage in the middle is not a crash's doing, and is not repaired by guessing.
+    let mut damaged = whole_journal.clone();
+    damaged[3] = b'#';
+    fs::write(&journal, damaged).unwrap();
+    let told = Running::start(&mut receiver(&journal)).ended();
+    assert_eq!(told.code, Some(1));
+    assert!(told.stderr.concat().contains("line 1 is damaged"), "{:?}", told.stderr);
+
+    // Actions of another journal.
+    fs::write(&journal, b"").unwrap();
+    let told = Running::start(&mut receiver(&journal)).ended();
+    assert!(told.stderr.concat().contains("further than the journal"), "{:?}", told.stderr);
+}
+
+#[test]
+fn a_mismatch_is_explained_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let (mut running, address) = start(receiver(&folder.path("a.journal")).arg("--explain"));
+    let mut request = signed(ping("evt_1").as_bytes());
+    request.body_mut().push(b'\n');
+    assert_eq!(send(address, &request).unwrap(), 400);
+    let line = running.logged("that mismatch: ");
+    assert!(line.ends_with("proven: the body got a line end at its end"), "{line}");
+}
+
+#[test]
+fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "WEBHOOK_SECRET"),
+        (&["--secret", "the-one-that-no-output-may-show"], "does not begin with whsec_"),
+        (&["--secret", SECRET, "--secret-env", "X"], "one of them"),
+        (&["--secret", SECRET, "--listen", "here"], "--listen"),
+        (&["--secret", SECRET, "--jornal", "x"], "did you mean --journal?"),
+        (&["--secret", SECRET, "--product", "Ä"], "--product"),
+    ];
+    for (arguments, message) in cases {
+        let output = run(example("receiver").args(arguments), b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
+    }
+    let output = run(example("receiver").arg("--help"), b"");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("--journal FILE"));
+}
