@@ -42,6 +42,26 @@ fn quotas_and_credentials_are_apart() {
     assert_eq!(windows.len(), 3);
 }
 
+// Nobody shares a window, whatever the seed and however alike the ids.
+#[test]
+fn every_credential_has_its_own_window() {
+    for seed in [[0; 16], [3; 16], [0xff; 16], *b"sixteen bytes..."] {
+        let mut windows = RateWindows::new(1_000_000, seed);
+        for number in 0..20_000_u128 {
+            let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834);
+            for id in [
+                CredentialId::from_random(number.to_be_bytes()),
+                CredentialId::from_random((number << 64).to_be_bytes()),
+                CredentialId::from_random((!random).to_be_bytes()),
+            ] {
+                let checked = windows.check(&id, quota(if number == 0 { 2 } else { 1 }), second(0));
+                assert_eq!(checked, Ok(()), "{seed:?} {id}");
+            }
+        }
+        assert_eq!(windows.len(), 3 * 20_000 - 1, "{seed:?}");
+    }
+}
+
 // A flood of keys: no more windows than there is room, none dropped that could still refuse, and
 // who has one notices nothing.
 #[test]

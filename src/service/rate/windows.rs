@@ -84,7 +84,7 @@ impl RateWindows {
         let seed = u128::from_le_bytes(seed);
         Self {
             max: max.max(1),
-            seed: halves(seed),
+            seed: halves(seed).map(spread),
             entries: Vec::new(),
             taken: 0,
             hand: 0,
@@ -299,6 +299,15 @@ impl fmt::Debug for RateWindows {
         let Self { max, taken, .. } = self;
         f.debug_struct("RateWindows").field("len", taken).field("max", max).finish_non_exhaustive()
     }
+}
+
+/// Makes a factor of any seed, one of few bits or of a pattern included, that reaches every bit.
+fn spread(seed: u64) -> u64 {
+    let mut bits = seed ^ 0x9e37_79b9_7f4a_7c15;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        bits = (bits ^ (bits >> 30)).wrapping_mul(factor);
+    }
+    bits ^ (bits >> 31)
 }
 
 /// Both halves of a product, folded: every bit of either factor reaches every bit.
