@@ -19,7 +19,7 @@ use sha2::Sha256;
 /// to the same text again.
 pub(crate) fn cursor(bytes: &[u8]) {
     if let Ok(text) = core::str::from_utf8(bytes) {
-        opens_as_itself_or_not(text);
+        let _ = opens_as_itself_or_not(text);
     }
     let mut signed = b"calls cursor\x01\x06acct_1".to_vec();
     signed.extend(bytes);
