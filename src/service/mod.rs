@@ -2,6 +2,8 @@
 //!
 //! Everything here is a plain value or a check of one. The host's store, its clock and its random
 //! numbers stay with the host.
+//!
+//! Begin with [`exchange`]: it leads through all of it.
 
 pub mod cursor;
 pub mod exchange;
@@ -10,3 +12,17 @@ pub mod page;
 pub mod rate;
 pub mod refusal;
 pub mod standing;
+
+/// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
+///
+/// It describes what this crate does: the operations with their parameters, bounds and refusals,
+/// every event, and what the specification leaves open as open. It is for documentation and for
+/// tools; no path of the API serves it.
+///
+/// ```
+/// let document: serde_json::Value = serde_json::from_str(call_assistant::service::OPENAPI)?;
+/// assert_eq!(document["openapi"], "3.1.0");
+/// assert_eq!(document["paths"]["/v1/account"]["get"]["operationId"], "get_account");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub const OPENAPI: &str = include_str!("../openapi.json");

@@ -5,6 +5,7 @@
 
 mod cursor;
 mod exchange;
+mod openapi;
 mod operations;
 mod order;
 mod page;
