@@ -1,6 +1,6 @@
 //! A request from its head to its answer, and a page of calls beside what it is made of.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
 use call_assistant::Product;
 use call_assistant::api::{Answer, ApiRequest};
