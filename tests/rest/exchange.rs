@@ -19,6 +19,12 @@ use http::{Response, StatusCode};
 use crate::scenario::{Scenario, account_id, api_key, checked, get, request_id, rows};
 use crate::second;
 
+/// Something wrong, the cause that is logged, and the code and status that are told.
+type Fault = (fn(&mut Scenario), Cause, ErrorCode, u16);
+
+/// Rows that were not asked for, and what is noticed about them.
+type Wrong = (fn(&mut Vec<CallRow>), Cause);
+
 /// What is asked for, what is wrong with it, and the code that is told.
 type Case = (&'static str, fn(&mut Scenario), ErrorCode);
 
@@ -250,7 +256,7 @@ fn scopes_grant_what_they_say_and_no_more() {
 /// AUTH-3, AUTH-4, AUTH-5, ERR-5.
 #[test]
 fn the_accounts_standing_decides() {
-    let rows: [(fn(&mut Scenario), Cause, ErrorCode, u16); 3] = [
+    let rows: [Fault; 3] = [
         (|it| it.standing.closing = true, Cause::AccountClosing, ErrorCode::AccountClosed, 403),
         (
             |it| it.standing.subscribed = false,
@@ -498,7 +504,7 @@ fn records_that_were_not_asked_for_are_not_served() {
         granted.answer(given, &get("").cursors)
     };
     assert!(calls(|_| {}).is_ok());
-    let wrong: [(fn(&mut Vec<CallRow>), Cause); 5] = [
+    let wrong: [Wrong; 5] = [
         (
             |rows| rows[1].account_id = AccountId::parse("acct_2").unwrap(),
             Cause::WrongOwner { row: 1 },
