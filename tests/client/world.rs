@@ -74,13 +74,19 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A service whose calls, `count` of them, arrive from `from` to `until`.
-    pub(crate) fn new(manner: Manner, count: i64, from: i64, until: i64, dice: &mut Dice) -> Self {
+    /// A service whose calls, `count` of them, arrive within a time and last up to `longest`.
+    pub(crate) fn new(
+        manner: Manner,
+        count: i64,
+        (from, until): (i64, i64),
+        longest: i64,
+        dice: &mut Dice,
+    ) -> Self {
         let round = |millis: i64| millis.div_euclid(manner.precision) * manner.precision;
         let mut calls: Vec<Written> = (0..count)
             .map(|_| {
                 let started = from + dice.up_to(until - from);
-                let created = started + SECOND + dice.span(3 * HOUR);
+                let created = started + SECOND + dice.span(longest);
                 // As long as a transaction may take, sometimes to the millisecond.
                 let transaction = match dice.up_to(3) {
                     0 => manner.transaction,
