@@ -171,7 +171,8 @@ struct World {
     receivers: Vec<Receiver>,
     rows: Vec<Row>,
     jobs: Vec<Job>,
-    to_emit: u32,
+    to_emit: u64,
+    gap: Millis,
     seen: Seen,
 }
 
@@ -199,7 +200,12 @@ impl World {
             ahead: 0,
         };
         let mut world = Self {
-            to_emit: 20 + u32::try_from(random.below(130)).unwrap(),
+            // One world in twenty is large: some thousands of deliveries.
+            to_emit: match seed % 20 {
+                19 => 500 + random.below(1_000),
+                _ => 20 + random.below(130),
+            },
+            gap: 0,
             random,
             now: 0,
             order: 0,
@@ -210,6 +216,8 @@ impl World {
             jobs: Vec::new(),
             seen: Seen::default(),
         };
+        // All within about a day.
+        world.gap = 48 * HOUR / world.to_emit;
         world.after(0, Happens::Emit);
         world.after(HOUR, Happens::RedeliverOne);
         for host in 0..HOSTS {
@@ -318,7 +326,7 @@ impl World {
             }
         }
         self.after(0, Happens::Wake(host));
-        let next = self.random.below(20 * 60 * SECOND);
+        let next = self.random.below(self.gap);
         self.after(next, Happens::Emit);
     }
 
