@@ -134,6 +134,21 @@ mod due {
         });
     }
 
+    /// A million added and let go: `max alloc` by a million is what a pending delivery takes.
+    #[divan::bench(sample_count = 5, counters = [divan::counter::ItemsCount::new(PENDING)])]
+    fn memory(bencher: Bencher<'_, '_>) {
+        let mut entries = entries(1);
+        entries.sort_unstable();
+        bencher.bench_local(|| {
+            let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+            for (delivery, endpoint, _) in &entries {
+                let now = start().saturating_add(Duration::from_millis(*delivery));
+                planner.add(*delivery, *endpoint, now.saturating_add(wait(*delivery)));
+            }
+            planner
+        });
+    }
+
     #[divan::bench(counters = [divan::counter::ItemsCount::new(STEPS)])]
     fn binary_heap(bencher: Bencher<'_, '_>) {
         let mut heap: BinaryHeap<_> =

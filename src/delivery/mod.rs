@@ -22,8 +22,9 @@
 //!
 //! # The order of storing and sending
 //!
-//! 1. **Accept.** Store the event's bytes and a [`Delivery::accept`]ed delivery for each endpoint
-//!    in one write, together with the change that the event is about. Only then has it happened.
+//! 1. **Accept.** Store the event's bytes, under the one id that all endpoints will see, and a
+//!    [`Delivery::accept`]ed delivery for each endpoint, in one write with the change that the event
+//!    is about. Only then has it happened. A ping is accepted like any other event.
 //! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Only when
 //!    that is stored*, send: whoever else comes finds the lease.
 //! 3. **Send** what [`Attempt::request`] makes, to an address that [`Target::check`] passes, with
@@ -47,6 +48,11 @@
 //! stores what forgives or ends first, and what counts after: on [`Change::Recovered`] and on
 //! [`Reason::Gone`] the endpoint before the delivery, else the delivery before the endpoint. What a
 //! crash in between can cost is then one failure that is not counted.
+//!
+//! Webhooks need a plan that includes [`Feature::Webhooks`](crate::plan::Feature::Webhooks), which a
+//! host asks for when an endpoint is registered and when an event is accepted; redelivering what
+//! was [`Missed`] by program rather than from the dashboard needs
+//! [`Feature::Recovery`](crate::plan::Feature::Recovery).
 //!
 //! What is to be done is found by one index: rows that are `waiting` or `sending` and whose
 //! [`due`](Delivery::due) time has come, lowest first. A process with many of them at hand asks a

@@ -7,7 +7,7 @@ use call_assistant::delivery::{
     Delivery, Endpoint, Excerpt, KEPT_BODY, LogEntry, Outcome, Reach, ReservedHeader, Target,
 };
 use call_assistant::id::EventId;
-use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use call_assistant::webhook::{DeliveryHeader, Signer, SigningSecret, Verifier};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
@@ -77,6 +77,33 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     signatures.sort();
     signatures.dedup();
     assert_eq!(signatures.len(), 6);
+}
+
+/// D-60: one id per event, whatever the endpoint and its secret.
+#[test]
+fn all_endpoints_see_the_same_event_id() {
+    let endpoint = Endpoint::new(start());
+    let requests = ["whsec_one", "whsec_two"].map(|text| {
+        let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+        let signer = Signer::new(secret(text));
+        attempt.request(&target(), &event(), "ping", &signer, BODY, start()).unwrap()
+    });
+    let [one, two] = requests.map(|request| request.into_parts().0.headers);
+    assert_eq!(one["x-service-delivery"], two["x-service-delivery"]);
+    assert_ne!(one["x-service-signature"], two["x-service-signature"]);
+}
+
+/// An event's type is a header's text, or there is no request.
+#[test]
+fn a_type_that_is_no_header_text_is_refused() {
+    let endpoint = Endpoint::new(start());
+    let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+    let signer = Signer::new(secret("whsec_one"));
+    for wrong in ["", "call\r\nx: y", "appel-terminé"] {
+        let error =
+            attempt.request(&target(), &event(), wrong, &signer, BODY, start()).unwrap_err();
+        assert_eq!(error.header(), DeliveryHeader::Event);
+    }
 }
 
 /// The endpoint's own headers come along, and replace nothing.

@@ -110,7 +110,8 @@ fn the_schedule_is_the_specifications() {
     assert_eq!(RETENTION.as_secs(), 30 * 86_400);
 }
 
-/// Every status there is, and every fault. DEL-3, DEL-6, D-57.
+/// Every status there is, and every fault: once there is a status, it decides. DEL-3, DEL-6, D-52,
+/// D-57.
 #[test]
 fn every_status_has_its_verdict() {
     for status in 100..=999 {

@@ -531,7 +531,7 @@ impl World {
         if ahead < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
     }
 
-    /// When all has ended: nothing accepted is lost.
+    /// When all has ended: nothing accepted is lost. DEL-8.
     fn verify(&self) {
         for (at, row) in self.rows.iter().enumerate() {
             assert!(row.charged <= 6 && row.counted <= 1, "delivery {at}");

@@ -249,7 +249,7 @@ pub fn target(bytes: &[u8]) {
     assert_eq!(target.uri().to_string(), url.as_str());
     let address: IpAddr = match url.host().unwrap() {
         Host::Domain(name) => {
-            assert!(name.contains('.') && !name.ends_with('.') && !name.ends_with("localhost"));
+            assert!(name.contains('.') && !name.ends_with('.') && !name.ends_with(".localhost"));
             assert!(name.parse::<IpAddr>().is_err());
             return;
         }
