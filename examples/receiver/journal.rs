@@ -88,8 +88,7 @@ impl Journal {
         let file = open_to_append(path).map_err(|error| error.to_string())?;
         let mut known = HashSet::new();
         let len = whole_lines(&file, |line, _| {
-            let record: Record =
-                serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            let record: Record = serde_json::from_slice(line).map_err(|error| error.to_string())?;
             known.insert(record.key);
             Ok(())
         })?;

@@ -31,10 +31,7 @@ pub(crate) enum DataError {
     Io(#[from] std::io::Error),
     /// It is not JSON.
     #[error("is not JSON at line {line} column {column}")]
-    Syntax {
-        line: usize,
-        column: usize,
-    },
+    Syntax { line: usize, column: usize },
     /// A field is wrong.
     #[error(transparent)]
     Field(#[from] Bad),
@@ -121,11 +118,7 @@ fn account(
     tables.add_account(row).map_err(|error| bad(fields.path("id"), error))?;
     for (path, value) in fields.items("keys")? {
         let (stored, key) = read_key(&path, value, &id, now)?;
-        known.push(KnownKey {
-            account_id: id.clone(),
-            name: stored.name.clone(),
-            secret: key,
-        });
+        known.push(KnownKey { account_id: id.clone(), name: stored.name.clone(), secret: key });
         tables.add_key(stored).map_err(|error| bad(format!("{path}.secret"), error))?;
     }
     for (path, value) in fields.items("endpoints")? {
@@ -141,10 +134,7 @@ fn account(
 }
 
 /// Reads an endpoint's `url` and `secret`. A secret that is not given is made.
-pub(crate) fn endpoint(
-    fields: &Fields<'_>,
-    reach: Reach,
-) -> Result<(Target, SigningSecret), Bad> {
+pub(crate) fn endpoint(fields: &Fields<'_>, reach: Reach) -> Result<(Target, SigningSecret), Bad> {
     let target = fields.read("url", |text| Target::parse(text, reach))?;
     let secret = fields.read("secret", SigningSecret::parse)?;
     let secret = secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes()));
@@ -194,7 +184,15 @@ fn read_key(
     now: Timestamp,
 ) -> Result<(StoredKey, ApiKey), Bad> {
     let known = [
-        "id", "name", "secret", "mode", "scopes", "state", "created_at", "expires_at", "revoked_at",
+        "id",
+        "name",
+        "secret",
+        "mode",
+        "scopes",
+        "state",
+        "created_at",
+        "expires_at",
+        "revoked_at",
     ];
     let fields = Fields::of(path, value, &known)?;
     let product = Product::default();

@@ -122,7 +122,8 @@ fn calls(name: &str, count: u64, now: Timestamp) -> Vec<Value> {
             started = started.saturating_sub(Duration::from_secs(540 + 97 * (number % 13)));
         }
         let rang = Duration::from_secs(3 + number % 6);
-        let took = Duration::from_secs(if number % 9 == 0 { 2400 } else { 35 + 11 * (number % 17) });
+        let took =
+            Duration::from_secs(if number % 9 == 0 { 2400 } else { 35 + 11 * (number % 17) });
         let answered = started.saturating_add(rang);
         let ended = answered.saturating_add(took);
         let written = ended.saturating_add(Duration::from_millis(1250 + number % 500));

@@ -26,11 +26,22 @@ const HELP: Help = Help {
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
         Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]"),
-        Flag::value("--dashboard", "ADDR", "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]"),
+        Flag::value(
+            "--dashboard",
+            "ADDR",
+            "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]",
+        ),
         Flag::value("--data", "FILE.json", "accounts to begin with [a demonstration]"),
         Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
-        Flag::switch("--allow-loopback-endpoints", "webhooks to this machine too, also without TLS"),
-        Flag::value("--time-scale", "F", "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]"),
+        Flag::switch(
+            "--allow-loopback-endpoints",
+            "webhooks to this machine too, also without TLS",
+        ),
+        Flag::value(
+            "--time-scale",
+            "F",
+            "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
+        ),
         Flag::value("--timeout-scale", "F", "multiplies the ten seconds of an attempt [1]"),
     ],
     positional: 0,

@@ -37,17 +37,11 @@ use crate::support::serve::{Limits, serve};
 use crate::support::{clock, log, shutdown};
 
 /// A customer's integration keeps few connections; a stranger may keep none for long.
-const PUBLIC: Limits = Limits {
-    connections: 512,
-    idle: Duration::from_secs(60),
-    head: Duration::from_secs(10),
-};
+const PUBLIC: Limits =
+    Limits { connections: 512, idle: Duration::from_secs(60), head: Duration::from_secs(10) };
 
-const DASHBOARD: Limits = Limits {
-    connections: 64,
-    idle: Duration::from_secs(60),
-    head: Duration::from_secs(10),
-};
+const DASHBOARD: Limits =
+    Limits { connections: 64, idle: Duration::from_secs(60), head: Duration::from_secs(10) };
 
 fn main() {
     let options = flags::read();
@@ -76,8 +70,8 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             .map_err(|error| format!("{}: {error}", file.display()))?,
         None => data::fill(&demo::data(now), &mut store.lock(), options.reach, now)?,
     };
-    let trust = Trust::new(options.trust_ca.as_deref())
-        .map_err(|error| format!("--trust-ca: {error}"))?;
+    let trust =
+        Trust::new(options.trust_ca.as_deref()).map_err(|error| format!("--trust-ca: {error}"))?;
 
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
     let public = listen("--listen", options.listen).await?;

@@ -187,296 +187,24 @@
 //! - Look keys up by [`Received::digest`] at every request: a cache of keys delays revocation,
 //!   which is to take effect at once.
 
+mod admitted;
 mod granted;
 mod head;
+mod identified;
+mod received;
 
-use core::time::Duration;
-
-use crate::api::{ApiRequest, ListCalls, Operation, ParameterError, ReadError};
-use crate::credential::{KeyDigest, KeyState, StoredKey};
+use crate::api::{ListCalls, Operation, ParameterError};
 use crate::id::{CallId, CredentialId, IdError, RequestId};
-use crate::quota::Quota;
-use crate::time::Timestamp;
 
-use super::cursor::{CursorFault, CursorKeys};
-use super::grant::Grant;
-use super::page::PageQuery;
-use super::rate::{RateCause, RateExceeded, RateWindow, RateWindows};
 use super::refusal::{Cause, Refusal};
-use super::standing::{Check, Standing};
 
+pub use admitted::Admitted;
 pub use granted::{
     AccountGranted, Authorized, CallGranted, CallQuery, CallRow, CallsGranted, CallsQuery,
 };
 pub use head::RequestHead;
-
-/// A request for one of the operations. Who sends it is not known yet.
-#[derive(Debug)]
-pub struct Received {
-    context: Context,
-    asked: Asked,
-    credential: Result<KeyDigest, Cause>,
-}
-
-impl Received {
-    /// Takes a request's head, and the id that the request is given: one of the host's own, made
-    /// for it. Needs no look-up.
-    ///
-    /// # Errors
-    /// The path or the method is none of the API's: 404, 405.
-    pub fn new(head: &RequestHead<'_>, request_id: RequestId) -> Result<Self, Refusal> {
-        let mut context = Context {
-            request_id,
-            operation: None,
-            credential_id: None,
-            head_only: head.method == http::Method::HEAD.as_str(),
-        };
-        let read = ApiRequest::read(head.method, head.path, head.query);
-        context.operation = match &read {
-            Ok(request) => Some(request.operation()),
-            Err(error) => error.operation(),
-        };
-        let asked = match read {
-            Ok(ApiRequest::GetAccount(_)) => Asked::Account,
-            Ok(ApiRequest::ListCalls(list)) => Asked::Calls(list),
-            Ok(ApiRequest::GetCall(get)) => Asked::Call(get.call_id),
-            // What is wrong with the parameters is said to those who may ask at all.
-            Err(ReadError::Parameter { operation, error }) => Asked::Wrongly(operation, error),
-            Err(ReadError::NoSuchId { error }) => Asked::NoCall(error),
-            Err(ReadError::Method { .. }) => return Err(context.refuse(Cause::Method)),
-            Err(ReadError::UnknownPath) => return Err(context.refuse(Cause::UnknownPath)),
-        };
-        Ok(Self { context, asked, credential: head.credential() })
-    }
-
-    /// By which to look up the key; `None` if there is nothing to look up.
-    #[must_use]
-    pub fn digest(&self) -> Option<&KeyDigest> {
-        self.credential.as_ref().ok()
-    }
-
-    /// What is asked for.
-    #[must_use]
-    pub fn operation(&self) -> Operation {
-        self.asked.operation()
-    }
-
-    /// Checks the key that was found, if any. Its digest is compared again, in constant time.
-    ///
-    /// # Errors
-    /// There is no key, or it is expired or revoked: 401, the same for all of these.
-    pub fn identify(self, key: Option<&StoredKey>, now: Timestamp) -> Result<Identified, Refusal> {
-        let found = match (&self.credential, key) {
-            (Err(cause), _) => Err(cause.clone()),
-            (Ok(digest), Some(key)) if key.digest == *digest => match key.state(now) {
-                KeyState::Valid => Ok(Grant::of_key(key)),
-                KeyState::Expired => Err(Cause::ExpiredCredential),
-                KeyState::Revoked => Err(Cause::RevokedCredential),
-            },
-            _ => Err(Cause::UnknownCredential),
-        };
-        self.identified(found, now)
-    }
-
-    /// Takes what another way of authenticating the request has found, or nothing. The credential's
-    /// own limits in time are that way's to check.
-    ///
-    /// # Errors
-    /// Nothing was found: 401.
-    pub fn identify_as(self, grant: Option<Grant>, now: Timestamp) -> Result<Identified, Refusal> {
-        self.identified(grant.ok_or(Cause::UnknownCredential), now)
-    }
-
-    fn identified(
-        mut self,
-        found: Result<Grant, Cause>,
-        now: Timestamp,
-    ) -> Result<Identified, Refusal> {
-        match found {
-            Ok(grant) => {
-                self.context.credential_id = Some(grant.credential_id().clone());
-                Ok(Identified { context: self.context, asked: self.asked, grant, used_at: now })
-            }
-            Err(cause) => Err(self.context.refuse(cause)),
-        }
-    }
-}
-
-/// A request of a valid credential.
-#[derive(Debug)]
-pub struct Identified {
-    context: Context,
-    asked: Asked,
-    grant: Grant,
-    used_at: Timestamp,
-}
-
-impl Identified {
-    /// Whose request it is.
-    #[must_use]
-    pub fn grant(&self) -> &Grant {
-        &self.grant
-    }
-
-    /// When the credential was used: what to store as its `last_used_at`.
-    #[must_use]
-    pub fn used_at(&self) -> Timestamp {
-        self.used_at
-    }
-
-    /// The quota it counts against. With the credential's id, it says which window to load.
-    #[must_use]
-    pub fn quota(&self) -> Quota {
-        self.asked.operation().quota()
-    }
-
-    /// Counts the request in the credential's window for this quota. Store the window afterwards,
-    /// whatever comes of the request: every admitted one counts, and a refused one does not.
-    ///
-    /// # Errors
-    /// The quota is used up: 429, with the wait.
-    pub fn admit(self, window: &mut RateWindow, now: Timestamp) -> Result<Admitted, Refusal> {
-        let verdict = window.check(self.quota(), now);
-        self.admitted(verdict)
-    }
-
-    /// [`admit`](Self::admit) for a host whose windows are all in one place.
-    ///
-    /// # Errors
-    /// The quota is used up: 429, with the wait.
-    pub fn admit_in(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Refusal> {
-        let verdict = windows.check(self.grant.credential_id(), self.quota(), now);
-        self.admitted(verdict)
-    }
-
-    /// [`admit`](Self::admit) for a host that counts elsewhere: what it found is enough, and how
-    /// long to wait if it is no.
-    ///
-    /// # Errors
-    /// The quota is used up: 429, with the wait.
-    pub fn admit_as(self, verdict: Result<(), Duration>) -> Result<Admitted, Refusal> {
-        self.admitted(verdict.map_err(|wait| RateExceeded { wait, cause: RateCause::Quota }))
-    }
-
-    fn admitted(self, verdict: Result<(), RateExceeded>) -> Result<Admitted, Refusal> {
-        match verdict {
-            Ok(()) => Ok(Admitted { context: self.context, asked: self.asked, grant: self.grant }),
-            Err(exceeded) => Err(self.context.refuse(Cause::RateExceeded(exceeded))),
-        }
-    }
-}
-
-/// A request that has been counted, and whose account is to be looked at.
-#[derive(Debug)]
-pub struct Admitted {
-    context: Context,
-    asked: Asked,
-    grant: Grant,
-}
-
-impl Admitted {
-    /// Whose request it is: which account's standing to look up.
-    #[must_use]
-    pub fn grant(&self) -> &Grant {
-        &self.grant
-    }
-
-    /// Decides whether the account and its credential may have what is asked for, and whether it
-    /// can be asked for so: the rest of [`Check::ORDER`].
-    ///
-    /// # Errors
-    /// The first check that fails: 403, 402, 400, or 404 for an id that no call has. A standing of
-    /// another account: 500.
-    pub fn authorize(
-        self,
-        standing: &Standing,
-        cursors: &CursorKeys,
-    ) -> Result<Authorized, Refusal> {
-        let Self { context, asked, grant } = self;
-        if standing.account_id != *grant.account_id() {
-            return Err(context.refuse(Cause::WrongAccount));
-        }
-        let mut page = None;
-        let objection = Check::ORDER.into_iter().find_map(|check| match check {
-            // The states before this one made sure of these.
-            Check::Path | Check::Method | Check::Credential | Check::Rate => None,
-            Check::Closing => standing.closing.then_some(Cause::AccountClosing),
-            Check::Subscription => (!standing.subscribed).then_some(Cause::NoSubscription),
-            Check::Plan => (!standing.plan.public_api).then_some(Cause::PlanLacksApi),
-            Check::Scope => {
-                let scope = asked.operation().scope();
-                (!grant.allows(&scope)).then_some(Cause::ScopeMissing(scope))
-            }
-            Check::Parameters => match asked {
-                Asked::Wrongly(_, error) => Some(Cause::Parameter(error)),
-                _ => None,
-            },
-            Check::Cursor => match &asked {
-                Asked::Calls(list) => match page_query(list, &grant, cursors) {
-                    Ok(query) => {
-                        page = Some(query);
-                        None
-                    }
-                    Err(fault) => Some(Cause::Cursor(fault)),
-                },
-                _ => None,
-            },
-            // Whether a call exists, the host says; that one cannot, the id does.
-            Check::Resource => match asked {
-                Asked::NoCall(error) => Some(Cause::NotAnId(error)),
-                _ => None,
-            },
-        });
-        match (objection, asked, page) {
-            (Some(cause), ..) => Err(context.refuse(cause)),
-            (None, Asked::Account, _) => Ok(Authorized::Account(AccountGranted { context, grant })),
-            (None, Asked::Calls(_), Some(page)) => {
-                Ok(Authorized::Calls(CallsGranted::new(context, grant, page)))
-            }
-            (None, Asked::Call(id), _) => {
-                Ok(Authorized::Call(CallGranted::new(context, grant, id)))
-            }
-            // An order without its checks of parameters, cursor or resource would come to this.
-            (None, Asked::Calls(_) | Asked::Wrongly(..) | Asked::NoCall(_), _) => {
-                Err(context.refuse(Cause::HostGaveUp))
-            }
-        }
-    }
-}
-
-fn page_query(
-    list: &ListCalls,
-    grant: &Grant,
-    cursors: &CursorKeys,
-) -> Result<PageQuery, CursorFault> {
-    match &list.cursor {
-        None => Ok(PageQuery::first(list.window, list.limit)),
-        Some(text) => {
-            let cursor = cursors.open(grant.account_id(), grant.mode(), text)?;
-            PageQuery::next(cursor, list.window, list.limit)
-        }
-    }
-}
-
-macro_rules! states {
-    ($($name:ident),+) => {
-        $(impl $name {
-            /// The request, as its answer will name it.
-            #[must_use]
-            pub fn request_id(&self) -> &RequestId {
-                &self.context.request_id
-            }
-
-            /// The 500 of a host whose look-up failed.
-            #[must_use]
-            pub fn internal_error(self) -> Refusal {
-                self.context.refuse(Cause::HostGaveUp)
-            }
-        })+
-    };
-}
-
-states!(Received, Identified, Admitted);
+pub use identified::Identified;
+pub use received::Received;
 
 /// What goes along through all states, and into every answer.
 #[derive(Debug)]
@@ -515,3 +243,23 @@ impl Asked {
         }
     }
 }
+
+macro_rules! states {
+    ($($name:ident),+) => {
+        $(impl $name {
+            /// The request, as its answer will name it.
+            #[must_use]
+            pub fn request_id(&self) -> &RequestId {
+                &self.context.request_id
+            }
+
+            /// The 500 of a host whose look-up failed.
+            #[must_use]
+            pub fn internal_error(self) -> Refusal {
+                self.context.refuse(Cause::HostGaveUp)
+            }
+        })+
+    };
+}
+
+states!(Received, Identified, Admitted, AccountGranted, CallsGranted, CallGranted);

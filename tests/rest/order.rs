@@ -1,6 +1,8 @@
 //! D-1: the order of refusals, over every combination of what can be wrong.
 
+use call_assistant::api::Operation;
 use call_assistant::error::ErrorCode as C;
+use call_assistant::quota::Quota;
 use call_assistant::service::cursor::{Cursor, Position};
 use call_assistant::service::standing::Check;
 
@@ -34,7 +36,7 @@ const FAULTS: [Fault; 11] = [
 
 fn exhaust(scenario: &mut Scenario) {
     // What is left of both quotas is used up by other requests of the same credential.
-    for quota in [call_assistant::quota::Quota::ACCOUNT, call_assistant::quota::Quota::READS] {
+    for quota in [Quota::ACCOUNT, Quota::READS] {
         while scenario.rates.check(&scenario.key.id, quota, scenario.now).is_ok() {}
     }
 }
@@ -84,6 +86,16 @@ fn the_order_is_that_of_the_decision() {
     assert_eq!(Check::ORDER.map(Check::code), FAULTS.map(|fault| fault.1));
 }
 
+/// An operation lists its codes in the order in which they are looked for.
+#[test]
+fn operations_list_their_codes_in_that_order() {
+    for operation in Operation::ALL {
+        let order = Check::ORDER.map(Check::code).into_iter().skip(2).chain([C::InternalError]);
+        let listed = order.filter(|code| operation.errors().contains(code));
+        assert_eq!(operation.errors(), listed.collect::<Vec<_>>());
+    }
+}
+
 /// D-1: every authenticated request counts, whatever it is answered; one that is limited does not,
 /// and neither does one without a valid credential.
 #[test]
@@ -110,7 +122,7 @@ fn what_counts_against_the_quota() {
         let mut scenario = get(target).with(break_it);
         let (key, now) = (scenario.key.clone(), scenario.now);
         let used = |scenario: &mut Scenario| {
-            let quota = call_assistant::quota::Quota::READS;
+            let quota = Quota::READS;
             scenario.rates.window(&key.id, quota, now).unwrap().admitted()
         };
         let before = used(&mut scenario);

@@ -74,12 +74,8 @@ impl Error {
             }
             Self::Method(allowed) => {
                 let message = format!("this path takes {allowed}");
-                let mut answer = error(
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    "method_not_allowed",
-                    &message,
-                    None,
-                );
+                let mut answer =
+                    error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
                 answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
                 return answer;
             }

@@ -88,8 +88,7 @@ impl Dashboard {
         let (number, endpoint) = tables.endpoint(id)?;
         let account = endpoint.account_id.clone();
         let plan = tables.account(account.as_str())?.plan.entitlements;
-        plan.require(Feature::Webhooks)
-            .map_err(|error| Refused::NotInPlan(error.to_string()))?;
+        plan.require(Feature::Webhooks).map_err(|error| Refused::NotInPlan(error.to_string()))?;
         let body = new_event(account, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.");
         let accepted = tables.accept(&body, Some(number), asked.now)?;

@@ -127,9 +127,7 @@ impl Dashboard {
             ["accounts", id, "endpoints"] if post => self.create_endpoint(id, asked),
             ["accounts", id, "deliveries"] if get => self.deliveries(id, asked),
             ["keys", id, "revoke"] if post => self.revoke(id, asked),
-            ["endpoints", id] if get => {
-                Ok(ok(show::endpoint(self.store.lock().endpoint(id)?.1)))
-            }
+            ["endpoints", id] if get => Ok(ok(show::endpoint(self.store.lock().endpoint(id)?.1))),
             ["endpoints", id, "enable"] if post => self.enable(id, asked),
             ["endpoints", id, "ping"] if post => self.ping(id, asked),
             ["deliveries", id] if get => {
@@ -279,8 +277,8 @@ impl Dashboard {
                 "endpoint" => endpoint = Some(value.as_str()),
                 "limit" => {
                     let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
-                    limit = read
-                        .ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))?;
+                    limit =
+                        read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))?;
                 }
                 _ => {
                     return Err(Bad::new("query", "there are status, endpoint and limit").into());

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 
 use call_assistant::delivery::{
-    Attempt, Change, Delivery, Endpoint, LogEntry, Missed, NotBegun, NotRedelivered, Outcome,
-    Step, Target,
+    Attempt, Change, Delivery, Endpoint, LogEntry, Missed, NotBegun, NotRedelivered, Outcome, Step,
+    Target,
 };
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::plan::Feature;
@@ -187,7 +187,11 @@ impl Tables {
     ///
     /// # Errors
     /// There is nothing to send now; with a time, look again then.
-    pub(crate) fn begin(&mut self, number: u64, now: Timestamp) -> Result<Begun, Option<Timestamp>> {
+    pub(crate) fn begin(
+        &mut self,
+        number: u64,
+        now: Timestamp,
+    ) -> Result<Begun, Option<Timestamp>> {
         let row = self.deliveries.get_mut(&number).ok_or(None)?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let endpoint = endpoint.ok_or(None)?;
@@ -245,8 +249,7 @@ impl Tables {
         let mut entry =
             LogEntry::new(&begun.attempt, outcome, &finished, &row.state, response, now);
         entry.began_at = begun.began_at;
-        entry.took_ms =
-            u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
+        entry.took_ms = u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
         entry.next_at = entry.next_at.and(row.due);
         if row.log.len() >= KEPT_ATTEMPTS {
             row.log.remove(0);

@@ -7,7 +7,7 @@ use http::Response;
 use super::Context;
 use crate::api::Answer;
 use crate::credential::Mode;
-use crate::id::{AccountId, CallId, RequestId};
+use crate::id::{AccountId, CallId};
 use crate::model::{Account, Call, CallList};
 use crate::service::cursor::CursorKeys;
 use crate::service::grant::Grant;
@@ -234,26 +234,6 @@ impl CallGranted {
         Ok(self.context.answer(&row.call))
     }
 }
-
-macro_rules! granted {
-    ($($name:ident),+) => {
-        $(impl $name {
-            /// The request, as its answer will name it.
-            #[must_use]
-            pub fn request_id(&self) -> &RequestId {
-                &self.context.request_id
-            }
-
-            /// The 500 of a host whose look-up failed.
-            #[must_use]
-            pub fn internal_error(self) -> Refusal {
-                self.context.refuse(Cause::HostGaveUp)
-            }
-        })+
-    };
-}
-
-granted!(AccountGranted, CallsGranted, CallGranted);
 
 impl Context {
     fn answer(self, answer: &impl Answer) -> Response<Vec<u8>> {

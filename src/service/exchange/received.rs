@@ -1,0 +1,103 @@
+//! A request that has arrived.
+
+use http::Method;
+
+use super::{Asked, Context, Identified, RequestHead};
+use crate::api::{ApiRequest, Operation, ReadError};
+use crate::credential::{KeyDigest, KeyState, StoredKey};
+use crate::id::RequestId;
+use crate::service::grant::Grant;
+use crate::service::refusal::{Cause, Refusal};
+use crate::time::Timestamp;
+
+/// A request for one of the operations. Who sends it is not known yet.
+#[derive(Debug)]
+pub struct Received {
+    pub(super) context: Context,
+    pub(super) asked: Asked,
+    credential: Result<KeyDigest, Cause>,
+}
+
+impl Received {
+    /// Takes a request's head, and the id that the request is given: one of the host's own, made
+    /// for it. Needs no look-up.
+    ///
+    /// # Errors
+    /// The path or the method is none of the API's: 404, 405.
+    pub fn new(head: &RequestHead<'_>, request_id: RequestId) -> Result<Self, Refusal> {
+        let mut context = Context {
+            request_id,
+            operation: None,
+            credential_id: None,
+            head_only: head.method == Method::HEAD.as_str(),
+        };
+        let read = ApiRequest::read(head.method, head.path, head.query);
+        context.operation = match &read {
+            Ok(request) => Some(request.operation()),
+            Err(error) => error.operation(),
+        };
+        let asked = match read {
+            Ok(ApiRequest::GetAccount(_)) => Asked::Account,
+            Ok(ApiRequest::ListCalls(list)) => Asked::Calls(list),
+            Ok(ApiRequest::GetCall(get)) => Asked::Call(get.call_id),
+            // What is wrong with the parameters is said to those who may ask at all.
+            Err(ReadError::Parameter { operation, error }) => Asked::Wrongly(operation, error),
+            Err(ReadError::NoSuchId { error }) => Asked::NoCall(error),
+            Err(ReadError::Method { .. }) => return Err(context.refuse(Cause::Method)),
+            Err(ReadError::UnknownPath) => return Err(context.refuse(Cause::UnknownPath)),
+        };
+        Ok(Self { context, asked, credential: head.credential() })
+    }
+
+    /// By which to look up the key; `None` if there is nothing to look up.
+    #[must_use]
+    pub fn digest(&self) -> Option<&KeyDigest> {
+        self.credential.as_ref().ok()
+    }
+
+    /// What is asked for.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        self.asked.operation()
+    }
+
+    /// Checks the key that was found, if any. Its digest is compared again, in constant time.
+    ///
+    /// # Errors
+    /// There is no key, or it is expired or revoked: 401, the same for all of these.
+    pub fn identify(self, key: Option<&StoredKey>, now: Timestamp) -> Result<Identified, Refusal> {
+        let found = match (&self.credential, key) {
+            (Err(cause), _) => Err(cause.clone()),
+            (Ok(digest), Some(key)) if key.digest == *digest => match key.state(now) {
+                KeyState::Valid => Ok(Grant::of_key(key)),
+                KeyState::Expired => Err(Cause::ExpiredCredential),
+                KeyState::Revoked => Err(Cause::RevokedCredential),
+            },
+            _ => Err(Cause::UnknownCredential),
+        };
+        self.identified(found, now)
+    }
+
+    /// Takes what another way of authenticating the request has found, or nothing. The credential's
+    /// own limits in time are that way's to check.
+    ///
+    /// # Errors
+    /// Nothing was found: 401.
+    pub fn identify_as(self, grant: Option<Grant>, now: Timestamp) -> Result<Identified, Refusal> {
+        self.identified(grant.ok_or(Cause::UnknownCredential), now)
+    }
+
+    fn identified(
+        mut self,
+        found: Result<Grant, Cause>,
+        now: Timestamp,
+    ) -> Result<Identified, Refusal> {
+        match found {
+            Ok(grant) => {
+                self.context.credential_id = Some(grant.credential_id().clone());
+                Ok(Identified { context: self.context, asked: self.asked, grant, used_at: now })
+            }
+            Err(cause) => Err(self.context.refuse(cause)),
+        }
+    }
+}
