@@ -218,8 +218,11 @@ impl Fault {
     /// Of a 200 that cannot be read.
     fn of_success(body: &[u8], error: ParseError) -> Self {
         let object = body.trim_ascii_start().first() == Some(&b'{');
+        // Within a character, too.
+        let cut = core::str::from_utf8(body).is_err_and(|error| error.error_len().is_none());
         match error.kind() {
             ParseErrorKind::Truncated => Self::BrokenOff,
+            ParseErrorKind::NotUtf8 if cut => Self::BrokenOff,
             // Whatever it is, it may hold callers' data, so it is not shown.
             _ if object => Self::Unreadable(error),
             _ => Self::foreign(body),

@@ -174,6 +174,7 @@ fn successes_that_cannot_be_read() {
     );
     let mut call = CallList::new(vec![call], None);
     call.data[0].caller.phone_number = Some("+4712345678".into());
+    call.data[0].caller.display_name = Some("\u{c5}se \u{1f4de}".into());
     let whole = call.to_json();
     let head = ReplyHead::new(StatusCode::OK);
     assert_eq!(read_text::<CallList>(&head, None, &whole), Ok(call));
