@@ -19,7 +19,8 @@
 //! clock of the customer's has to be right: one that is ahead loses nothing. `now` serves one
 //! purpose: a record dated after it is not believed, so that one call dated to the year 9999 does
 //! not end the sync for good. (With a clock that is behind by a week the watermark stays a week
-//! behind, a week of ids is kept, and that is all.)
+//! behind, a week of ids is kept, and that is all.) A first page that is empty and yet leads on says
+//! nothing about the time, so its walk moves no watermark, and loses nothing either.
 //!
 //! # What is promised
 //!
@@ -202,6 +203,9 @@ impl CallSync {
     }
 
     /// Takes the answer to [`query`](Self::query): which calls are fresh, and the state after it.
+    ///
+    /// The state may have [taken a call](Self::take_call) since it was asked; the walk is the same.
+    /// `now` is looked at on a walk's first page only.
     ///
     /// # Errors
     /// The page does not go on from the one before. Nothing has changed then; the same query may
