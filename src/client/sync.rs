@@ -10,9 +10,9 @@
 //! 1. **Ask from below the watermark.** A query begins a lag (a minute unless told otherwise) below
 //!    it. The ids of calls returned from there on are kept and never returned again.
 //! 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
-//!    first page*. Whatever was written up to then has been there for the whole walk. A call that
-//!    a later page shows may be more recent than others the walk has already passed by: to move
-//!    the watermark there is how calls get lost.
+//!    first page*. Whatever was written a lag before that was visible during the whole walk. A call
+//!    that a later page shows may be more recent than others the walk has already passed by: to
+//!    move the watermark there is how calls get lost.
 //! 3. **It moves only when the last page has been taken**, never before.
 //!
 //! The first page is the service's own word for what time it was there when the walk began, so no
@@ -245,7 +245,7 @@ impl CallSync {
 
     /// Takes a call that came in another way, such as the event `call.ended`. `None` if it has been
     /// returned before; otherwise it is fresh, and here is the state to save together with it: no
-    /// walk will return it.
+    /// walk will return it. Its id is kept until the watermark has passed it, so walk now and then.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
