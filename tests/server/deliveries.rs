@@ -1,0 +1,248 @@
+//! Webhooks from the dashboard's call to a customer's receiver.
+
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::{SigningSecret, Verifier};
+use serde_json::{Value, json};
+
+use super::receiver::{Got, Receiver, Reply};
+use super::running::{Service, eventually};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+/// Six hours in about a second, ten seconds in one.
+const FAST: [&str; 5] =
+    ["--allow-loopback-endpoints", "--time-scale", "0.00005", "--timeout-scale", "0.1"];
+
+fn endpoint(service: &Service, url: &str) -> Value {
+    service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201)
+}
+
+fn id(value: &Value) -> &str {
+    value["id"].as_str().unwrap()
+}
+
+fn health(service: &Service, endpoint: &Value) -> Value {
+    service.ask("GET", &format!("/endpoints/{}", id(endpoint)), &json!({}), 200)
+}
+
+fn delivery(service: &Service, id: &str) -> Value {
+    service.ask("GET", &format!("/deliveries/{id}"), &json!({}), 200)
+}
+
+fn ended(service: &Service, id: &str) -> Value {
+    eventually("the delivery ends", || {
+        Some(delivery(service, id)).filter(|delivery| delivery["pending"] == false)
+    })
+}
+
+fn outcomes(delivery: &Value) -> Vec<String> {
+    let attempts = delivery["attempts"].as_array().unwrap();
+    attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Verifies what came, as a customer does.
+fn verify(got: &Got, endpoint: &Value) -> Value {
+    let secret = SigningSecret::parse(endpoint["secret"].as_str().unwrap()).unwrap();
+    let verifier = Verifier::new(secret);
+    let now = Timestamp::from(std::time::SystemTime::now());
+    let verified = verifier.verify(&got.headers, &got.body, now).unwrap();
+    let event: Value = serde_json::from_slice(verified.bytes()).unwrap();
+    let header = |name: &str| got.headers.get(name).unwrap().to_str().unwrap();
+    // DEL-1
+    assert_eq!(header("content-type"), "application/json");
+    assert_eq!(header("user-agent"), "Service-Webhooks/1.0");
+    assert_eq!(header("x-service-event"), event["type"]);
+    assert_eq!(header("x-service-delivery"), event["id"]);
+    event
+}
+
+// DEL-3 to DEL-6, DEL-10, DEL-13, D-50, D-53, D-55, D-56
+#[test]
+fn through_500_timeout_302_and_410_to_2xx() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let url = receiver.url(
+        "/hook?token=1",
+        &[
+            Reply::Status(500),
+            Reply::Nothing,
+            Reply::Status(302),
+            Reply::Status(410),
+            Reply::Status(204),
+        ],
+    );
+    let endpoint = endpoint(&service, &url);
+    let call = json!({ "summary": "Asked for <b>Friday</b>.", "duration_seconds": 61 });
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &call, 201);
+    let sent = call["deliveries"][0].as_str().unwrap();
+
+    let gone = ended(&service, sent);
+    assert_eq!(gone["status"], "gone");
+    assert_eq!(outcomes(&gone), ["500", "timeout", "302", "410"]);
+    assert_eq!(gone["attempts"][0]["response"]["text"], "<b>hello</b>");
+    let disabled = health(&service, &endpoint);
+    assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("gone")));
+    assert_eq!(disabled["consecutive_failures"], 0);
+
+    // While it is disabled, events are recorded as skipped, and nothing is redelivered.
+    let skipped =
+        service.ask("POST", &format!("/endpoints/{}/ping", id(&endpoint)), &json!({}), 201);
+    let skipped = skipped["deliveries"][0].as_str().unwrap();
+    assert_eq!(delivery(&service, skipped)["status"], "skipped");
+    let again = format!("/deliveries/{sent}/redeliver");
+    let refused = service.ask("POST", &again, &json!({}), 409);
+    assert_eq!(refused["error"]["message"], "the endpoint is disabled");
+
+    // Enabling floods nobody; what was missed is there to be redelivered.
+    let enable = format!("/endpoints/{}/enable", id(&endpoint));
+    let enabled = service.ask("POST", &enable, &json!({}), 200);
+    assert_eq!(enabled["status"], "active");
+    assert_eq!(enabled["missed_deliveries"], json!([skipped, sent]));
+    assert_eq!(service.ask("POST", &again, &json!({}), 202)["by_hand"], true);
+    let delivered = ended(&service, sent);
+    assert_eq!(delivered["status"], "delivered");
+    assert_eq!(outcomes(&delivered), ["500", "timeout", "302", "410", "204"]);
+    assert_eq!(delivered["attempts"][4]["by_hand"], true);
+    assert_eq!(service.ask("POST", &again, &json!({}), 409)["error"]["code"], "conflict");
+
+    let got = receiver.got("/hook?token=1");
+    assert_eq!(got.len(), 5, "one request an attempt; redirects are not followed");
+    assert!(receiver.got("/elsewhere").is_empty());
+    let event = verify(&got[0], &endpoint);
+    assert_eq!((&event["type"], &event["id"]), (&json!("call.ended"), &call["event_id"]));
+    assert_eq!(event["data"]["object"]["summary"], "Asked for <b>Friday</b>.");
+    assert_eq!(event["origin"]["source"], "voice");
+    for again in &got {
+        assert_eq!(again.body, got[0].body);
+        verify(again, &endpoint);
+    }
+    // KEY-7
+    assert!(!service.log().contains(endpoint["secret"].as_str().unwrap()));
+}
+
+// DEL-4, DEL-7, D-54, D-56
+#[test]
+fn twenty_failures_in_a_row_disable() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let failing = endpoint(&service, &receiver.url("/bad", &[Reply::Status(503)]));
+    let path = format!("{FJORD}/events");
+    let emit = || {
+        let event = json!({ "type": "contact.created", "data": { "object": { "id": "cont_1" } } });
+        let event = service.ask("POST", &path, &event, 201);
+        event["deliveries"][0].as_str().unwrap().to_owned()
+    };
+    let first: Vec<String> = (0..19).map(|_| emit()).collect();
+    for delivery in &first {
+        let failed = ended(&service, delivery);
+        assert_eq!((&failed["status"], outcomes(&failed).len()), (&json!("failed"), 6));
+    }
+    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
+
+    // A failure by hand does not count.
+    let again = format!("/deliveries/{}/redeliver", first[0]);
+    service.ask("POST", &again, &json!({}), 202);
+    assert_eq!(outcomes(&ended(&service, &first[0])).len(), 7);
+    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
+    assert_eq!(health(&service, &failing)["status"], "active");
+
+    ended(&service, &emit());
+    let disabled = health(&service, &failing);
+    assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("failing")));
+    assert_eq!(delivery(&service, &emit())["status"], "skipped");
+
+    let list = format!("{FJORD}/deliveries?status=failed&endpoint={}", id(&failing));
+    let failed = service.ask("GET", &list, &json!({}), 200);
+    assert_eq!(failed["data"].as_array().unwrap().len(), 20);
+}
+
+// DEL-7: one success resets the counter.
+#[test]
+fn a_success_forgets_failures() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let flapping = [[Reply::Status(500); 6].as_slice(), &[Reply::Status(200)]].concat();
+    let endpoint = endpoint(&service, &receiver.url("/hook", &flapping));
+    let ping = format!("/endpoints/{}/ping", id(&endpoint));
+    for (failures, status) in [(1, "failed"), (0, "delivered")] {
+        let sent = service.ask("POST", &ping, &json!({}), 201);
+        assert_eq!(ended(&service, sent["deliveries"][0].as_str().unwrap())["status"], status);
+        assert_eq!(health(&service, &endpoint)["consecutive_failures"], failures);
+    }
+    let got = receiver.got("/hook");
+    assert_eq!(
+        verify(&got[6], &endpoint)["data"]["message"].as_str().map(str::is_empty),
+        Some(false)
+    );
+}
+
+// DEL-5, D-51, D-52: what a receiver may do, and what becomes of it.
+#[test]
+fn receivers_of_every_kind() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let refusing = format!("http://{}/", nobody.local_addr().unwrap());
+    drop(nobody);
+    let kinds = [
+        (receiver.url("/endless", &[Reply::Endless]), "200"),
+        (receiver.url("/garbage", &[Reply::Garbage]), "reset"),
+        (receiver.url("/silent", &[Reply::Nothing]), "timeout"),
+        (receiver.url("/early", &[Reply::Status(103)]), "reset"),
+        (refusing, "refused"),
+    ];
+    for (url, _) in &kinds {
+        endpoint(&service, url);
+    }
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    for ((url, expected), sent) in kinds.iter().zip(call["deliveries"].as_array().unwrap()) {
+        let tried = eventually("an attempt", || {
+            let delivery = delivery(&service, sent.as_str().unwrap());
+            delivery["attempts"].as_array().unwrap().first().cloned()
+        });
+        assert_eq!(tried["outcome"], *expected, "{url}");
+        if *expected == "200" {
+            assert_eq!(tried["response"]["text"].as_str().unwrap().len(), 1024);
+            assert_eq!(tried["response"]["cut"], true);
+        }
+    }
+}
+
+// DEL-4: ten seconds after the end of the first attempt, where time is not scaled.
+#[test]
+fn unscaled_time_waits_ten_seconds() {
+    let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
+    endpoint(&service, &receiver.url("/hook", &[Reply::Status(500)]));
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    let attempt = eventually("an attempt", || {
+        let delivery = delivery(&service, call["deliveries"][0].as_str().unwrap());
+        delivery["attempts"].as_array().unwrap().first().cloned()
+    });
+    let at = |name: &str| Timestamp::parse(attempt[name].as_str().unwrap()).unwrap();
+    let wait = at("next_at").since(at("began_at"));
+    let took = std::time::Duration::from_millis(attempt["took_ms"].as_u64().unwrap());
+    assert!((10_000..10_001).contains(&(wait - took).as_millis()), "{wait:?} {took:?}");
+}
+
+// D-59: at registration.
+#[test]
+fn endpoints_that_may_not_be_called() {
+    let service = Service::start(&[]);
+    let path = format!("{FJORD}/endpoints");
+    for (url, message) in [
+        ("http://hooks.example.com/", "url is not https"),
+        ("https://127.0.0.1/", "url has a host that is not public"),
+        ("https://2130706433/", "url has an address in disguise"),
+        ("https://localhost/", "url has a host that is local"),
+        ("https://user@hooks.example.com/", "url has a user name"),
+        ("hooks", "url is not an absolute https url"),
+    ] {
+        let refused = service.ask("POST", &path, &json!({ "url": url }), 400);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with("url: ") && said.contains(message), "{url}: {said}");
+    }
+    // DEL-12
+    let refused = service.ask(
+        "POST",
+        "/accounts/acct_no_plan/endpoints",
+        &json!({ "url": "https://hooks.example.com/" }),
+        403,
+    );
+    assert_eq!(refused["error"]["code"], "not_in_plan");
+}

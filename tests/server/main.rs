@@ -1,0 +1,22 @@
+//! The service's example end to end: the real binary, real sockets, a real receiver.
+//!
+//! Time is scaled by the binary's own flags. Nothing here waits for a fixed time: what is expected
+//! is asked for until it is there.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod command_line;
+mod dashboard;
+mod deliveries;
+mod hostile;
+mod receiver;
+mod rest;
+mod running;
+mod tls;

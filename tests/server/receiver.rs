@@ -1,0 +1,146 @@
+//! A customer's endpoint: answers as it is told to, and keeps what it got.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// What to answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reply {
+    /// A status, and a short body.
+    Status(u16),
+    /// Nothing, until the sender has given up.
+    Nothing,
+    /// A good head, and a body without end.
+    Endless,
+    /// Something that is not HTTP.
+    Garbage,
+}
+
+/// One request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Got {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+#[derive(Default)]
+struct State {
+    got: Vec<Got>,
+    replies: HashMap<String, Vec<Reply>>,
+}
+
+/// A receiver that runs until the test ends.
+pub(crate) struct Receiver {
+    address: String,
+    scheme: &'static str,
+    state: Arc<Mutex<State>>,
+}
+
+impl Receiver {
+    pub(crate) fn start() -> Self {
+        Self::with(None)
+    }
+
+    pub(crate) fn with(tls: Option<ServerConfig>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (scheme, host) =
+            if tls.is_some() { ("https", "localhost") } else { ("http", "127.0.0.1") };
+        let state = Arc::new(Mutex::new(State::default()));
+        let (shared, tls) = (Arc::clone(&state), tls.map(Arc::new));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (state, tls) = (Arc::clone(&shared), tls.clone());
+                std::thread::spawn(move || {
+                    let _ = stream.set_read_timeout(Some(super::running::PATIENCE));
+                    match tls {
+                        None => answer(stream, &state),
+                        Some(tls) => {
+                            let connection = ServerConnection::new(tls).unwrap();
+                            answer(StreamOwned::new(connection, stream), &state)
+                        }
+                    }
+                });
+            }
+        });
+        Self { address: format!("{host}:{port}"), scheme, state }
+    }
+
+    /// A URL whose requests are answered with these replies in turn, and then with the last.
+    pub(crate) fn url(&self, path: &str, replies: &[Reply]) -> String {
+        self.state.lock().unwrap().replies.insert(path.to_owned(), replies.to_vec());
+        format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    /// What came to a path, in its order.
+    pub(crate) fn got(&self, path: &str) -> Vec<Got> {
+        let state = self.state.lock().unwrap();
+        state.got.iter().filter(|got| got.path == path).cloned().collect()
+    }
+}
+
+fn answer(mut stream: impl Read + Write, state: &Mutex<State>) {
+    let Some(got) = read(&mut stream) else { return };
+    let reply = {
+        let mut state = state.lock().unwrap();
+        let replies = state.replies.get_mut(&got.path);
+        let reply = replies.map(|replies| match replies.as_slice() {
+            [last] => *last,
+            _ => replies.remove(0),
+        });
+        state.got.push(got);
+        reply.unwrap_or(Reply::Status(404))
+    };
+    let _ = match reply {
+        Reply::Status(204) => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
+        Reply::Status(status) => stream.write_all(
+            format!(
+                "HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\nLocation: /elsewhere\r\n\r\n\
+                 <b>hello</b>"
+            )
+            .as_bytes(),
+        ),
+        Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
+        Reply::Garbage => stream.write_all(b"I am not a web server.\r\n\r\n"),
+        Reply::Endless => {
+            let mut written = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            while written.is_ok() {
+                written = stream.write_all(&[b'x'; 1024]);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            written
+        }
+    };
+    let _ = stream.flush();
+}
+
+fn read(stream: &mut impl Read) -> Option<Got> {
+    let mut bytes = Vec::new();
+    let mut byte = [0; 1];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        bytes.push(byte[0]);
+    }
+    let head = String::from_utf8(bytes).ok()?;
+    let mut lines = head.trim_end().split("\r\n");
+    let path = lines.next()?.strip_prefix("POST ")?.strip_suffix(" HTTP/1.1")?.to_owned();
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let (name, value) = line.split_once(": ")?;
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        headers.append(name, HeaderValue::from_str(value).ok()?);
+    }
+    let length: usize = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(Got { path, headers, body })
+}

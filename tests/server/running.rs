@@ -1,0 +1,203 @@
+//! The binary, started, asked and stopped.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take on a machine that has other things to do.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A service that runs until this is dropped.
+pub(crate) struct Service {
+    child: Child,
+    /// The first line it printed.
+    pub(crate) first: Value,
+    log: Arc<Mutex<String>>,
+}
+
+/// An answer to a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Service {
+    /// Starts the demonstration with these flags, on ports of its own.
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        let mut child = command()
+            .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
+                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
+            }
+        });
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let first = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("no first line: {}", log.lock().unwrap()));
+        Self { child, first, log }
+    }
+
+    /// The address of the public API, `127.0.0.1:PORT`.
+    pub(crate) fn api(&self) -> &str {
+        self.first["api"].as_str().unwrap().strip_prefix("http://").unwrap()
+    }
+
+    /// The address of the dashboard.
+    pub(crate) fn dashboard(&self) -> &str {
+        self.first["dashboard"].as_str().unwrap().strip_prefix("http://").unwrap()
+    }
+
+    /// The secret of a key, by account and state.
+    pub(crate) fn key(&self, account: &str, state: &str) -> String {
+        let accounts = self.first["accounts"].as_array().unwrap();
+        let account = accounts.iter().find(|found| found["id"] == account).unwrap();
+        let keys = account["keys"].as_array().unwrap();
+        let key = keys.iter().find(|key| key["state"] == state).unwrap();
+        key["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// `GET`s a path of the public API.
+    pub(crate) fn get(&self, path: &str, key: &str) -> Answer {
+        let authorization = format!("Authorization: Bearer {key}\r\n");
+        request(self.api(), "GET", path, &authorization, b"")
+    }
+
+    /// Asks the dashboard, and expects this status.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+        let body = body.to_string();
+        let answer = request(self.dashboard(), method, path, "", body.as_bytes());
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// What it has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Asks it to end, as an init system does.
+    #[cfg(unix)]
+    pub(crate) fn terminate(&mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        eventually("it ends", || self.child.try_wait().unwrap())
+    }
+
+    /// Its peak memory in KiB, where the system tells.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(known, _)| known == name);
+        let value = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} comes twice");
+        value
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Reads an answer to its end: `stream` has to close behind it.
+    pub(crate) fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        // A peer that closes with something of ours unread may reset; what came counts.
+        let _ = stream.read_to_end(&mut bytes);
+        Self::parse(&bytes).unwrap_or_else(|| panic!("not HTTP: {bytes:?}"))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+        let head = std::str::from_utf8(&bytes[..end]).ok()?;
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let headers = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
+        Some(Self { status, headers, body: bytes[end + 4..].to_vec() })
+    }
+}
+
+/// The binary, which `cargo test` builds before it runs any test.
+pub(crate) fn command() -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let profile = tests.parent().and_then(Path::parent).unwrap();
+    let name = format!("service{}", std::env::consts::EXE_SUFFIX);
+    let binary: PathBuf = profile.join("examples").join(name);
+    assert!(binary.exists(), "run `cargo build --example service` first");
+    Command::new(binary)
+}
+
+/// Sends one request on a connection of its own.
+pub(crate) fn request(
+    address: &str,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &[u8],
+) -> Answer {
+    let mut stream = connect(address);
+    let length = match body {
+        b"" => String::new(),
+        body => format!("Content-Length: {}\r\n", body.len()),
+    };
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{length}{headers}\r\n"
+    );
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+    Answer::read(&mut stream)
+}
+
+/// A connection on which nothing lasts for ever.
+pub(crate) fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Asks until there is an answer.
+pub(crate) fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
