@@ -2,6 +2,8 @@
 //! account for each way in which an account can stand in the way.
 //!
 //! It is made as a `--data` file would be, so the format has its example.
+// A few small constants.
+#![allow(clippy::arithmetic_side_effects)]
 
 use std::time::Duration;
 

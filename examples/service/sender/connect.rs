@@ -95,7 +95,8 @@ pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<TcpSt
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
     let mut outcome = Outcome::Forbidden;
-    let share = u32::try_from(allowed.len()).map_or(patience, |n| patience / n.max(1));
+    let share =
+        u32::try_from(allowed.len()).ok().and_then(|n| patience.checked_div(n)).unwrap_or(patience);
     for address in allowed {
         outcome = match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
