@@ -11,3 +11,4 @@ pub(crate) mod random;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod shutdown;
+pub(crate) mod tls;

@@ -16,6 +16,8 @@
 mod http;
 mod program;
 mod receiver;
+mod service;
+mod sync;
 mod verify;
 
 use call_assistant::id::{AccountId, EventId};

@@ -1,0 +1,297 @@
+//! All calls of an account in a file, and every new one from then on, each once.
+//!
+//! `cargo run --example sync -- --api http://127.0.0.1:8080 --key service_live_... --state sync.json`
+//!
+//! Stop it whenever you like, by Ctrl-C or by `kill -9`, and start it again: it goes on where it
+//! was. A line of `--out` is a call, and no call is missing and none is there twice.
+//!
+//! # Why that holds
+//!
+//! [`CallSync`] decides what to ask and which calls of an answer are fresh; what it asks of a host
+//! is to save the calls and its next state *together*. Two files cannot be written at once, so the
+//! state says how long the other file is:
+//!
+//! 1. the fresh calls are appended, and put onto the disk;
+//! 2. the next state, with the new length, replaces the old one: a new file, put onto the disk and
+//!    then renamed, so that there is the old state or the new one, never half of either.
+//!
+//! | it dies | then, once it runs again |
+//! |---|---|
+//! | before 1 or within it | the file is cut back to the length in the state, and the page asked for again |
+//! | between 1 and 2 | the same |
+//! | after 2 | nothing: both are there |
+//!
+//! # What stands in the way, and what is done
+//!
+//! | | |
+//! |---|---|
+//! | 429, 500, no answer, one that broke off | asked again, after `Retry-After` and a backoff |
+//! | the cursor is not taken any more | the walk begins again; no call is written again |
+//! | the key, the plan, the account | said in words, with the request id, and the end |
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod asking;
+mod progress;
+mod store;
+mod wire;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use call_assistant::Product;
+use call_assistant::api::{BaseAddress, GetAccount};
+use call_assistant::client::{CallSync, Client, KeyCheck, Obstacle, Remedy};
+use call_assistant::credential::ApiKey;
+use call_assistant::time::Timestamp;
+use support::flags::{Flag, Flags, Help};
+use support::shutdown::Shutdown;
+use support::{clock, shutdown};
+
+use crate::asking::{Asker, Failed};
+use crate::progress::Progress;
+use crate::store::Store;
+use crate::wire::Wire;
+
+const HELP: Help = Help {
+    usage: "sync --api URL (--key KEY | --key-file FILE | --key-env NAME) --state FILE \
+            [--out FILE] [--every SPAN]",
+    about: "Writes all calls of an account into a file, each once, as one line of JSON; run again,\n\
+            it adds those that are new. Stop it at any point.",
+    flags: &[
+        Flag::value("--api", "URL", "the service's base address: https://api.example.com"),
+        Flag::value(
+            "--key",
+            "KEY",
+            "the API key. Others on this machine can read a command line: outside of a\n\
+             trial, use one of the next two",
+        ),
+        Flag::value("--key-file", "FILE", "a file with the key in its first line"),
+        Flag::value("--key-env", "NAME", "an environment variable with it [SERVICE_API_KEY]"),
+        Flag::value("--state", "FILE", "where the sync's state is kept, between runs too"),
+        Flag::value("--out", "FILE", "where the calls go [calls.jsonl]"),
+        Flag::value("--every", "SPAN", "go on, and ask again after so long: 60s, 5m, 500ms"),
+        Flag::value(
+            "--since",
+            "TIME",
+            "begin with calls written then (RFC 3339), not with the first; a new state only",
+        ),
+        Flag::value("--trust-ca", "FILE", "believe the certificates in this PEM file, too"),
+        Flag::value("--product", "NAME", "whose keys these are [Service]"),
+        Flag::value("--time-scale", "F", "multiply waits between requests: for tests [1]"),
+    ],
+    positional: 0,
+};
+
+const DEFAULT_VARIABLE: &str = "SERVICE_API_KEY";
+
+fn main() -> ExitCode {
+    let flags = HELP.parse_or_exit();
+    let set_up = match SetUp::from_flags(&flags) {
+        Ok(set_up) => set_up,
+        Err(message) => HELP.exit(&message),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start: {error}"));
+    match runtime.and_then(|runtime| runtime.block_on(run(set_up))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("sync: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line says.
+struct SetUp {
+    client: Client,
+    wire: Wire,
+    begin: CallSync,
+    every: Option<Duration>,
+    time_scale: f64,
+    state: PathBuf,
+    out: PathBuf,
+}
+
+impl SetUp {
+    fn from_flags(flags: &Flags) -> Result<Self, String> {
+        let product = match flags.text("--product") {
+            Some(name) => Product::new(name).map_err(|error| format!("--product: {error}"))?,
+            None => Product::default(),
+        };
+        let api = flags.text("--api").ok_or("--api is missing: where is the service?")?;
+        let base = BaseAddress::parse(api).map_err(|error| format!("--api: {error}"))?;
+        let key = key_text(flags)?;
+        let key = ApiKey::parse(&product, &key).map_err(|error| format!("the key: {error}"))?;
+        let begin = match flags.text("--since") {
+            Some(text) => {
+                let since: Timestamp = text.parse().map_err(|error| format!("--since: {error}"))?;
+                CallSync::since(since)
+            }
+            None => CallSync::new(),
+        };
+        let every = match flags.text("--every") {
+            Some(text) => Some(text.parse::<Span>().map_err(|error| format!("--every: {error}"))?),
+            None => None,
+        };
+        let time_scale: f64 = flags.read("--time-scale", 1.0)?;
+        if !(0.0..=1e6).contains(&time_scale) {
+            return Err("--time-scale: not a number from 0 to 1000000".to_owned());
+        }
+        let state = flags.text("--state").ok_or("--state is missing: where is the state kept?")?;
+        let state = PathBuf::from(state);
+        let out = PathBuf::from(flags.text("--out").unwrap_or("calls.jsonl"));
+        let wire = Wire::new(&base, flags.text("--trust-ca").map(Path::new))?;
+        let every = every.map(|Span(span)| span);
+        let client = Client::new(base, key);
+        Ok(Self { client, wire, begin, every, time_scale, state, out })
+    }
+}
+
+/// The key as it stands where the flags point. Only a file's line end is no part of it.
+fn key_text(flags: &Flags) -> Result<String, String> {
+    match (flags.text("--key"), flags.text("--key-file"), flags.text("--key-env")) {
+        (Some(key), None, None) => Ok(key.to_owned()),
+        (None, Some(path), None) => {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| format!("--key-file: {error}"))?;
+            Ok(text.lines().next().unwrap_or_default().to_owned())
+        }
+        (None, None, name) => {
+            let name = name.unwrap_or(DEFAULT_VARIABLE);
+            std::env::var(name)
+                .map_err(|error| format!("no API key: the environment variable {name}: {error}"))
+        }
+        _ => Err("--key, --key-file or --key-env: one of them".to_owned()),
+    }
+}
+
+/// A span of time as people write it.
+#[derive(Clone, Copy, Debug)]
+struct Span(Duration);
+
+impl FromStr for Span {
+    type Err = SpanError;
+
+    fn from_str(text: &str) -> Result<Self, SpanError> {
+        let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+        let number: u64 = digits.parse().map_err(|_| SpanError)?;
+        let span = match text.strip_prefix(digits).ok_or(SpanError)? {
+            "ms" => Duration::from_millis(number),
+            "" | "s" => Duration::from_secs(number),
+            "m" => Duration::from_secs(number.saturating_mul(60)),
+            "h" => Duration::from_secs(number.saturating_mul(3600)),
+            _ => return Err(SpanError),
+        };
+        if span.is_zero() { Err(SpanError) } else { Ok(Self(span)) }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SpanError;
+
+impl fmt::Display for SpanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a span like 60s, 5m, 2h or 500ms")
+    }
+}
+
+async fn run(set_up: SetUp) -> Result<(), String> {
+    let SetUp { client, wire, begin, every, time_scale, state, out } = set_up;
+    let (_trigger, shutdown) =
+        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let mut store = Store::open(&state, &out, begin)?;
+    let mut asker = Asker::new(client, wire, time_scale, shutdown.clone(), Progress::new());
+
+    let worked = async {
+        check_key(&mut asker, &mut store).await?;
+        loop {
+            // A walk that began in an earlier run says nothing of what was written since.
+            let resumed = store.sync().is_walking();
+            let walked = walk(&mut asker, &mut store).await;
+            match (walked, every) {
+                (Ok(()), _) if resumed => continue,
+                (Ok(()), None) => return Ok(()),
+                (Ok(()), Some(_)) => {}
+                // Whatever it is, it may be over when the next walk is due.
+                (Err(Failed::ForNow(message)), Some(_)) => asker.progress.say(&message),
+                (Err(failed), _) => return Err(failed),
+            }
+            pause(every.unwrap_or_default(), &shutdown).await?;
+        }
+    };
+    match worked.await {
+        Ok(()) | Err(Failed::Stopped) => Ok(()),
+        Err(Failed::ForNow(message) | Failed::ForGood(message)) => Err(message),
+    }
+}
+
+/// Asks whose key this is: a state belongs to one account, and to another one's calls it would do
+/// no good.
+async fn check_key(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
+    let check = match asker.ask(&GetAccount).await? {
+        Ok(account) => KeyCheck::Valid(account),
+        Err(error) => KeyCheck::from(Err(error)),
+    };
+    let message = match check {
+        KeyCheck::Valid(account) => {
+            return store.belongs_to(&account.id).map_err(Failed::ForGood);
+        }
+        // Which says nothing of whether it may list calls.
+        KeyCheck::Obstructed { by: Obstacle::Scope, .. } | KeyCheck::Unknown(_) => return Ok(()),
+        KeyCheck::Obstructed { error, .. } | KeyCheck::Invalid(error) => {
+            format!("{error}: {}", asking::who_must_act(error.remedy()))
+        }
+    };
+    Err(Failed::ForGood(message))
+}
+
+/// Takes page after page, saving each, until everything there is has been taken.
+async fn walk(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
+    let mut restarts = 0_u32;
+    let mut fresh = 0_usize;
+    asker.progress.begin(store.sync().watermark());
+    loop {
+        let page = match asker.ask(&store.sync().query()).await? {
+            Ok(page) => page,
+            Err(error) if error.remedy() == Remedy::BeginListAgain && restarts < 3 => {
+                restarts = restarts.saturating_add(1);
+                asker.progress.say("the service does not take the cursor: from the first page on");
+                store.restart().map_err(Failed::ForGood)?;
+                continue;
+            }
+            Err(error) => {
+                let act = asking::who_must_act(error.remedy());
+                return Err(Failed::ForGood(format!("{error}: {act}")));
+            }
+        };
+        let step = match store.sync().take(&page, clock::now()) {
+            Ok(step) => step,
+            // The walk is begun again with the next one; what was saved stays as it is.
+            Err(error) => {
+                store.restart().map_err(Failed::ForGood)?;
+                return Err(Failed::ForNow(format!("the list does not go on: {error}")));
+            }
+        };
+        fresh = fresh.saturating_add(step.fresh.len());
+        let reached = page.data.last().map(|call| call.started_at);
+        let walking = step.next.is_walking();
+        store.save(step).map_err(Failed::ForGood)?;
+        asker.progress.page(page.data.len(), fresh, reached);
+        if !walking {
+            asker.progress.end(fresh, store.calls(), store.sync().watermark());
+            return Ok(());
+        }
+    }
+}
+
+async fn pause(span: Duration, shutdown: &Shutdown) -> Result<(), Failed> {
+    tokio::select! {
+        () = tokio::time::sleep(span) => Ok(()),
+        () = shutdown.requested() => Err(Failed::Stopped),
+    }
+}

@@ -1,0 +1,261 @@
+//! `sync`: whatever fails and whenever it dies, every call is in the file, once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use call_assistant::error::ErrorCode;
+use call_assistant::time::Timestamp;
+
+use crate::now;
+use crate::program::{Folder, Running, example, run, stderr, stdout};
+use crate::service::{Fault, Faults, Service};
+
+const KEY: &str = "service_live_the-one-that-no-output-may-show-either";
+
+const NONE: Faults = |_| None;
+
+fn sync(folder: &Folder, service: &Service) -> Command {
+    let mut command = example("sync");
+    command.args(["--api", &service.url(), "--key", KEY, "--time-scale", "0.001"]);
+    command.arg("--state").arg(folder.path("state"));
+    command.arg("--out").arg(folder.path("calls"));
+    command
+}
+
+/// The lines of the file by their call's id. Each id is there once, and each line is whole.
+fn synced(folder: &Folder) -> BTreeMap<String, String> {
+    let mut lines = BTreeMap::new();
+    for line in fs::read_to_string(folder.path("calls")).unwrap().lines() {
+        let call: serde_json::Value = serde_json::from_str(line).unwrap();
+        let before = lines.insert(call["id"].as_str().unwrap().to_owned(), line.to_owned());
+        assert_eq!(before, None, "twice");
+    }
+    lines
+}
+
+fn ago(seconds: u64) -> Timestamp {
+    now().saturating_sub(Duration::from_secs(seconds))
+}
+
+/// Older ones, with ties in `started_at` and long calls that were written late.
+fn fill(service: &Service, calls: u64) {
+    for number in 0..calls {
+        let started = ago(100_000 - number / 3 * 60);
+        let written = started.saturating_add(Duration::from_secs(30 + number % 7 * 600));
+        service.add(&format!("call_{number}"), started, written);
+    }
+}
+
+/// SYNC-1, SYNC-2, SYNC-3: everything first, and then what is new.
+#[test]
+fn a_second_run_adds_what_is_new() {
+    let folder = Folder::new();
+    let service = Service::start(10, NONE, "acct_1");
+    fill(&service, 95);
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("95 new calls, 95 in all, up to "), "{}", stdout(&output));
+    assert_eq!(synced(&folder), service.lines());
+
+    service.add("late", ago(80_000), ago(97_000));
+    service.add("fresh", ago(20), ago(10));
+    let watermark = fs::read_to_string(folder.path("state")).unwrap();
+    let watermark: serde_json::Value = serde_json::from_str(&watermark).unwrap();
+    let watermark: Timestamp = watermark["sync"]["watermark"].as_str().unwrap().parse().unwrap();
+    let just_before = watermark.saturating_sub(Duration::from_secs(59));
+    // Written within the lag below the watermark, though it became visible only now (LIST-7).
+    service.add("within_the_lag", ago(99_000), just_before);
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stdout(&output).starts_with("2 new calls, 97 in all"), "{}", stdout(&output));
+    let mut expected = service.lines();
+    // Written long before it became visible: no lag of a minute catches that.
+    expected.remove("late");
+    assert_eq!(synced(&folder), expected);
+    for output in [&output.stdout, &output.stderr] {
+        assert!(!String::from_utf8_lossy(output).contains("no-output-may-show"));
+    }
+}
+
+/// RATE-4: 429, 500, a proxy's page, dropped connections and half answers are waited out.
+#[test]
+fn faults_cost_nothing_but_time() {
+    let folder = Folder::new();
+    let faults: Faults = |number| match number % 9 {
+        1 => Some(Fault::Dropped),
+        2 => Some(Fault::Limited),
+        4 => Some(Fault::Error(ErrorCode::InternalError)),
+        6 => Some(Fault::BrokenOff),
+        7 => Some(Fault::Html),
+        _ => None,
+    };
+    let service = Service::start(10, faults, "acct_1");
+    fill(&service, 200);
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(synced(&folder), service.lines());
+    assert!(service.requests() > 40);
+    for message in
+        ["rate_limit_exceeded", "internal_error", "without an answer", "broke off", "502"]
+    {
+        assert!(stderr(&output).contains(message), "{message}: {}", stderr(&output));
+    }
+}
+
+/// D-22, D-23: a cursor that is not taken any more begins the list again, and doubles nothing.
+#[test]
+fn a_cursor_that_is_refused_begins_the_walk_again() {
+    let folder = Folder::new();
+    let faults: Faults = |number| (number == 6).then_some(Fault::Error(ErrorCode::InvalidCursor));
+    let service = Service::start(10, faults, "acct_1");
+    fill(&service, 100);
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stdout(&output).starts_with("100 new calls, 100 in all"), "{}", stdout(&output));
+    assert_eq!(synced(&folder), service.lines());
+}
+
+/// `kill -9` again and again, while calls are written and requests fail: nothing is lost and
+/// nothing doubled.
+#[test]
+fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
+    let folder = Folder::new();
+    let faults: Faults = |number| match number % 11 {
+        3 => Some(Fault::Error(ErrorCode::InternalError)),
+        7 => Some(Fault::BrokenOff),
+        _ => None,
+    };
+    let service = Service::start(15, faults, "acct_1");
+    fill(&service, 300);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while !done.load(Ordering::Relaxed) {
+                number += 1;
+                // Anywhere in the list, and committed up to half a lag after it was written.
+                service.add(
+                    &format!("new_{number}"),
+                    ago(number * 7919 % 90_000),
+                    ago(number % 30),
+                );
+                std::thread::sleep(Duration::from_millis(15));
+            }
+        });
+        let mut kills = 0;
+        while kills < 15 {
+            let running = Running::start(sync(&folder, &service).args(["--every", "1ms"]));
+            let enough = service.requests() + 3 + kills % 7;
+            while service.requests() < enough {
+                std::thread::sleep(Duration::from_micros(100 + 53 * kills));
+            }
+            running.kill();
+            kills += 1;
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (synced, expected) = (synced(&folder), service.lines());
+    let missing = expected.keys().filter(|id| !synced.contains_key(*id));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(synced == expected);
+}
+
+/// Every point between the two files at which a crash may have come.
+#[test]
+fn calls_without_their_state_are_cut_off_and_written_again() {
+    let folder = Folder::new();
+    let service = Service::start(10, NONE, "acct_1");
+    fill(&service, 30);
+    run(&mut sync(&folder, &service), b"");
+    let whole = fs::read(folder.path("calls")).unwrap();
+    for more in [&b"{"[..], b"{\"id\":\"call_x\"}\n", &whole[..100]] {
+        fs::write(folder.path("calls"), [&whole, more].concat()).unwrap();
+        fs::write(folder.path("state.new"), b"{\"format\":").unwrap();
+        assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+        assert_eq!(fs::read(folder.path("calls")).unwrap(), whole);
+    }
+    // What no crash of this program makes is not repaired by guessing.
+    fs::write(folder.path("calls"), &whole[..100]).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("calls that the state counts are missing"));
+    fs::write(folder.path("calls"), &whole).unwrap();
+    fs::remove_file(folder.path("state")).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stderr(&output).contains("there is no state"), "{}", stderr(&output));
+    fs::write(folder.path("state"), b"{\"format\":2}").unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stderr(&output).contains("format 2"), "{}", stderr(&output));
+}
+
+#[test]
+fn with_an_interval_it_goes_on_until_it_is_interrupted() {
+    let folder = Folder::new();
+    let service = Service::start(10, NONE, "acct_1");
+    fill(&service, 5);
+    let mut running = Running::start(sync(&folder, &service).args(["--every", "5ms"]));
+    running.said("5 new calls, 5 in all");
+    service.add("one_more", ago(2), ago(1));
+    running.said("1 new calls, 6 in all");
+    assert_eq!(running.interrupt().code, Some(0));
+    assert_eq!(synced(&folder), service.lines());
+}
+
+/// RATE-5, ERR-5: what nobody but a person can mend is said in words, after one request.
+#[test]
+fn a_refusal_is_told_to_whoever_can_act() {
+    let cases: [(Faults, &str); 4] = [
+        (|_| Some(Fault::Error(ErrorCode::InvalidCredentials)), "make another one"),
+        (|_| Some(Fault::Error(ErrorCode::PlanUpgradeRequired)), "plan has no access"),
+        (|_| Some(Fault::Error(ErrorCode::SubscriptionInactive)), "subscription is not active"),
+        (|_| Some(Fault::Error(ErrorCode::AccountClosed)), "going to be deleted"),
+    ];
+    for (faults, message) in cases {
+        let folder = Folder::new();
+        let service = Service::start(10, faults, "acct_1");
+        let output = run(&mut sync(&folder, &service), b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(message), "{message}: {}", stderr(&output));
+        assert!(stderr(&output).contains("req_1"), "{}", stderr(&output));
+        assert_eq!(service.requests(), 1);
+    }
+    // A key that may list calls and nothing else is good enough.
+    let folder = Folder::new();
+    let faults: Faults =
+        |number| (number == 1).then_some(Fault::Error(ErrorCode::InsufficientScope));
+    let service = Service::start(10, faults, "acct_1");
+    fill(&service, 3);
+    assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+    assert_eq!(synced(&folder), service.lines());
+    // And another account's calls do not get into the same file.
+    assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+    let other = Service::start(10, NONE, "acct_2");
+    let output = run(&mut sync(&folder, &other), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("another account"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wrong_command_line_is_named_and_never_shows_a_key() {
+    let cases: [(&[&str], &str); 7] = [
+        (&[], "--api is missing"),
+        (&["--api", "example.com", "--key", KEY], "--api"),
+        (&["--api", "http://h", "--key", "the-one-that-no-output-may-show"], "the key"),
+        (&["--api", "http://h"], "SERVICE_API_KEY"),
+        (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
+        (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
+        (&["--api", "http://h", "--key", KEY], "--state is missing"),
+    ];
+    for (arguments, message) in cases {
+        let output = run(example("sync").args(arguments).env_remove("SERVICE_API_KEY"), b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
+    }
+    let output = run(example("sync").arg("--help"), b"");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("--state FILE"));
+}
