@@ -58,13 +58,12 @@ use core::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::digest::zeroize::Zeroize as _;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use crate::credential::Mode;
 use crate::id::{self, AccountId, CallId};
 use crate::listing::Window;
+use crate::mac::MacKey;
 use crate::time::Timestamp;
 
 /// The longest text of a cursor, in characters. A longer one is refused unread.
@@ -106,8 +105,7 @@ pub struct Cursor {
 #[derive(Clone)]
 pub struct CursorKey {
     id: u8,
-    // Holds the key's schedule, not the key: two of the compressions each digest would need.
-    mac: Hmac<Sha256>,
+    mac: MacKey,
 }
 
 impl CursorKey {
@@ -117,11 +115,7 @@ impl CursorKey {
     /// about: they would be refused as altered.
     #[must_use]
     pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
-        // Padded to a block, as HMAC does with a shorter key, so that this cannot fail.
-        let mut block = [0; 64];
-        block.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
-        let mac = Hmac::new((&block).into());
-        block.zeroize();
+        let mac = MacKey::new(&bytes);
         bytes.zeroize();
         Self { id, mac }
     }
@@ -321,8 +315,8 @@ fn read_instant(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
 }
 
 fn tag(key: &CursorKey, signed: &[u8]) -> [u8; TAG_LEN] {
-    let digest = key.mac.clone().chain_update(signed).finalize().into_bytes();
-    digest.first_chunk().copied().unwrap_or_default()
+    let digest = key.mac.digest(&[signed]).map(u32::to_be_bytes);
+    digest.as_flattened().first_chunk().copied().unwrap_or_default()
 }
 
 /// What is authenticated, in one piece: what the cursor is bound to, then the cursor itself.
