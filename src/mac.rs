@@ -25,8 +25,8 @@ impl MacKey {
         Self(core.expect("HMAC takes keys of any length"))
     }
 
-    /// The digest of these bytes, one after another, as big-endian words.
-    pub(crate) fn digest(&self, message: &[&[u8]]) -> [u32; 8] {
+    /// The digest of these bytes, one after another.
+    pub(crate) fn digest(&self, message: &[&[u8]]) -> [u8; 32] {
         let mut core = self.0.clone();
         let mut buffer = Buffer::<Core>::default();
         for bytes in message {
@@ -34,12 +34,7 @@ impl MacKey {
         }
         let mut digest = Output::<Core>::default();
         core.finalize_fixed_core(&mut buffer, &mut digest);
-
-        let mut words = [0; 8];
-        for (word, bytes) in words.iter_mut().zip(digest.as_chunks().0) {
-            *word = u32::from_be_bytes(*bytes);
-        }
-        words
+        digest.into()
     }
 }
 

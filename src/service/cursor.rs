@@ -315,8 +315,7 @@ fn read_instant(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
 }
 
 fn tag(key: &CursorKey, signed: &[u8]) -> [u8; TAG_LEN] {
-    let digest = key.mac.digest(&[signed]).map(u32::to_be_bytes);
-    digest.as_flattened().first_chunk().copied().unwrap_or_default()
+    key.mac.digest(&[signed]).first_chunk().copied().unwrap_or_default()
 }
 
 /// What is authenticated, in one piece: what the cursor is bound to, then the cursor itself.

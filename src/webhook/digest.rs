@@ -32,7 +32,7 @@ impl Key {
 
 /// A digest, ours or one received.
 #[derive(Clone, Copy)]
-pub(super) struct Digest([u32; 8]);
+pub(super) struct Digest([u8; 32]);
 
 impl Digest {
     /// The length of a digest in hex.
@@ -43,15 +43,21 @@ impl Digest {
     /// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
     /// bytes costs as much as a compression.
     pub(super) fn ct_eq(&self, other: &Self) -> Choice {
-        let difference =
-            self.0.iter().zip(other.0).fold(0, |found, (ours, theirs)| found | (ours ^ theirs));
-        difference.ct_eq(&0)
+        let words = self.words().into_iter().zip(other.words());
+        words.fold(0, |found, (ours, theirs)| found | (ours ^ theirs)).ct_eq(&0)
+    }
+
+    fn words(&self) -> [u64; 4] {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(self.0.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        words
     }
 
     /// Writes the digest as lowercase hex.
     pub(super) fn write_hex(&self, digits: &mut [u8; Self::HEX_LEN]) {
-        let bytes = self.0.map(u32::to_be_bytes);
-        write_hex(bytes.as_flattened(), digits);
+        write_hex(&self.0, digits);
     }
 
     /// Reads 64 hex digits, and tells whether one of them was uppercase.
@@ -71,15 +77,11 @@ impl Digest {
         if not_hex {
             return None;
         }
-        let mut words = [0; 8];
-        for (word, nibbles) in words.iter_mut().zip(nibbles.as_chunks::<8>().0) {
-            let mut bytes = [0; 4];
-            for (byte, [high, low]) in bytes.iter_mut().zip(nibbles.as_chunks().0) {
-                *byte = (high << 4) | low;
-            }
-            *word = u32::from_be_bytes(bytes);
+        let mut bytes = [0; 32];
+        for (byte, [high, low]) in bytes.iter_mut().zip(nibbles.as_chunks().0) {
+            *byte = (high << 4) | low;
         }
-        Some((Self(words), if uppercase { Case::Upper } else { Case::Lower }))
+        Some((Self(bytes), if uppercase { Case::Upper } else { Case::Lower }))
     }
 
     /// What keeps a text from being one.
