@@ -18,6 +18,7 @@ mod program;
 mod receiver;
 mod service;
 mod sync;
+mod tour;
 mod verify;
 
 use call_assistant::id::{AccountId, EventId};

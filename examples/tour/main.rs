@@ -1,0 +1,59 @@
+//! Both sides of the protocol in one program: no server, no network, no waiting.
+//!
+//! `cargo run --example tour`
+//!
+//! A service and a customer sit in one memory, and the time is a number that the tour moves on:
+//! six hours of retries pass in a blink. That needs no special build, for the library has no clock
+//! and does no I/O anywhere; the tour is its host, as a server would be.
+//!
+//! Whatever is shown is checked. It ends with a table of rule and what was shown, and with status 1
+//! if something was not so.
+
+mod hooks;
+mod rest;
+mod table;
+mod world;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::table::Table;
+use crate::world::World;
+
+const HELP: &str = "\
+Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are\n\
+walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
+and missed calls are recovered. Exit status: 0 all was as the rules say, 1 something was not.\n\
+\n\
+Usage: tour [--help]\n";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if arguments.iter().any(|it| it == "--help" || it == "-h") {
+        table::say(HELP);
+        return ExitCode::SUCCESS;
+    }
+    if !arguments.is_empty() {
+        eprintln!("the tour takes no argument\nUsage: tour [--help]");
+        return ExitCode::from(2);
+    }
+    let mut table = Table::default();
+    if let Err(error) = tour(&mut table) {
+        eprintln!("the tour broke off: {error}");
+        return ExitCode::FAILURE;
+    }
+    table.print();
+    if table.all_shown() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn tour(table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let mut world = World::new()?;
+    rest::check_keys(&mut world, table)?;
+    rest::walk_pages(&mut world, table)?;
+    rest::meet_every_error(&mut world, table)?;
+    hooks::sign_and_refuse(&mut world, table)?;
+    hooks::retry_over_the_whole_schedule(&mut world, table)?;
+    hooks::disable_by_410(&mut world, table)?;
+    hooks::disable_by_twenty_failures(&mut world, table)?;
+    rest::recover_missed_calls(&mut world, table)
+}

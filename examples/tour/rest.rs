@@ -1,0 +1,265 @@
+//! The REST API: keys, pages, every error, recovery.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::time::Duration;
+
+use call_assistant::api::{GetAccount, GetCall, ListCalls};
+use call_assistant::client::{
+    CallSync, Client, Failure, KeyCheck, Obstacle, Paging, Retry, RetryDecision, Turn,
+};
+use call_assistant::credential::{Mode, Scope};
+use call_assistant::error::{ApiError, ErrorCode};
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::listing::Limit;
+use call_assistant::plan::Entitlements;
+use call_assistant::service::standing::Standing;
+use http::{Method, Request};
+
+use crate::table::Table;
+use crate::world::World;
+
+const ALL: [Scope; 2] = [Scope::AccountRead, Scope::CallsRead];
+
+/// The first question after a customer has entered a key.
+pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    table.chapter("A key is checked");
+    let account = world.open_account("acct_1")?;
+    let live = world.make_key(&account, Mode::Live, &ALL)?;
+    let test = world.make_key(&account, Mode::Test, &ALL)?;
+
+    let KeyCheck::Valid(read) = KeyCheck::from(world.ask(&live, &GetAccount)?) else {
+        return Err("a new key is not valid".into());
+    };
+    table.tell(&format!("{:?} is of {}, in {}", live.key(), read.id, read.timezone));
+    table.show("KEY-1", "GET /v1/account names the one account of a key", read.id == account);
+    let test = world.ask(&test, &GetAccount)??;
+    table.show("RES-2", "livemode is false with a test key", read.livemode && !test.livemode);
+    let shown = format!("{:?}", live.key()).contains(live.key().reveal());
+    table.show("KEY-7", "a key does not show when it is printed", !shown);
+
+    let second = world.make_key(&account, Mode::Live, &ALL)?;
+    let both = world.ask(&live, &GetAccount)?.is_ok() && world.ask(&second, &GetAccount)?.is_ok();
+    table.show("KEY-6", "two keys are valid side by side", both);
+    world.revoke(&live);
+    let check = KeyCheck::from(world.ask(&live, &GetAccount)?);
+    let revoked = matches!(check, KeyCheck::Invalid(_));
+    table.show("KEY-4", "the request after a revocation is refused", revoked);
+
+    set(world, &account, |standing| standing.plan = Entitlements::pro());
+    let check = KeyCheck::from(world.ask(&second, &GetAccount)?);
+    set(world, &account, |standing| standing.plan = Entitlements::business().with_public_api());
+    let plan = matches!(check, KeyCheck::Obstructed { by: Obstacle::Plan, .. });
+    table.tell("a plan without the API: the key is fine, the plan stands in the way");
+    table.show("ERR-5", "a plan in the way is told apart from a bad key", plan);
+    Ok(())
+}
+
+/// A walk over pages, while calls are added.
+pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    table.chapter("Pages are walked");
+    let account = AccountId::parse("acct_1")?;
+    let client = world.make_key(&account, Mode::Live, &ALL)?;
+    for number in 0..250 {
+        world.pass(Duration::from_secs(60));
+        let mut call = world.new_call(&format!("call_{number}"))?;
+        // Every third call began together with another one.
+        if number % 3 == 0 {
+            call.started_at = call.started_at.saturating_sub(Duration::from_secs(60));
+        }
+        world.record(&account, &call);
+    }
+    let (mut place, mut met, mut sizes) = (Paging::start(), Vec::new(), Vec::new());
+    loop {
+        let query = ListCalls::new().with_limit(Limit::MAX);
+        let query = place.cursor().map_or(query.clone(), |cursor| query.with_cursor(cursor));
+        let page = world.ask(&client, &query)??;
+        sizes.push(page.data.len().to_string());
+        met.extend(page.data.iter().map(|call| (call.started_at, call.id.clone())));
+        let during = world.new_call(&format!("call_during_{}", sizes.len()))?;
+        world.record(&account, &during);
+        match place.turn(&page)? {
+            Turn::Next(next) => place = next,
+            Turn::End => break,
+        }
+    }
+    table.tell(&format!("250 calls on pages of {}, with one added after each", sizes.join(", ")));
+    let ids: BTreeSet<_> = met.iter().map(|(_, id)| id).collect();
+    table.show("LIST-6", "a walk meets every call once, while calls are added", {
+        met.len() == 250 && ids.len() == 250
+    });
+    let ordered = met.iter().zip(met.iter().skip(1)).all(|(newer, older)| newer > older);
+    table.show("LIST-1", "newest first, by started_at and then id", ordered);
+    Ok(())
+}
+
+/// Each code once, with its status, as a customer meets it.
+pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
+    table.chapter("Every error appears");
+    let account = world.open_account("acct_2")?;
+    let client = world.make_key(&account, Mode::Live, &ALL)?;
+    let narrow = world.make_key(&account, Mode::Live, &[Scope::AccountRead])?;
+    let gone = world.make_key(&account, Mode::Live, &ALL)?;
+    world.revoke(&gone);
+    let call = world.new_call("call_of_acct_2")?;
+    world.record(&account, &call);
+    let mut met = BTreeSet::new();
+    let mut meet = |why: &str, error: ApiError, status: u16| {
+        table.tell(&format!("{status} {:24} {why}: {}", error.code.as_str(), error.message));
+        met.insert(error.code.as_str().to_owned());
+    };
+
+    let (status, error) = raw(world, &client, Method::GET, "/v1/calls?limit=0")?;
+    let names_limit = error.message.contains("limit");
+    meet("a limit of 0", error, status);
+    let (status, error) = raw(world, &client, Method::GET, "/v1/calls?cursor=altered")?;
+    meet("an altered cursor", error, status);
+    let (status, error) = raw(world, &gone, Method::GET, "/v1/account")?;
+    meet("a revoked key", error, status);
+    let (status, error) = raw(world, &narrow, Method::GET, "/v1/calls")?;
+    meet("a key without calls:read", error, status);
+    let (status, error) = raw(world, &client, Method::GET, "/v1/calls/call_0")?;
+    let (_, none) = raw(world, &client, Method::GET, "/v1/calls/call_nowhere")?;
+    let same = (&error.code, &error.message) == (&none.code, &none.message);
+    meet("a call of another account", error, status);
+    let (status, error) = raw(world, &client, Method::POST, "/v1/calls")?;
+    meet("a POST", error, status);
+
+    let mut obstructed = |why, change| -> Result<(), Box<dyn Error>> {
+        let (status, error) = while_so(world, &account, &client, change)?;
+        meet(why, error, status);
+        Ok(())
+    };
+    obstructed("no subscription", |standing| standing.subscribed = false)?;
+    obstructed("a plan without the API", |standing| standing.plan = Entitlements::pro())?;
+    obstructed("an account that is closing", |standing| standing.closing = true)?;
+    world.broken = true;
+    let (status, error) = raw(world, &client, Method::GET, "/v1/calls")?;
+    meet("a store out of order", error, status);
+    world.broken = false;
+
+    let eager = world.make_key(&account, Mode::Live, &ALL)?;
+    let mut admitted = Vec::new();
+    let limited = loop {
+        match world.ask(&eager, &GetAccount)? {
+            Ok(account) => admitted.push(account),
+            Err(error) => break error,
+        }
+    };
+    let wait = match Retry::new().decide(&Failure::from(&limited), 1, [0; 8], world.now) {
+        RetryDecision::Wait(wait) => wait,
+        RetryDecision::GiveUp => Duration::ZERO,
+    };
+    let (status, error) = raw(world, &eager, Method::GET, "/v1/account")?;
+    meet("the sixty-first request in a minute", error, status);
+    world.pass(wait);
+    let again = world.ask(&eager, &GetAccount)?.is_ok();
+    let never = Retry::new().decide(&Failure::answered(404), 1, [0; 8], world.now);
+
+    let known = met.iter().all(|code| ErrorCode::from(code.as_str()).status().is_some());
+    table.show("ERR-2", "all ten codes, and method_not_allowed", known && met.len() == 11);
+    table.show("LIST-2", "the message names the parameter", names_limit);
+    table.show("HTTP-7", "another account's call answers as one that does not exist", same);
+    table.show("RATE-1", "sixty requests a minute for the account", admitted.len() == 60);
+    table.show("RATE-4", format!("after the {wait:?} that Retry-After led to, it passes"), again);
+    table.show("RATE-5", "404 is not asked again", never == RetryDecision::GiveUp);
+    Ok(())
+}
+
+/// The customer was away, or its endpoint disabled: the list has what the events would have said.
+pub(crate) fn recover_missed_calls(
+    world: &mut World,
+    table: &mut Table,
+) -> Result<(), Box<dyn Error>> {
+    table.chapter("Missed calls are recovered");
+    let account = AccountId::parse("acct_1")?;
+    let client = world.make_key(&account, Mode::Live, &ALL)?;
+    let (mut sync, first) = catch_up(world, &client, CallSync::new())?;
+    let all = first.len() == world.count(&account);
+    table.tell(&format!("a first sync brings all {} calls", first.len()));
+
+    // Two calls while nobody listens: one whose record was being written when the sync ran and
+    // which became visible only now, and one that comes by both ways.
+    let mut late = world.new_call("call_late")?;
+    late.created_at = late.created_at.saturating_sub(Duration::from_secs(20));
+    world.record(&account, &late);
+    world.pass(Duration::from_secs(600));
+    let both = world.new_call("call_by_both_ways")?;
+    world.record(&account, &both);
+    // The event arrived after all, before the sync.
+    sync = sync.take_call(&both).ok_or("the event's call was known already")?;
+    let again_by_event = sync.take_call(&both).is_none();
+    let (next, missed) = catch_up(world, &client, sync)?;
+    let missed: Vec<&str> = missed.iter().map(CallId::as_str).collect();
+    table.tell(&format!("ten minutes later it brings {}", missed.join(", ")));
+    let (_, nothing) = catch_up(world, &client, next)?;
+
+    table.show("SYNC-1", "a first sync brings every call", all);
+    table.show("SYNC-2", "a call that became visible late is found within the lag", {
+        missed == ["call_late"]
+    });
+    table.show("SYNC-3", "a call that came as an event is not brought again", again_by_event);
+    table.show("LIST-7", "a sync with nothing new brings nothing", nothing.is_empty());
+    Ok(())
+}
+
+fn catch_up(
+    world: &mut World,
+    client: &Client,
+    mut sync: CallSync,
+) -> Result<(CallSync, Vec<CallId>), Box<dyn Error>> {
+    let mut fresh = Vec::new();
+    loop {
+        let page = world.ask(client, &sync.query())??;
+        let step = sync.take(&page, world.now)?;
+        for call in &step.fresh {
+            // Whatever a list says of a call, the call itself says too (RES-8).
+            if world.ask(client, &GetCall { call_id: call.id.clone() })?? != *call {
+                return Err("a call and its record differ".into());
+            }
+            world.pass(Duration::from_millis(200));
+        }
+        fresh.extend(step.fresh.into_iter().map(|call| call.id));
+        sync = step.next;
+        if !sync.is_walking() {
+            return Ok((sync, fresh));
+        }
+    }
+}
+
+/// A request that the client would not make.
+fn raw(
+    world: &mut World,
+    client: &Client,
+    method: Method,
+    target: &str,
+) -> Result<(u16, ApiError), Box<dyn Error>> {
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = target.parse()?;
+    request.headers_mut().insert("authorization", client.authorization().parse()?);
+    let response = world.answer(&request);
+    Ok((response.status().as_u16(), ApiError::from_json(response.body())?))
+}
+
+/// What a list of calls is answered while the account stands so.
+fn while_so(
+    world: &mut World,
+    account: &AccountId,
+    client: &Client,
+    change: fn(&mut Standing),
+) -> Result<(u16, ApiError), Box<dyn Error>> {
+    let before = world.standing(account).cloned();
+    set(world, account, change);
+    let answer = raw(world, client, Method::GET, "/v1/calls");
+    if let (Some(standing), Some(before)) = (world.standing(account), before) {
+        *standing = before;
+    }
+    answer
+}
+
+fn set(world: &mut World, account: &AccountId, change: impl FnOnce(&mut Standing)) {
+    if let Some(standing) = world.standing(account) {
+        change(standing);
+    }
+}
