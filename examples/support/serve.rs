@@ -45,6 +45,9 @@ const BUFFER: usize = 16 * 1024;
 /// How long requests that have begun may take once the end is asked for.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long an answer may still be on its way then. After that, who asks for nothing is left.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// Answers requests until the end is asked for, then lets those that have begun finish.
 pub(crate) async fn serve<H, F>(
     listener: TcpListener,
@@ -84,9 +87,12 @@ pub(crate) async fn serve<H, F>(
         tokio::spawn(converse(stream, peer, place, limits, handler.clone(), shutdown.clone()));
     }
     drop(listener);
-    let end = Instant::now().checked_add(GRACE);
-    while connections.open() > 0 && end.is_some_and(|end| Instant::now() < end) {
+    let began = Instant::now();
+    while connections.open() > 0 && began.elapsed() < GRACE {
         tokio::time::sleep(Duration::from_millis(10)).await;
+        if began.elapsed() >= LAST_WORDS {
+            connections.close_idle_for(Duration::ZERO);
+        }
     }
 }
 
@@ -127,6 +133,7 @@ async fn converse<H, F>(
     }
     tokio::select! {
         _ = connection => {}
+        () = place.closed.notified() => {}
         () = tokio::time::sleep(GRACE) => {}
     }
 }

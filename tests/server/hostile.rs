@@ -15,7 +15,7 @@ fn honest(service: &Service, key: &str) {
 
 #[test]
 fn idle_connections_stop_nobody() {
-    let service = Service::start(&[]);
+    let mut service = Service::start(&[]);
     let key = service.key("acct_fjord_dental", "full");
     // Far more than are open at once: the oldest make room.
     let mut idle: Vec<TcpStream> = Vec::new();
@@ -36,6 +36,9 @@ fn idle_connections_stop_nobody() {
     if let Some(peak) = service.peak_memory() {
         assert!(peak < 100 * 1024, "{peak} KiB");
     }
+    // Nor do they keep it from ending.
+    #[cfg(unix)]
+    assert!(service.terminate().success());
 }
 
 #[test]
