@@ -211,3 +211,54 @@ fn an_excerpt_is_short_and_holds_no_secret() {
         assert_eq!(Excerpt::of(body.as_bytes()).text, text);
     }
 }
+
+/// D-52: ten seconds to the head of the answer, and what comes of the body is only logged.
+#[test]
+fn the_status_decides_whatever_becomes_of_the_body() {
+    let endpoint = Endpoint::new(start());
+    let body = "a body that breaks off".as_bytes();
+    let bodies = [None, Some(&b""[..]), Some(&body[..6]), Some(body)];
+    for (failures, status) in [(0, 200), (0, 500), (5, 299), (5, 302), (0, 410)] {
+        let mut ends = Vec::new();
+        for body in bodies {
+            let mut delivery = failed_before(failures, &endpoint, start());
+            let attempt = delivery.begin(&endpoint, at(3)).unwrap();
+            assert_eq!((attempt.began_at(), attempt.deadline()), (at(3), at(13)));
+            // The head came in time; how long the body took after it is nobody's business.
+            let finished = delivery.finish(&attempt, answered(status), at(4));
+            let entry =
+                LogEntry::new(&attempt, answered(status), &finished, &delivery, body, at(4));
+            assert_eq!(entry.response.is_some(), body.is_some());
+            assert_eq!((entry.outcome, entry.late), (answered(status), false));
+            ends.push((finished, delivery));
+        }
+        assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "{status}");
+    }
+    // By hand, and taken over from a sender that died, it is ten seconds too.
+    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let first = delivery.begin(&endpoint, start()).unwrap();
+    let again = delivery.begin(&endpoint, delivery.due().unwrap()).unwrap();
+    assert_eq!(again.deadline().since(again.began_at()), Duration::from_secs(10));
+    assert_eq!(again.number(), first.number());
+}
+
+/// D-60: the same id and bytes to all endpoints of an account, each under its own secret.
+#[test]
+fn an_event_is_the_same_to_every_endpoint() {
+    let mut signatures = Vec::new();
+    for name in ["whsec_one", "whsec_two", "whsec_three"] {
+        let endpoint = Endpoint::new(start());
+        let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+        let signer = Signer::new(secret(name));
+        let mut request = attempt
+            .request(&target(), &event(), "call.ended", &signer, BODY.to_vec(), start())
+            .unwrap();
+        assert!(Verifier::new(secret(name)).verify(request.headers(), BODY, start()).is_ok());
+        signatures.push(request.headers_mut().remove("x-service-signature").unwrap());
+        assert_eq!(request.headers()["x-service-delivery"], "evt_1");
+        assert_eq!(request.headers()["x-service-event"], "call.ended");
+        assert_eq!(request.body(), BODY);
+    }
+    signatures.dedup();
+    assert_eq!(signatures.len(), 3);
+}

@@ -41,7 +41,7 @@ const KINDS: [Outcome; 7] = [
     Outcome::Unsent,
 ];
 
-/// All 7^6 sequences, each walked until the delivery ends.
+/// All 7^6 sequences, each walked until the delivery ends: DEL-4, D-53, D-57.
 #[test]
 fn every_sequence_of_outcomes_follows_the_table() {
     let endpoint = Endpoint::new(start());

@@ -1,5 +1,5 @@
 //! Whole services in virtual time, from seeds: hosts that die and restart, clocks that step,
-//! endpoints that fail in every way, owners that enable and redeliver.
+//! endpoints that fail in every way, owners that enable and redeliver. DEL-8: nothing is lost.
 //!
 //! `SIMULATION_WORLDS=5000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 

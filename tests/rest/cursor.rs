@@ -85,6 +85,7 @@ fn the_text_of_version_1_stays() {
     );
 }
 
+// D-22: bounded, whatever the ids are.
 #[test]
 fn lengths_stay_within_their_bounds() {
     let account = account(&"a".repeat(255));

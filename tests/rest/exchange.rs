@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::api::{BaseAddress, ParameterError};
 use call_assistant::credential::{Mode, Scope, StoredKey};
 use call_assistant::error::{ApiError, ErrorCode};
-use call_assistant::id::{AccountId, CallId, CredentialId, IdError, RequestId};
-use call_assistant::model::{Account, Call, CallList};
+use call_assistant::id::{AccountId, CallId, CredentialId, EventId, IdError, RequestId};
+use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::quota::Quota;
 use call_assistant::service::cursor::CursorFault;
 use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
@@ -14,6 +14,7 @@ use call_assistant::service::grant::Grant;
 use call_assistant::service::page::RowsError;
 use call_assistant::service::rate::{RateCause, RateWindow};
 use call_assistant::service::refusal::{Cause, Refusal};
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use http::{Response, StatusCode};
 
 use crate::scenario::{Scenario, account_id, api_key, checked, get, request_id, rows};
@@ -492,7 +493,7 @@ fn calls_that_are_not_theirs_are_not_there() {
     }
 }
 
-/// RES-7: what a host gives that was not asked for is a fault, and none of it is served.
+/// RES-7, LIST-1: what a host gives that was not asked for is a fault, and none of it is served.
 #[test]
 fn records_that_were_not_asked_for_are_not_served() {
     let calls = |change: fn(&mut Vec<CallRow>)| {
@@ -673,4 +674,82 @@ fn calls_are_served_as_they_are_stored() {
     let row = CallRow { account_id: account_id(), mode: Mode::Live, call: call.clone() };
     let mut scenario = get("/v1/calls/a%2Fb").with(|it| it.calls = vec![row]);
     assert_eq!(Call::from_json(scenario.answer().body()), Ok(call));
+}
+
+/// HTTP-4: a key in the URL is no credential, whatever the parameter is called.
+#[test]
+fn a_key_in_the_url_opens_nothing() {
+    let secret = api_key().reveal().to_owned();
+    for target in TARGETS {
+        for name in ["key", "api_key", "access_token", "token", "authorization"] {
+            let mut scenario = get(&format!("{target}?{name}={secret}"));
+            scenario.authorization.clear();
+            let refusal = scenario.serve().unwrap_err();
+            assert_eq!(refusal.cause(), &Cause::NoCredential);
+            let shown = format!("{refusal:?} {refusal}");
+            let response = refusal.into_response();
+            assert_eq!(response.status(), 401);
+            assert!(!(shown + text(&response)).contains(&secret), "{name}");
+        }
+        let mut scenario = get("").with(|it| it.path = format!("/{secret}{target}"));
+        scenario.authorization.clear();
+        assert_eq!(scenario.answer().status(), 404);
+    }
+}
+
+/// HTTP-6: the account's row is all it takes, and a body that comes along changes nothing.
+#[test]
+fn an_account_needs_no_calls() {
+    let answered = get("/v1/account").answer();
+    let mut scenario = get("/v1/account").with(|it| it.calls.clear());
+    let Authorized::Account(granted) = scenario.authorized().unwrap() else {
+        panic!("the account was asked for")
+    };
+    let response = granted.answer(scenario.account.clone()).unwrap();
+    assert_eq!(response.body(), answered.body());
+
+    let (parts, _) = http::Request::get("/v1/account")
+        .header("authorization", format!("Bearer {}", api_key().reveal()))
+        .header("content-type", "application/json")
+        .header("content-length", "17")
+        .body(r#"{"livemode":false}"#)
+        .unwrap()
+        .into_parts();
+    assert!(RequestHead::from_parts(&parts) == get("/v1/account").head());
+}
+
+/// RES-8: the same bytes alone, in a list, in an event and in a transfer's, however often, and
+/// also after an appointment it booked was cancelled.
+#[test]
+fn a_call_is_the_same_wherever_it_is_read() {
+    let mut row = rows(1).pop().unwrap();
+    row.call.caller.display_name = Some("Kari \"K\" \u{2028}".into());
+    row.call.ended_at = Some(second(2));
+    row.call.summary = Some(String::new());
+    row.call.appointment_ids = ["appt_2", "appt_1"].map(|id| id.parse().unwrap()).into();
+    let stored = row.call.clone();
+    let object = String::from_utf8(stored.to_json()).unwrap();
+    let event = || {
+        NewEvent::new(
+            EventId::parse("evt_1").unwrap(),
+            account_id(),
+            ApiVersion::parse("2026-01-15").unwrap(),
+            Origin::voice(),
+            second(3),
+        )
+    };
+    let serve = |target| get(target).with(|it| it.calls = vec![row.clone()]).answer();
+    for _ in 0..2 {
+        assert_eq!(text(&serve("/v1/calls/call_1")), object);
+        let list = serve("/v1/calls");
+        assert!(text(&list).contains(&format!(r#""data":[{object}]"#)), "{}", text(&list));
+        let ended = event().call_ended(&stored).unwrap();
+        assert!(ended.as_str().contains(&format!(r#""object":{object}"#)), "{}", ended.as_str());
+        let moved = TransferredCall::new(stored.clone(), "desk", second(2));
+        let moved = event().call_transferred(&moved);
+        let open = object.strip_suffix('}').unwrap();
+        assert!(moved.as_str().contains(&format!(r#""object":{open},"#)), "{}", moved.as_str());
+        let booked = Appointment::from_json(br#"{"id":"appt_1","status":"booked"}"#).unwrap();
+        assert!(event().appointment_cancelled(&booked).is_ok());
+    }
 }

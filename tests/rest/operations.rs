@@ -600,3 +600,17 @@ proptest! {
         prop_assert!(!list.query().contains('+'));
     }
 }
+
+/// HTTP-6: no parameters, no body.
+#[test]
+fn an_account_is_asked_for_by_its_path_alone() {
+    assert_eq!(Operation::GetAccount.parameters(), []);
+    let request = GetAccount.to_request(&base("https://api.example.com/x"), &key()).unwrap();
+    assert_eq!(request.uri(), "https://api.example.com/x/v1/account");
+    assert_eq!(request.uri().query(), None);
+    // Neither is there one, nor is one announced.
+    let (head, ()) = request.into_parts();
+    for name in ["content-length", "content-type", "transfer-encoding"] {
+        assert!(!head.headers.contains_key(name), "{name}");
+    }
+}

@@ -120,7 +120,7 @@ fn a_hint_shows_four_characters_of_a_key_that_can_spare_them() {
     assert_eq!(hint("service_test_1"), "service_test_...");
 }
 
-/// KEY-3: everything that is known of a key, in storage's words.
+/// KEY-1, KEY-3: everything that is known of a key, its one account too, in storage's words.
 #[test]
 fn a_stored_key_is_stable_in_storage() {
     let key = ApiKey::parse(&product(), SECRET).unwrap();

@@ -22,6 +22,7 @@ fn request_id() -> RequestId {
     RequestId::parse("req_7f3a").unwrap()
 }
 
+/// ERR-2, ERR-3, D-2
 #[test]
 fn each_code_has_the_status_and_type_of_the_table() {
     assert_eq!(ErrorCode::KNOWN.len(), TABLE.len());

@@ -116,7 +116,7 @@ fn a_call_has_these_nine_fields() {
     );
 }
 
-/// RES-4
+/// RES-4; RES-6: nothing booked is an empty list.
 #[test]
 fn a_caller_is_an_object_whose_three_fields_may_be_null() {
     for name in ["contact_id", "phone_number", "display_name"] {
@@ -244,6 +244,29 @@ fn open_objects_are_kept_to_the_letter() {
         let error = Appointment::from_json(wrong.as_bytes()).unwrap_err();
         assert_eq!(error.kind(), ParseErrorKind::Value, "{wrong}");
         assert_eq!(Contact::from_json(wrong.as_bytes()), Err(error), "{wrong}");
+    }
+}
+
+/// RES-12: the timezone is handed on to the letter, and a time without an offset, which only it
+/// could place, is refused wherever an instant stands.
+#[test]
+fn local_times_are_left_to_the_timezone() {
+    let names =
+        ["Europe/Oslo", "America/Argentina/ComodRivadavia", "Etc/GMT+12", "UTC", "Mars/Sea"];
+    for name in names {
+        let mut account = account();
+        account["timezone"] = json!(name);
+        let read = Account::from_json(&bytes(&account)).unwrap();
+        assert_eq!(read.timezone, name);
+        assert_eq!(serde_json::from_slice::<Value>(&read.to_json()).unwrap(), account);
+    }
+    for field in ["started_at", "answered_at", "ended_at", "created_at"] {
+        for local in ["2026-03-29T02:30:00", "2026-03-29T02:30:00.5", "02:30"] {
+            let mut call = call();
+            call[field] = json!(local);
+            let error = Call::from_json(&bytes(&call)).unwrap_err();
+            assert_eq!((error.kind(), error.field()), (ParseErrorKind::Value, Some(field)));
+        }
     }
 }
 

@@ -448,6 +448,27 @@ fn a_verified_body_gives_its_event() {
     }
 }
 
+/// SIG-5: what is in a body makes no difference before it is proven: nobody has read it.
+#[test]
+fn a_body_that_is_not_proven_is_not_read() {
+    let deep = "[".repeat(100_000);
+    let event = body("ping", r#"{"message":"m"}"#);
+    let no_id = event.replace("evt_1", "call_1");
+    let bodies: [&[u8]; 7] =
+        [b"", b"\xff\xfe", b"{", b"null", deep.as_bytes(), no_id.as_bytes(), event.as_bytes()];
+    for body in bodies {
+        let genuine = testing::signed_request(&signer(), "ping", "evt_1", body, at(NOW)).unwrap();
+        let other = call_assistant::webhook::Signer::new(crate::secret("whsec_another"));
+        let forged = testing::signed_request(&other, "ping", "evt_1", body, at(NOW)).unwrap();
+        let verifier = verifier();
+        let refused = verifier.verify(forged.headers(), body, at(NOW)).unwrap_err();
+        assert_eq!(refused, call_assistant::webhook::VerifyError::Mismatch);
+        let verified = verifier.verify(genuine.headers(), body, at(NOW)).unwrap();
+        assert_eq!(verified.bytes(), body);
+        assert_eq!(verified.event().is_ok(), body == event.as_bytes());
+    }
+}
+
 /// D-45: the headers are not signed. They may be missing, but not contradict.
 #[test]
 fn a_header_that_contradicts_the_body_is_its_own_error() {

@@ -43,6 +43,7 @@ fn is_made_from_the_callers_random_bytes() {
     assert_eq!(SigningSecret::parse(secret.reveal()).unwrap().reveal(), secret.reveal());
 }
 
+// DEL-11: shown once, where it is asked for by name.
 #[test]
 fn no_debug_shows_it() {
     let secret = SigningSecret::parse("whsec_hush").unwrap();
