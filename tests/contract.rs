@@ -1,7 +1,8 @@
 //! `tests/CONTRACT.md` against the citations in the comments of the tests, both ways: every id that
 //! is cited has a row, and every row names tests that are there and cite it.
 
-#![allow(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+#![allow(clippy::string_slice, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
