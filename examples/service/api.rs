@@ -74,9 +74,7 @@ impl Host {
     ) -> Result<Response<Vec<u8>>, Refusal> {
         let received = Received::new(head, request_id)?;
 
-        let key = received.digest().and_then(|digest| self.store.key(digest.as_bytes()));
-        let identified = received.identify(key.as_ref(), now)?;
-        self.store.used(identified.grant().credential_id(), identified.used_at());
+        let identified = self.store.identify(received, now)?;
 
         let admitted = {
             let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);

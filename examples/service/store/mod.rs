@@ -13,8 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use call_assistant::credential::{Mode, StoredKey};
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::model::{Account, Call};
-use call_assistant::service::exchange::CallRow;
+use call_assistant::service::exchange::{CallRow, Identified, Received};
 use call_assistant::service::page::PageQuery;
+use call_assistant::service::refusal::Refusal;
 use call_assistant::service::standing::Standing;
 use call_assistant::time::Timestamp;
 
@@ -64,23 +65,30 @@ impl Store {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key of this digest.
-    pub(crate) fn key(&self, digest: &[u8; 32]) -> Option<StoredKey> {
-        self.lock().keys.get(digest).cloned()
-    }
-
-    /// Notes that a credential was used.
-    pub(crate) fn used(&self, id: &CredentialId, at: Timestamp) {
+    /// Takes an exchange past its credential: finds the key, and notes that it was used.
+    ///
+    /// # Errors
+    /// There is no key, or it is of no use: the finished refusal.
+    pub(crate) fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<Identified, Refusal> {
         let mut tables = self.lock();
-        let digest = tables.digests.get(id).copied();
-        if let Some(key) = digest.and_then(|digest| tables.keys.get_mut(&digest)) {
-            // The page shows it to the second.
-            let shown = key.last_used_at.is_none_or(|before| at.since(before).as_secs() > 0);
-            key.last_used_at = key.last_used_at.max(Some(at));
+        let digest = received.digest().map(|digest| *digest.as_bytes());
+        let mut key = digest.and_then(|digest| tables.keys.get_mut(&digest));
+        let identified = received.identify(key.as_deref(), now)?;
+        let used_at = Some(identified.used_at());
+        if let Some(key) = &mut key {
+            // A page shows it to the second.
+            let second = |at: Timestamp| at.unix_seconds();
+            let shown = key.last_used_at.map(second) < used_at.map(second);
+            key.last_used_at = key.last_used_at.max(used_at);
             if shown {
                 tables.changed();
             }
         }
+        Ok(identified)
     }
 
     /// An account as the public API has it, and how it stands.
