@@ -348,7 +348,7 @@ fn the_watermark_moves_after_the_last_page_only() {
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
 }
 
-/// A record that is dated to the future is returned, but moves nothing.
+/// D-70: a record that is dated to the future is returned, but moves nothing.
 #[test]
 fn a_call_from_the_future_does_not_end_the_sync() {
     let now = at(2_000 * SECOND);

@@ -79,20 +79,6 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     assert_eq!(signatures.len(), 6);
 }
 
-/// D-60: one id per event, whatever the endpoint and its secret.
-#[test]
-fn all_endpoints_see_the_same_event_id() {
-    let endpoint = Endpoint::new(start());
-    let requests = ["whsec_one", "whsec_two"].map(|text| {
-        let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
-        let signer = Signer::new(secret(text));
-        attempt.request(&target(), &event(), "ping", &signer, BODY, start()).unwrap()
-    });
-    let [one, two] = requests.map(|request| request.into_parts().0.headers);
-    assert_eq!(one["x-service-delivery"], two["x-service-delivery"]);
-    assert_ne!(one["x-service-signature"], two["x-service-signature"]);
-}
-
 /// An event's type is a header's text, or there is no request.
 #[test]
 fn a_type_that_is_no_header_text_is_refused() {

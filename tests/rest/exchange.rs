@@ -639,7 +639,7 @@ fn refusals_display_for_the_log() {
     assert_eq!(refusal.credential_id().unwrap().as_str(), "cred_1");
 }
 
-/// A service below a path of its host.
+/// HTTP-1: a service below a path of its host.
 #[test]
 fn heads_are_read_below_a_base() {
     let base = BaseAddress::parse("https://example.com/voice").unwrap();

@@ -56,6 +56,7 @@ fn bad_input_is_named() {
             400,
             "caller.phone_number: ",
         ),
+        // RES-8: what is stored is not written over.
         (
             "POST",
             &format!("{FJORD}/calls"),

@@ -202,8 +202,8 @@ fn deliveries_at_the_same_moment_are_told_once() {
     assert_eq!((ids.len(), ids.values().max()), (20, Some(&1)));
 }
 
-/// `kill -9` anywhere: every event that a sender kept sending until it was acknowledged is acted
-/// on, and none twice.
+/// EVT-8: `kill -9` anywhere, and every event that a sender kept sending until it was acknowledged
+/// is acted on, none twice.
 #[test]
 fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
     const SENDERS: u32 = 4;
