@@ -11,8 +11,8 @@ use call_assistant::model::Appointment;
 use call_assistant::webhook::Receipt;
 use call_assistant::webhook::event::{ApiVersion, Event, NewEvent, Origin, OriginSource};
 
-use crate::at;
-use crate::world::{Dice, HOUR, MINUTE, SECOND};
+use crate::dice::at;
+use crate::dice::{Dice, HOUR, MINUTE, SECOND};
 
 fn account(name: &str) -> AccountId {
     AccountId::parse(name).unwrap()

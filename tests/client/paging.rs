@@ -4,7 +4,7 @@ use call_assistant::client::{MAX_CURSOR_LEN, MAX_EMPTY_PAGES, Paging, PagingErro
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 
-use crate::at;
+use crate::dice::at;
 
 fn page(has_more: Option<bool>, cursor: Option<&str>, calls: usize) -> CallList {
     let call = |index| Call::new(CallId::parse(&format!("call_{index}")).unwrap(), at(0), at(0));

@@ -7,8 +7,8 @@ use call_assistant::error::ErrorCode;
 use call_assistant::quota::Quota;
 use call_assistant::time::Timestamp;
 
-use crate::at;
-use crate::world::Dice;
+use crate::dice::Dice;
+use crate::dice::at;
 
 const NOW: i64 = 5_000_000;
 const LEAST: [u8; 8] = [0; 8];

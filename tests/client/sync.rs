@@ -13,8 +13,9 @@ use call_assistant::listing::{Limit, Window};
 use call_assistant::model::{Call, CallList};
 use call_assistant::time::Timestamp;
 
-use crate::at;
-use crate::world::{Dice, HOUR, MINUTE, Manner, SECOND, Service};
+use crate::dice::at;
+use crate::dice::{Dice, HOUR, MINUTE, SECOND};
+use crate::world::{Manner, Service};
 
 const LAG: i64 = MINUTE;
 

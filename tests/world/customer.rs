@@ -16,7 +16,7 @@ use call_assistant::webhook::event::EventData;
 use call_assistant::webhook::{Receipt, SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response};
 
-use crate::at;
+use crate::dice::at;
 use crate::dice::{Dice, MINUTE, SECOND};
 
 /// What came up in a world, or in many.

@@ -1,4 +1,13 @@
-//! What decides everything.
+//! Virtual time, in milliseconds, and the dice that decide everything.
+
+use call_assistant::time::Timestamp;
+
+/// So many milliseconds into 2026.
+pub(crate) fn at(millis: i64) -> Timestamp {
+    const YEAR_2026: i64 = 1_767_225_600;
+    let nanos = u32::try_from(millis.rem_euclid(1_000)).unwrap() * 1_000_000;
+    Timestamp::from_parts(YEAR_2026 + millis.div_euclid(1_000), nanos).unwrap()
+}
 
 pub(crate) const SECOND: i64 = 1_000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
@@ -31,10 +40,11 @@ impl Dice {
 
     /// Mostly short, sometimes as long as `most`.
     pub(crate) fn span(&mut self, most: i64) -> i64 {
-        let shift = self.up_to(8);
+        let shift = self.up_to(12);
         self.up_to(most >> shift)
     }
 
+    #[allow(dead_code, reason = "the client's own worlds draw no bytes")]
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         core::array::from_fn(|_| self.bits() as u8)
     }

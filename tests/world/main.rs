@@ -25,15 +25,8 @@ use call_assistant::time::Timestamp;
 use http::{Response, StatusCode};
 
 use crate::customer::{Customer, Met};
-use crate::dice::{Dice, HOUR, MINUTE, SECOND};
+use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 use crate::service::Service;
-
-/// So many milliseconds into 2026.
-fn at(millis: i64) -> Timestamp {
-    const YEAR_2026: i64 = 1_767_225_600;
-    let nanos = u32::try_from(millis.rem_euclid(1_000)).unwrap() * 1_000_000;
-    Timestamp::from_parts(YEAR_2026 + millis.div_euclid(1_000), nanos).unwrap()
-}
 
 /// The way back.
 fn millis(instant: Timestamp) -> i64 {
