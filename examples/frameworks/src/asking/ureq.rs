@@ -1,0 +1,33 @@
+//! ureq.
+
+use call_assistant::api::Endpoint;
+use call_assistant::client::{Client, read};
+use ureq::{Agent, Error};
+
+use super::{LONGEST_ANSWER, NotAnswered, PATIENCE};
+
+/// Make one, and keep it: it keeps the connections.
+#[must_use]
+pub fn http_client() -> Agent {
+    let config = Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .max_redirects(0)
+        // A refusal is an answer, and its body says what it is.
+        .http_status_as_error(false)
+        .build();
+    config.into()
+}
+
+/// # Errors
+/// There is no answer, see [`NotAnswered`].
+pub fn ask<O: Endpoint>(
+    http: &Agent,
+    client: &Client,
+    operation: &O,
+) -> Result<O::Answer, NotAnswered<Error>> {
+    let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
+    let (head, mut body) = http.run(request).map_err(NotAnswered::Lost)?.into_parts();
+    let limit = u64::try_from(LONGEST_ANSWER).unwrap_or(u64::MAX);
+    let body = body.with_config().limit(limit).read_to_vec().map_err(NotAnswered::Lost)?;
+    read(&head, &body).map_err(NotAnswered::Refused)
+}

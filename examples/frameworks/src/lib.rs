@@ -1,0 +1,25 @@
+//! Receiving webhooks, and asking the API, with the frameworks people use.
+//!
+//! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
+//! does with a genuine delivery) and [`NotAnswered`] (why there is no answer).
+//!
+//! | receiving | with |
+//! |---|---|
+//! | [`receiving::axum_handler`] | axum, in a handler |
+//! | [`receiving::axum_extractor`] | axum, as an extractor: a handler gets an event or is not called |
+//! | [`receiving::actix`] | actix-web, which is on another version of `http` |
+//! | [`receiving::poem`] | poem |
+//! | [`receiving::tower_layer`] | anything on tower: hyper, tonic, axum's routers |
+//! | [`receiving::lambda`] | AWS Lambda behind an API gateway or a function URL |
+//!
+//! | asking | with |
+//! |---|---|
+//! | [`asking::reqwest_async`] | reqwest |
+//! | [`asking::reqwest_blocking`] | reqwest without async |
+//! | [`asking::ureq`] | ureq |
+
+pub mod asking;
+pub mod receiving;
+
+pub use asking::NotAnswered;
+pub use receiving::Hooks;

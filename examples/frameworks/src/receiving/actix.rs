@@ -1,0 +1,29 @@
+//! actix-web, whose header types are those of an older `http`: names and values go in as text.
+
+use actix_web::http::StatusCode;
+use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use call_assistant::Product;
+use call_assistant::webhook::DeliveryHeaders;
+
+use super::{Hooks, LONGEST_BODY, now};
+
+/// For `App::new().configure(configure(hooks))`.
+pub fn configure(hooks: Hooks) -> impl FnOnce(&mut ServiceConfig) {
+    move |app| {
+        app.app_data(Data::new(hooks))
+            .app_data(PayloadConfig::new(LONGEST_BODY))
+            .route("/hooks", web::post().to(receive));
+    }
+}
+
+async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
+    let status = match hooks.verifier.verify_parts(headers, &body, now()) {
+        Ok(verified) => hooks.keep(&verified).status(),
+        Err(refused) => refused.status(),
+    };
+    let status = StatusCode::from_u16(status.as_u16());
+    HttpResponse::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+}

@@ -1,0 +1,27 @@
+//! axum, in a handler.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::Response;
+use axum::routing::post;
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::{Hooks, LONGEST_BODY, now};
+
+pub fn app(hooks: Hooks) -> Router {
+    Router::new()
+        .route("/hooks", post(receive))
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .with_state(Arc::new(hooks))
+}
+
+/// `Bytes`, not `Json`: what is verified is what came.
+async fn receive(State(hooks): State<Arc<Hooks>>, headers: HeaderMap, body: Bytes) -> Response {
+    match hooks.verifier.verify(&headers, &body, now()) {
+        Ok(verified) => hooks.keep(&verified).into_response(),
+        Err(refused) => refused.into_response(),
+    }
+}

@@ -1,0 +1,20 @@
+//! AWS Lambda. A body that the gateway has put into base64 is bytes again before this sees it.
+//!
+//! ```no_run
+//! # use call_assistant_frameworks::{Hooks, receiving::lambda::receive};
+//! # async fn main_of(hooks: Hooks) -> Result<(), lambda_http::Error> {
+//! let hooks = &hooks;
+//! lambda_http::run(lambda_http::service_fn(|request| async move { receive(hooks, &request) })).await
+//! # }
+//! ```
+
+use lambda_http::{Body, Error, Request, Response};
+
+use super::{Hooks, now};
+
+pub fn receive(hooks: &Hooks, request: &Request) -> Result<Response<Body>, Error> {
+    Ok(match hooks.verifier.verify(request.headers(), request.body(), now()) {
+        Ok(verified) => hooks.keep(&verified).into_response(),
+        Err(refused) => refused.into_response(),
+    })
+}

@@ -1,0 +1,178 @@
+//! Each receiver, with a good delivery and with five that are not (SIG-2, SIG-4, D-40, D-41, D-46).
+
+use std::convert::Infallible;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use call_assistant_frameworks::Hooks;
+use call_assistant_frameworks::receiving::{
+    actix, axum_extractor, axum_handler, lambda, now, poem, tower_layer,
+};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use tower::{Layer as _, ServiceExt as _};
+
+const SIGNATURE: &str = "x-service-signature";
+
+fn secret() -> SigningSecret {
+    SigningSecret::parse("whsec_test").unwrap()
+}
+
+fn event() -> EventBody {
+    let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), now()).ping("It works.")
+}
+
+fn signed(at: Timestamp) -> Request<Vec<u8>> {
+    let mut request = event().signed_request(&Signer::new(secret()), at).unwrap();
+    *request.uri_mut() = "/hooks".parse().unwrap();
+    request
+}
+
+fn with(value: &str) -> Request<Vec<u8>> {
+    let mut request = signed(now());
+    request.headers_mut().insert(SIGNATURE, HeaderValue::from_str(value).unwrap());
+    request
+}
+
+/// Everything a receiver is asked, whatever it is made with.
+fn holds(send: impl Fn(Hooks, Request<Vec<u8>>) -> StatusCode) {
+    let (queue, queued) = channel();
+    let hooks = Hooks { verifier: Verifier::new(secret()), queue };
+
+    assert!(send(hooks.clone(), signed(now())).is_success());
+    assert_eq!(queued.try_recv().unwrap().id.as_str(), "evt_1");
+
+    let good = signed(now());
+    let value = good.headers()[SIGNATURE].to_str().unwrap();
+    let (t, digest) = value.split_once(",v1=").unwrap();
+    let mut tampered = good.clone();
+    tampered.body_mut().push(b'\n');
+    let mut missing = good.clone();
+    missing.headers_mut().remove(SIGNATURE);
+    for (what, request) in [
+        ("tampered", tampered),
+        ("stale", signed(now().saturating_sub(Duration::from_secs(320)))),
+        ("uppercase", with(&format!("{t},v1={}", digest.to_uppercase()))),
+        ("empty v1", with(&format!("{t},v1="))),
+        ("missing", missing),
+    ] {
+        assert_eq!(send(hooks.clone(), request), StatusCode::BAD_REQUEST, "{what}");
+        assert!(queued.try_recv().is_err(), "{what}");
+    }
+
+    // Nobody takes it: not acknowledged, so that it comes again.
+    drop(queued);
+    assert_eq!(send(hooks, signed(now())), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn axum_in_a_handler() {
+    holds(|hooks, request| {
+        let app = axum_handler::app(hooks);
+        block_on(app.oneshot(request.map(axum::body::Body::from))).unwrap().status()
+    });
+}
+
+#[test]
+fn axum_as_an_extractor() {
+    holds(|hooks, request| {
+        let app = axum_extractor::app(hooks);
+        block_on(app.oneshot(request.map(axum::body::Body::from))).unwrap().status()
+    });
+}
+
+#[test]
+fn actix_on_another_http() {
+    use actix_web::test::{TestRequest, call_service, init_service};
+    holds(|hooks, request| {
+        let mut sent = TestRequest::post().uri("/hooks").set_payload(request.body().clone());
+        for (name, value) in request.headers() {
+            sent = sent.append_header((name.as_str(), value.as_bytes()));
+        }
+        let status = actix_web::rt::System::new().block_on(async {
+            let app = actix_web::App::new().configure(actix::configure(hooks));
+            call_service(&init_service(app).await, sent.to_request()).await.status()
+        });
+        StatusCode::from_u16(status.as_u16()).unwrap()
+    });
+}
+
+#[test]
+fn poem_in_a_handler() {
+    use ::poem::{Body, Endpoint as _, IntoEndpoint as _, Request};
+    holds(|hooks, request| {
+        let (head, body) = request.into_parts();
+        let mut sent = Request::builder().method(head.method).uri(head.uri).body(Body::from(body));
+        *sent.headers_mut() = head.headers;
+        block_on(poem::app(hooks).into_endpoint().get_response(sent)).status()
+    });
+}
+
+#[test]
+fn a_layer_on_tower() {
+    holds(|hooks, request| {
+        let verifier = hooks.verifier.clone();
+        let inner = tower::service_fn(move |request: Request<tower_layer::Genuine>| {
+            let event = Event::from_bytes_verified_earlier(request.body().bytes()).unwrap();
+            let answer: Response<Full<bytes::Bytes>> = hooks.store(event).into_response();
+            std::future::ready(Ok::<_, Infallible>(answer))
+        });
+        let app = tower_layer::VerifyLayer(verifier).layer(inner);
+        let Ok(answer) =
+            block_on(app.oneshot(request.map(|body| Full::new(bytes::Bytes::from(body)))));
+        answer.status()
+    });
+}
+
+/// As the gateway hands it over: in JSON, the body as text, or in base64.
+#[test]
+fn lambda_behind_a_gateway() {
+    for base64 in [false, true] {
+        holds(|hooks, request| {
+            let headers: serde_json::Map<_, _> = request
+                .headers()
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_str().unwrap().into()))
+                .collect();
+            let body = match base64 {
+                true => to_base64(request.body()),
+                false => String::from_utf8(request.body().clone()).unwrap(),
+            };
+            let gateway = serde_json::json!({
+                "version": "2.0", "routeKey": "$default", "rawPath": "/hooks",
+                "rawQueryString": "", "headers": headers, "body": body, "isBase64Encoded": base64,
+                "requestContext": {"accountId": "1", "apiId": "a", "domainName": "h",
+                    "domainPrefix": "h", "requestId": "r", "routeKey": "$default",
+                    "stage": "$default", "time": "t", "timeEpoch": 0,
+                    "http": {"method": "POST", "path": "/hooks", "protocol": "HTTP/1.1",
+                        "sourceIp": "192.0.2.1", "userAgent": "u"}},
+            });
+            let request = lambda_http::request::from_str(&gateway.to_string()).unwrap();
+            lambda::receive(&hooks, &request).unwrap().status()
+        });
+    }
+}
+
+fn to_base64(bytes: &[u8]) -> String {
+    const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - three.len()));
+        for at in 0..4 {
+            let symbol = SYMBOLS[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at <= three.len() { symbol.into() } else { '=' });
+        }
+    }
+    text
+}
