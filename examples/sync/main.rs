@@ -45,7 +45,8 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::api::{BaseAddress, GetAccount};
-use call_assistant::client::{CallSync, Client, KeyCheck, Obstacle, Remedy};
+use call_assistant::client::sync::CallSync;
+use call_assistant::client::{Client, KeyCheck, Obstacle, Remedy};
 use call_assistant::credential::ApiKey;
 use call_assistant::time::Timestamp;
 use support::flags::{Flag, Flags, Help};

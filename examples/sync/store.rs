@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use call_assistant::client::{CallSync, SyncStep};
+use call_assistant::client::sync::{CallSync, SyncStep};
 use call_assistant::id::AccountId;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use call_assistant::api::{GetAccount, GetCall, ListCalls};
+use call_assistant::client::sync::CallSync;
 use call_assistant::client::{
-    CallSync, Client, Failure, KeyCheck, Obstacle, Paging, Retry, RetryDecision, Turn,
+    Client, Failure, KeyCheck, Obstacle, Paging, Retry, RetryDecision, Turn,
 };
 use call_assistant::credential::{Mode, Scope};
 use call_assistant::error::{ApiError, ErrorCode};

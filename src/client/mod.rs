@@ -10,13 +10,14 @@
 //! | a key that a customer entered | [`KeyCheck`] |
 //! | failures | [`Retry`]; [`Pace`], so that there are few |
 //! | all pages of a list | [`Paging`] |
-//! | all calls, now and from now on | [`CallSync`]: see [`sync`] for what it promises |
+//! | all calls, now and from now on | [`sync::CallSync`]: see [`sync`] for what it promises |
 //! | events, once each and in order | [`inbox`], [`Reschedule`] |
 //!
 //! A whole sync, but for the sending and the storing:
 //!
 //! ```
-//! use call_assistant::client::{CallSync, Client, Failure, Pace, Retry, RetryDecision, read};
+//! use call_assistant::client::sync::CallSync;
+//! use call_assistant::client::{Client, Failure, Pace, Retry, RetryDecision, read};
 //! # use call_assistant::Product;
 //! use call_assistant::api::BaseAddress;
 //! use call_assistant::credential::ApiKey;
@@ -31,7 +32,7 @@
 //! #     http::Response::builder().status(500).body(Vec::new())?,
 //! # ];
 //! # let mut send = |_: http::Request<()>| answers.pop().ok_or(());
-//! # let save = |_: &call_assistant::client::SyncStep| {};
+//! # let save = |_: &call_assistant::client::sync::SyncStep| {};
 //! # let stored = CallSync::new();
 //!
 //! # let key = ApiKey::parse(&Product::default(), "service_live_keep-me-where-secrets-are-kept")?;
@@ -82,4 +83,3 @@ pub use reply::{ClientError, Fault, MAX_ERROR_LEN, Remedy, read, read_text};
 pub use request::Client;
 pub use reschedule::{Pairing, RESCHEDULE_SPAN, Reschedule};
 pub use retry::{Failure, Retry, RetryAfter, RetryDecision};
-pub use sync::{CallSync, SyncError, SyncStep};

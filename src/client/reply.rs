@@ -120,7 +120,7 @@ pub enum Remedy {
     /// The program: what it asked is not a valid question. The message says what.
     MendRequest,
     /// The program: the cursor is not taken any more. Begin the list again; for a sync that is
-    /// [`CallSync::restarted`](super::CallSync::restarted).
+    /// [`CallSync::restarted`](super::sync::CallSync::restarted).
     BeginListAgain,
     /// Nobody: there is no such call in this account.
     Absent,

@@ -60,7 +60,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 /// calls. See the [module](self) for what it promises.
 ///
 /// ```
-/// use call_assistant::client::CallSync;
+/// use call_assistant::client::sync::CallSync;
 /// # use call_assistant::model::{Call, CallList};
 /// # use call_assistant::{api::ListCalls, id::CallId, time::Timestamp};
 /// # let now = Timestamp::from_unix(1_784_887_200).unwrap();
@@ -80,7 +80,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 /// }
 /// # assert_eq!(rows, 1);
 /// # assert_eq!(sync.take(&ask(sync.query()), now)?.fresh, []);
-/// # Ok::<(), call_assistant::client::SyncError>(())
+/// # Ok::<(), call_assistant::client::sync::SyncError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {

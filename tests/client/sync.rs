@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::api::ListCalls;
-use call_assistant::client::{CallSync, Paging, SyncError, Turn};
+use call_assistant::client::sync::{CallSync, SyncError, SyncStep};
+use call_assistant::client::{Paging, Turn};
 use call_assistant::id::CallId;
 use call_assistant::listing::{Limit, Window};
 use call_assistant::model::{Call, CallList};
@@ -292,7 +293,7 @@ fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
     CallList::new(calls.iter().map(|call| (*call).clone()).collect(), cursor.map(Into::into))
 }
 
-fn fresh(step: &call_assistant::client::SyncStep) -> Vec<&str> {
+fn fresh(step: &SyncStep) -> Vec<&str> {
     step.fresh.iter().map(|call| call.id.as_str()).collect()
 }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use call_assistant::api::{BaseAddress, GetAccount};
 use call_assistant::client::inbox::{Arrival, InboxEntry, LEASE};
-use call_assistant::client::{
-    CallSync, Client, Failure, KeyCheck, Pace, Remedy, Retry, RetryDecision, read,
-};
+use call_assistant::client::sync::CallSync;
+use call_assistant::client::{Client, Failure, KeyCheck, Pace, Remedy, Retry, RetryDecision, read};
 use call_assistant::credential::ApiKey;
 use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::listing::Limit;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::api::{ListCalls, ReplyHead};
+use call_assistant::client::sync::{CallSync, SyncStep};
 use call_assistant::client::{
-    CallSync, Failure, Fault, KeyCheck, Remedy, Retry, RetryAfter, RetryDecision, SyncStep,
-    read_text,
+    Failure, Fault, KeyCheck, Remedy, Retry, RetryAfter, RetryDecision, read_text,
 };
 use call_assistant::error::SHOWN_LEN;
 use call_assistant::id::CallId;
