@@ -18,6 +18,7 @@ mod program;
 mod receiver;
 mod service;
 mod sync;
+mod together;
 mod tour;
 mod verify;
 
