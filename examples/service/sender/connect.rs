@@ -4,17 +4,16 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::delivery::{Outcome, Target};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
+
+use crate::support::tls;
 
 /// Whose certificates are believed.
 #[derive(Clone)]
@@ -26,43 +25,13 @@ impl fmt::Debug for Trust {
     }
 }
 
-/// Why there is nobody to trust.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TrustError {
-    /// The file cannot be read, or is not PEM.
-    #[error("cannot read certificates: {0}")]
-    Pem(#[from] tokio_rustls::rustls::pki_types::pem::Error),
-    /// There is no certificate in it.
-    #[error("there is no certificate in the file")]
-    None,
-    /// A certificate cannot be used, or the protocol versions cannot.
-    #[error("cannot set up TLS: {0}")]
-    Tls(#[from] tokio_rustls::rustls::Error),
-}
-
 impl Trust {
     /// Mozilla's roots, and those of a PEM file besides.
     ///
     /// # Errors
     /// The file is not to be had, or not what it should be.
-    pub(crate) fn new(file: Option<&Path>) -> Result<Self, TrustError> {
-        let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        if let Some(file) = file {
-            let before = roots.len();
-            for certificate in CertificateDer::pem_file_iter(file)? {
-                roots.add(certificate?)?;
-            }
-            if roots.len() == before {
-                return Err(TrustError::None);
-            }
-        }
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+    pub(crate) fn new(file: Option<&Path>) -> Result<Self, String> {
+        tls::connector(file).map(Self)
     }
 
     /// Speaks TLS on a connection to a target.
