@@ -248,3 +248,16 @@ fn an_event_is_the_same_to_every_endpoint() {
     signatures.dedup();
     assert_eq!(signatures.len(), 3);
 }
+
+/// D-50: `t` is when the request is made, which may be a while after the attempt was stored.
+#[test]
+fn the_time_signed_is_that_of_the_request() {
+    let endpoint = Endpoint::new(start());
+    let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
+    let signer = Signer::new(secret("whsec_one"));
+    for (now, t) in [(at(0), "t=1767225600,"), (at(3), "t=1767225603,")] {
+        let request = attempt.request(&target(), &event(), "ping", &signer, BODY, now).unwrap();
+        let signature = request.headers()["x-service-signature"].to_str().unwrap();
+        assert!(signature.starts_with(t), "{signature}");
+    }
+}
