@@ -14,4 +14,5 @@ mod ids;
 mod json;
 mod models;
 mod names;
+mod surface;
 mod time;
