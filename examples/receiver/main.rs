@@ -33,7 +33,9 @@
 //! event's id as its idempotency key. Standard output is only a view of the actions: a line is
 //! shown after it is written, so a kill just then leaves it unshown, not undone.
 //!
-//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such.
+//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such, and
+//! let one receiver at a time write them. Every id is kept, though none can come again after thirty
+//! days: a table would forget those that are older.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -21,6 +21,8 @@
 //! | between 1 and 2 | the same |
 //! | after 2 | nothing: both are there |
 //!
+//! One sync at a time writes these files. Two that share a key do no harm, but each needs its own.
+//!
 //! # What stands in the way, and what is done
 //!
 //! | | |
