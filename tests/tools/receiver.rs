@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -200,6 +201,32 @@ fn deliveries_at_the_same_moment_are_told_once() {
     assert_eq!(told.stdout.len(), 20);
     let ids = acted_on(&journal);
     assert_eq!((ids.len(), ids.values().max()), (20, Some(&1)));
+}
+
+/// D-46: a slow action keeps no sender waiting. Here nobody reads what is printed, and the pipe is
+/// full long before the last event has come.
+#[test]
+fn whoever_does_not_listen_keeps_no_sender_waiting() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let mut command = receiver(&journal);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = log.find_map(|line| line.unwrap().split_once("http://").map(|it| it.1.to_owned()));
+    let address = line.unwrap().parse().unwrap();
+    for number in 0..40 {
+        let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096));
+        assert_eq!(send(address, &event.signed_request(&signer(), now()).unwrap()).unwrap(), 204);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(acted_on(&journal).len() < 40);
+
+    let (mut running, _) = start(&mut receiver(&journal));
+    running.said("evt_39 ping");
+    running.interrupt();
+    let ids = acted_on(&journal);
+    assert_eq!((ids.len(), ids.values().max()), (40, Some(&1)));
 }
 
 /// EVT-8: `kill -9` anywhere, and every event that a sender kept sending until it was acknowledged
