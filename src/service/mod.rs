@@ -1,4 +1,4 @@
-//! What the service embeds: the cursors, pages and rate limits of its REST API.
+//! Serving the REST API: requests led to their answers, with cursors, pages and rate limits.
 //!
 //! Everything here is a plain value or a check of one. The host's store, its clock and its random
 //! numbers stay with the host.
