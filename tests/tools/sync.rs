@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use call_assistant::error::ErrorCode;
 use call_assistant::time::Timestamp;
 
 use crate::now;
-use crate::program::{Folder, Running, example, run, stderr, stdout};
+use crate::program::{Folder, PATIENCE, Running, example, run, stderr, stdout};
 use crate::service::{Fault, Faults, Service};
 
 const KEY: &str = "service_live_the-one-that-no-output-may-show-either";
@@ -143,17 +143,22 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
                 std::thread::sleep(Duration::from_millis(15));
             }
         });
+        // Ends the writer above also when something below fails.
+        let _stop = Stop(&done);
         let mut kills = 0;
-        while kills < 15 {
+        while kills < 20 {
             let running = Running::start(sync(&folder, &service).args(["--every", "1ms"]));
             let enough = service.requests() + 3 + kills % 7;
+            let began = Instant::now();
             while service.requests() < enough {
-                std::thread::sleep(Duration::from_micros(100 + 53 * kills));
+                assert!(began.elapsed() < PATIENCE, "it asks no more");
+                std::thread::sleep(Duration::from_micros(100));
             }
+            // Some way into what follows the request: the answer, the calls, the state.
+            std::thread::sleep(Duration::from_micros(700 * kills));
             running.kill();
             kills += 1;
         }
-        done.store(true, Ordering::Relaxed);
     });
     let output = run(&mut sync(&folder, &service), b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -161,6 +166,14 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
     let missing = expected.keys().filter(|id| !synced.contains_key(*id));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(synced == expected);
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Every point between the two files at which a crash may have come.
