@@ -33,9 +33,14 @@ pub(crate) fn exchange(to: SocketAddr, request: &[u8]) -> io::Result<u16> {
     let mut chunk = [0; 1024];
     while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut chunk) {
-            Ok(0) | Err(_) => {
+            Ok(0) => {
                 written?;
                 return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                written?;
+                return Err(error);
             }
             Ok(len) => answer.extend(&chunk[..len]),
         }

@@ -107,6 +107,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            // What the program had to say about it.
+            self.stderr.drain();
+            println!("{:#?}", self.stderr.seen);
+        }
     }
 }
 
