@@ -76,8 +76,10 @@ pub fn is_public(address: IpAddr) -> Result<(), NotPublic> {
 /// The IPv4 address inside an IPv6 one, for the forms that have one.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
-    let v4 =
-        |high: u16, low: u16| Some(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low)));
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Some(Ipv4Addr::new(a, b, c, d))
+    };
     match (a, b, c, d, e, f) {
         // Nothing and one itself are not IPv4-compatible addresses but addresses of their own.
         (0, 0, 0, 0, 0, 0) if g == 0 && h <= 1 => None,
@@ -86,7 +88,10 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
             v4(g, h)
         }
         // NAT64 with a local prefix of 48 bits: the address goes around bits 64 to 71, which are 0.
-        (0x64, 0xff9b, 1, ..) => v4(d, (e << 8) | (f >> 8)),
+        (0x64, 0xff9b, 1, ..) => {
+            let ([_, third], [fourth, _]) = (e.to_be_bytes(), f.to_be_bytes());
+            v4(d, u16::from_be_bytes([third, fourth]))
+        }
         // Teredo carries the client's address with every bit turned over.
         (0x2001, 0, ..) => v4(!g, !h),
         // 6to4.

@@ -153,9 +153,31 @@ fn the_inbox_in_memory_is_bounded() {
     assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Busy);
     taken(inbox.arrive(&one, &event("5"), LEASE, at(60_000)));
 
+    // Word of an event that was never taken here finds no room, and is not kept either.
+    inbox.done(&one, &event("6"), at(60_000));
+    assert_eq!(inbox.len(), 2);
+    assert!(!inbox.is_empty());
+
     let mut none = Inbox::new(0);
     assert_eq!(none.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Busy);
     assert!(none.is_empty());
+}
+
+/// Done twice is done once: it is forgotten in its turn, and makes room for one.
+#[test]
+fn the_inbox_in_memory_forgets_each_event_once() {
+    let mut inbox = Inbox::new(2);
+    let one = account("acct_1");
+    for (name, times) in [("1", 2), ("2", 1)] {
+        taken(inbox.arrive(&one, &event(name), LEASE, at(0)));
+        for _ in 0..times {
+            inbox.done(&one, &event(name), at(0));
+        }
+    }
+    taken(inbox.arrive(&one, &event("3"), LEASE, at(0)));
+    assert_eq!(inbox.arrive(&one, &event("2"), LEASE, at(0)), Arrival::Duplicate);
+    taken(inbox.arrive(&one, &event("4"), LEASE, at(0)));
+    assert_eq!(inbox.len(), 2);
 }
 
 /// The same dice to the inbox in memory and to a map of entries: the same answers.

@@ -5,6 +5,7 @@
     clippy::as_conversions,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::string_slice,
     clippy::unwrap_used
 )]
 

@@ -172,6 +172,34 @@ fn the_grammar_of_retry_after() {
     }
 }
 
+/// A week of days in each form, and the months: D-31.
+#[test]
+fn every_day_and_month_has_its_name() {
+    let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // 2026 begins on a Thursday.
+    let mut weekdays = days.iter().cycle().skip(3);
+    for (month, days_in) in months.iter().zip([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
+        for day in 1..=days_in {
+            let name = weekdays.next().unwrap();
+            let short = &name[..3];
+            let number = months.iter().position(|other| other == month).unwrap() + 1;
+            let date = Timestamp::parse(&format!("2026-{number:02}-{day:02}T12:34:56Z")).unwrap();
+            for text in [
+                format!("{short}, {day:02} {month} 2026 12:34:56 GMT"),
+                format!("{name}, {day:02}-{month}-26 12:34:56 GMT"),
+                format!("{short} {month} {day:2} 12:34:56 2026"),
+            ] {
+                assert_eq!(RetryAfter::parse(&text), Some(RetryAfter::At(date)), "{text}");
+                let wrong = weekdays.clone().next().unwrap();
+                let text = text.replace(name, wrong).replace(short, &wrong[..3]);
+                assert_eq!(RetryAfter::parse(&text), None, "{text}");
+            }
+        }
+    }
+}
+
 /// With the answer's own `Date`, no clock here has to be right.
 #[test]
 fn a_date_relative_to_the_answers_date() {

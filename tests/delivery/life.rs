@@ -281,6 +281,7 @@ fn a_redelivery_by_hand_is_one_attempt_that_can_only_help() {
     assert!(attempt.is_by_hand());
     let finished = delivery.finish(&attempt, answered(204), at(92));
     assert_eq!((finished.step, delivery.attempts()), (Step::Delivered, 6));
+    assert!(!delivery.is_by_hand(), "nothing is pending");
     assert_eq!(endpoint.record(finished.report, at(92)), Change::Recovered);
 }
 

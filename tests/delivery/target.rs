@@ -216,6 +216,8 @@ fn every_special_block_ends_where_the_registry_says() {
             panic!("{text}")
         };
         assert_eq!(block.name(), name, "{text}");
+        assert_eq!(format!("{block:?}"), format!("Block({block})"));
+        assert!(block.to_string().ends_with(&format!(" ({name})")), "{block}");
     }
     for text in ["4000::1", "1::1", "8000::", "::1:0:0:0", "fe00::1"] {
         assert_eq!(is_public(address(text)), Err(NotPublic::Unassigned), "{text}");
@@ -240,6 +242,22 @@ fn addresses_within_addresses_are_seen() {
         ("2001:0:4136:e378:8000:63bf:80ff:fffe", "Teredo", Some("loopback")),
         ("2606:4700::5efe:a00:1", "ISATAP", Some("private use")),
         ("2606:4700::200:5efe:a00:1", "ISATAP", Some("private use")),
+        // Blocks of one address each: every bit of the one inside is where it belongs.
+        ("::ffff:ffff", "IPv4-compatible", Some("limited broadcast")),
+        ("::ffff:255.255.255.255", "IPv4-mapped", Some("limited broadcast")),
+        ("::ffff:0.0.0.0", "IPv4-mapped", Some("this host")),
+        ("::ffff:0:ffff:ffff", "IPv4-translated", Some("limited broadcast")),
+        ("::ffff:0:0:0", "IPv4-translated", Some("this host")),
+        ("64:ff9b::ffff:ffff", "NAT64", Some("limited broadcast")),
+        ("64:ff9b::", "NAT64", Some("this host")),
+        ("64:ff9b:1:ffff:ff:ff00::", "local NAT64", Some("limited broadcast")),
+        ("64:ff9b:1:0:ff00:ff:ffff:ffff", "local NAT64", Some("this host")),
+        ("2002:ffff:ffff::", "6to4", Some("limited broadcast")),
+        ("2002:0:0:ffff::", "6to4", Some("this host")),
+        ("2001:0:4136:e378:8000:63bf::", "Teredo", Some("limited broadcast")),
+        ("2001:0:4136:e378:8000:63bf:ffff:ffff", "Teredo", Some("this host")),
+        ("2606:4700::5efe:ffff:ffff", "ISATAP", Some("limited broadcast")),
+        ("2606:4700::5efe:0:0", "ISATAP", Some("this host")),
         // A public address inside: still not an address that a webhook is sent to.
         ("::ffff:93.184.215.14", "IPv4-mapped", None),
         ("64:ff9b::93.184.215.14", "NAT64", None),
