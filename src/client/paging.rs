@@ -44,7 +44,7 @@ pub const MAX_CURSOR_LEN: usize = 8192;
 /// assert_eq!(place.cursor(), Some("c1"));
 /// # Ok::<(), call_assistant::client::PagingError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paging {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -98,7 +98,7 @@ impl Paging {
     /// The first page.
     #[must_use]
     pub fn start() -> Self {
-        Self::default()
+        Self { cursor: None, anchor: None, pages: 0, empty: 0 }
     }
 
     /// What to ask with; `None` for the first page.

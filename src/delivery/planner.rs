@@ -191,11 +191,12 @@ impl Planner {
         while moved < BATCH || self.turns.is_empty() {
             let Some(Pending { delivery, endpoint, .. }) = self.pop(now) else { break };
             moved = moved.saturating_add(1);
-            // The usual case: it is alone, and needs no line.
+            // The usual case: it is alone, and needs no line. There is none of its endpoint's, since
+            // one that may send would have a turn.
             let alone = self.turns.is_empty() && self.first_due() > now;
             let limit = self.limits.per_endpoint;
             let line = self.line(endpoint)?;
-            if alone && line.first == NONE && line.in_flight < limit {
+            if alone && line.in_flight < limit {
                 line.in_flight = line.in_flight.saturating_add(1);
                 self.in_flight = self.in_flight.saturating_add(1);
                 return Some(Planned { delivery, endpoint });

@@ -67,6 +67,18 @@ fn the_three_requests() {
     assert_eq!(url, "https://api.example.com/public/v1/calls/call_1%2F2");
 }
 
+/// KEY-6: a new key is checked, and then takes the old one's place.
+#[test]
+fn a_client_changes_its_key_and_nothing_else() {
+    let text = KEY.replace("d41d8cd9", "0cc175b9");
+    let client = client().with_key(ApiKey::parse(&Product::default(), &text).unwrap());
+    assert_eq!(client.authorization(), format!("Bearer {text}"));
+    assert_eq!(client.key().reveal(), text);
+    let request = client.request(&GetAccount).unwrap();
+    assert_eq!(request.headers()["authorization"], format!("Bearer {text}"));
+    assert_eq!(request.uri(), "https://api.example.com/public/v1/account");
+}
+
 /// Section 7, and what each means: ERR-5's two are told apart.
 #[test]
 fn who_must_act_on_each_code() {
@@ -91,6 +103,9 @@ fn who_must_act_on_each_code() {
         (503, "of_the_future", Remedy::TryAgain),
         // The code counts where a proxy has changed the status.
         (500, "insufficient_scope", Remedy::GrantScope),
+        (403, "invalid_credentials", Remedy::ReplaceKey),
+        (403, "resource_not_found", Remedy::Absent),
+        (403, "invalid_parameter", Remedy::MendRequest),
         (200, "insufficient_scope", Remedy::AskSupport),
     ] {
         let error = refused(status, code).unwrap_err();
@@ -185,6 +200,13 @@ fn successes_that_cannot_be_read() {
         assert_eq!(error.remedy(), Remedy::TryAgain);
         assert_eq!(error.to_string(), "answer broke off");
     }
+    // In another encoding, it is whole: to ask again would not help.
+    let mut latin = whole.clone();
+    let at = latin.windows(2).position(|bytes| bytes == "\u{c5}".as_bytes()).unwrap();
+    latin.splice(at..at + 2, [0xc5]);
+    let error = read_text::<CallList>(&head, None, &latin).unwrap_err();
+    let Fault::Unreadable(parse) = &error.fault else { panic!("{error:?}") };
+    assert_eq!((parse.kind(), error.remedy()), (ParseErrorKind::NotUtf8, Remedy::AskSupport));
     for (from, to, kind) in [
         (r#""data""#, r#""rows""#, ParseErrorKind::Missing),
         ("call_1", "", ParseErrorKind::Value),

@@ -445,6 +445,10 @@ fn a_sync_since_an_instant_leaves_older_calls_alone() {
     assert_eq!(step.next.query().window.created_after(), Some(at(1_000 * SECOND)));
     // Its event is no walk's business.
     assert_eq!(step.next.take_call(&old), Some(step.next.clone()));
+    // One of that very instant is a walk's business, and remembered.
+    let taken = sync.take_call(&new).unwrap();
+    assert_eq!(taken.ids(), 1);
+    assert_eq!(taken.take_call(&new), None);
 }
 
 /// However long the history, the state stays small: D-71.

@@ -296,7 +296,25 @@ fn gone_by_hand_disables_too() {
     let attempt = delivery.begin(&endpoint, at(1)).unwrap();
     let finished = delivery.finish(&attempt, answered(410), at(2));
     assert_eq!((finished.step, delivery.status()), (Step::Gone, Status::Gone));
+    assert_eq!(delivery.attempts(), 6);
     assert_eq!(endpoint.record(finished.report, at(2)), Change::Disabled(Reason::Gone));
+}
+
+/// D-53, D-58: a 410 that comes after others have taken over ends it, and takes back nothing of
+/// what they have counted.
+#[test]
+fn a_late_gone_counts_no_attempt() {
+    let endpoint = Endpoint::new(start());
+    let mut delivery = failed_before(2, &endpoint, start());
+    let slow = delivery.begin(&endpoint, start()).unwrap();
+    for _ in 0..2 {
+        let attempt = delivery.begin(&endpoint, delivery.due().unwrap()).unwrap();
+        let _ = delivery.finish(&attempt, Outcome::Reset, attempt.began_at());
+    }
+    assert_eq!((slow.number(), delivery.attempts()), (3, 4));
+    let finished = delivery.finish(&slow, answered(410), at(10_000));
+    assert_eq!((finished.step, delivery.status()), (Step::Gone, Status::Gone));
+    assert_eq!(delivery.attempts(), 4);
 }
 
 /// D-56, D-62: what may be redelivered, and until when.

@@ -112,6 +112,56 @@ fn endpoints_in_line_take_turns() {
     }
 }
 
+/// Those whose time came at different instants, long ago, take turns as well.
+#[test]
+fn turns_are_taken_however_late_it_is() {
+    let mut planner = Planner::new(Limits { overall: 4, per_endpoint: 3 });
+    for (second, (delivery, endpoint)) in [(10, 0), (11, 0), (12, 0), (20, 1)].iter().enumerate() {
+        planner.add(*delivery, *endpoint, at(second.try_into().unwrap()));
+    }
+    assert_eq!(drain(&mut planner, at(60)), [10, 20, 11, 12]);
+}
+
+/// A flood does not stop the process: a step looks at 64 of what is due, and the next at more.
+#[test]
+fn a_step_is_short_however_much_is_due() {
+    let mut planner = Planner::new(Limits { overall: 3, per_endpoint: 1 });
+    let due = |number| start().saturating_add(Duration::from_micros(number));
+    for number in 0..200 {
+        planner.add(number, 0, due(number));
+    }
+    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(0));
+    assert_eq!(planner.next_due(), Some(due(64)));
+    // Nobody can be sent to, so it looks on until somebody can.
+    planner.add(1_000, 1, due(150));
+    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(1_000));
+    assert_eq!(planner.pending(), 199);
+}
+
+/// More orders than there are queues: nothing comes early, and what is due at once goes first come,
+/// first served.
+#[test]
+fn what_comes_in_no_order_goes_in_the_order_of_time() {
+    let mut planner = Planner::new(WIDE);
+    planner.add(100, 0, at(100));
+    for second in (101..=108).rev() {
+        planner.add(second, 0, at(second));
+    }
+    // All queues end later by now.
+    for (delivery, second) in [(200, 100), (99, 99), (201, 100), (50, 50), (98, 98)] {
+        planner.add(delivery, 0, at(second));
+    }
+    assert_eq!(planner.pending(), 14);
+    let mut order = Vec::new();
+    for second in 0..=110 {
+        assert!(planner.next_due().is_none_or(|due| due >= at(second)));
+        order.extend(drain(&mut planner, at(second)).into_iter().map(|next| (second, next)));
+    }
+    let mut expected = vec![(50, 50), (98, 98), (99, 99), (100, 100), (100, 200), (100, 201)];
+    expected.extend((101..=108).map(|second| (second, second)));
+    assert_eq!(order, expected);
+}
+
 /// It can be made from what is stored at any time, and then plans as before.
 #[test]
 fn a_rebuilt_planner_plans_the_same() {
