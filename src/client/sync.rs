@@ -42,6 +42,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -330,14 +331,17 @@ impl Place {
 
     /// The place further down the list.
     fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        match (one, other) {
-            (Some(mut one), Some(other)) if one.started_at == other.started_at => {
+        let (mut one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (one, other) => return one.or(other),
+        };
+        match one.started_at.cmp(&other.started_at) {
+            Ordering::Less => Some(one),
+            Ordering::Greater => Some(other),
+            Ordering::Equal => {
                 one.ids.extend(other.ids);
                 Some(one)
             }
-            (Some(one), Some(other)) if one.started_at < other.started_at => Some(one),
-            (one, None) => one,
-            (_, other) => other,
         }
     }
 }

@@ -410,6 +410,52 @@ fn rows_that_come_again_are_passed_over() {
     assert_eq!(fresh(&step), ["call_004"]);
 }
 
+/// However often a walk begins anew, and wherever it had to stop before: SYNC-2.
+#[test]
+fn a_walk_restarted_twice_remembers_how_far_it_was() {
+    let now = at(10_000 * SECOND);
+    let top = call(1, 990, 1_000);
+    let old = |id, started| call(id, started, started + 10);
+    let (a, b, c) = (old(2, 500), old(3, 300), old(4, 200));
+    for (one, other) in [(&a, &b), (&b, &a)] {
+        // The first pass reached `one`, the second `other`: what is above the lower is known.
+        let step = CallSync::new().take(&page(&[&top, one], Some("1")), now).unwrap();
+        let sync = step.next.restarted();
+        let step = sync.take(&page(&[&top, other], Some("2")), now).unwrap();
+        let sync = step.next.restarted();
+        let step = sync.take(&page(&[&top, &a, &b, &c], None), now).unwrap();
+        assert_eq!(fresh(&step), ["call_004"]);
+    }
+    // Both passes stopped among calls that started at once.
+    let (d, e) = (old(5, 300), old(6, 300));
+    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("1")), now).unwrap();
+    let step = step.next.restarted().take(&page(&[&top, &d], Some("2")), now).unwrap();
+    assert_eq!(fresh(&step), ["call_005"]);
+    let step = step.next.restarted().take(&page(&[&top, &d, &b, &e], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_006"]);
+}
+
+/// The same, of calls so old that their ids are not kept once the walk has passed by.
+#[test]
+fn old_rows_that_come_again_are_passed_over() {
+    let now = at(10_000 * SECOND);
+    let (top, a, b, c) =
+        (call(1, 990, 1_000), call(2, 300, 310), call(3, 300, 311), call(4, 300, 312));
+    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("c")), now).unwrap();
+    let step = step.next.take(&page(&[&a, &c], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_004"]);
+}
+
+/// What was written a lag before the walk began was there to be seen, and has been returned if the
+/// walk has passed its place. What was written later is fresh unless its id is known.
+#[test]
+fn an_event_of_what_a_walk_has_passed_by() {
+    let now = at(10_000 * SECOND);
+    let step = CallSync::new().take(&page(&[&call(1, 900, 1_000)], Some("c")), now).unwrap();
+    assert_eq!(step.next.take_call(&call(2, 920, 939)), None);
+    assert!(step.next.take_call(&call(2, 920, 940)).is_some());
+}
+
 /// SYNC-3: events and walks together give each call once, whichever comes first.
 #[test]
 fn events_and_walks_share_what_is_known() {
