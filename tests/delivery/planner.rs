@@ -152,6 +152,8 @@ fn what_comes_in_no_order_goes_in_the_order_of_time() {
         planner.add(delivery, 0, at(second));
     }
     assert_eq!(planner.pending(), 14);
+    let shown = format!("{planner:?}");
+    assert!(shown.contains("pending: 14, in_flight: 0"), "{shown}");
     let mut order = Vec::new();
     for second in 0..=110 {
         assert!(planner.next_due().is_none_or(|due| due >= at(second)));
