@@ -196,7 +196,7 @@ impl Planner {
             let alone = self.turns.is_empty() && self.first_due() > now;
             let limit = self.limits.per_endpoint;
             let line = self.line(endpoint)?;
-            if alone && line.in_flight < limit {
+            if alone && line.may_send(limit) {
                 line.in_flight = line.in_flight.saturating_add(1);
                 self.in_flight = self.in_flight.saturating_add(1);
                 return Some(Planned { delivery, endpoint });
@@ -309,7 +309,7 @@ impl Planner {
     fn give_turn(&mut self, endpoint: u32) {
         let limit = self.limits.per_endpoint;
         let Some(line) = self.line(endpoint) else { return };
-        if line.first != NONE && line.in_flight < limit && !line.has_turn {
+        if line.first != NONE && line.may_send(limit) && !line.has_turn {
             line.has_turn = true;
             self.turns.push_back(endpoint);
         }
@@ -326,6 +326,12 @@ impl Planner {
             self.endpoints.resize(at.saturating_add(1), empty);
         }
         self.endpoints.get_mut(at)
+    }
+}
+
+impl Line {
+    fn may_send(&self, limit: u32) -> bool {
+        self.in_flight < limit
     }
 }
 

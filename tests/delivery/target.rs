@@ -103,8 +103,14 @@ fn everything_else_is_refused_with_its_reason() {
     ] {
         assert_eq!(parse(text).unwrap_err(), error, "{text}");
     }
+    let longest = &long[..MAX_URL_LEN];
+    assert_eq!(parse(longest).unwrap().as_str(), longest);
     let label = format!("https://{}.com/", "a".repeat(64));
     assert_eq!(parse(&label).unwrap_err(), NotATarget::HostName);
+    let longest = format!("https://{}com/", "abcdefghi.".repeat(25));
+    assert_eq!(parse(&longest).unwrap().as_str(), longest);
+    let name = format!("https://{}coop/", "abcdefghi.".repeat(25));
+    assert_eq!(parse(&name).unwrap_err(), NotATarget::HostName);
     let name = format!("https://{}com/", "abcdefghi.".repeat(26));
     assert_eq!(parse(&name).unwrap_err(), NotATarget::HostName);
 }
