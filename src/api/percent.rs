@@ -48,7 +48,7 @@ fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, Undecodable> {
             [] => break,
             [b'%', high, low, after @ ..] => {
                 let (high, low) = (value(*high)?, value(*low)?);
-                decoded.push(high << 4 | low);
+                decoded.push((high << 4).wrapping_add(low));
                 rest = after;
             }
             [b'%', ..] => return Err(Undecodable::Broken),

@@ -70,8 +70,9 @@ use crate::time::Timestamp;
 pub const MAX_LEN: usize = 400;
 
 const VERSION: u8 = 1;
-const CREATED_AFTER: u8 = 1;
-const CREATED_BEFORE: u8 = 2;
+const CREATED_AFTER: u8 = 0b01;
+const CREATED_BEFORE: u8 = 0b10;
+const FLAGS: u8 = 0b11;
 const INSTANT_LEN: usize = 9;
 const NANOS_BITS: u32 = 30;
 const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
@@ -279,7 +280,7 @@ pub enum CursorFault {
 }
 
 fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
-    if flags & !(CREATED_AFTER | CREATED_BEFORE) != 0 {
+    if flags & !FLAGS != 0 {
         return None;
     }
     let (started_at, mut rest) = read_instant(contents)?;
@@ -298,7 +299,8 @@ fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
 
 fn write_instant(instant: Timestamp) -> [u8; INSTANT_LEN] {
     let seconds = instant.unix_seconds().abs_diff(Timestamp::MIN.unix_seconds());
-    let number = u128::from(seconds) << NANOS_BITS | u128::from(instant.subsec_nanos());
+    let number =
+        (u128::from(seconds) << NANOS_BITS).wrapping_add(u128::from(instant.subsec_nanos()));
     // The years 0000 to 9999 have fewer than 2^39 seconds: nine bytes hold them all.
     number.to_be_bytes().last_chunk().copied().unwrap_or_default()
 }

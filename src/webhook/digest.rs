@@ -71,15 +71,15 @@ impl Digest {
             let number = digit.wrapping_sub(b'0');
             let letter = (digit | 0x20).wrapping_sub(b'a');
             not_hex |= (number > 9) & (letter > 5);
-            uppercase |= (letter < 6) & (digit < b'a');
+            uppercase |= digit.is_ascii_uppercase();
             if number > 9 { letter.wrapping_add(10) } else { number }
         });
         if not_hex {
             return None;
         }
         let mut bytes = [0; 32];
-        for (byte, [high, low]) in bytes.iter_mut().zip(nibbles.as_chunks().0) {
-            *byte = (high << 4) | low;
+        for (byte, &[high, low]) in bytes.iter_mut().zip(nibbles.as_chunks().0) {
+            *byte = (high << 4).wrapping_add(low);
         }
         Some((Self(bytes), if uppercase { Case::Upper } else { Case::Lower }))
     }

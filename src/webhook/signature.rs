@@ -207,7 +207,7 @@ fn decimal(number: u64) -> ([u8; 20], usize) {
     let mut rest = number;
     loop {
         if let (Some(digit), Ok(value)) = (digits.get_mut(len), u8::try_from(rest % 10)) {
-            *digit = b'0' | value;
+            *digit = b'0'.wrapping_add(value);
         }
         len = len.saturating_add(1);
         rest /= 10;

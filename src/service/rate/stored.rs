@@ -72,7 +72,7 @@ const MAX_LEN: usize = 6;
 fn write(bytes: &mut Vec<u8>, gap: u64) {
     let mut rest = gap;
     while rest >= 0x80 {
-        bytes.push(low_bits(rest) | 0x80);
+        bytes.push(low_bits(rest).wrapping_add(0x80));
         rest >>= 7;
     }
     bytes.push(low_bits(rest));

@@ -135,7 +135,7 @@ fn to_crlf(body: &[u8]) -> Vec<u8> {
 
 fn from_utf16(body: &[u8]) -> Option<Vec<u8>> {
     let (units, rest) = body.as_chunks::<2>();
-    if !rest.is_empty() || units.is_empty() {
+    if !rest.is_empty() {
         return None;
     }
     let decode = |unit: fn([u8; 2]) -> u16| {

@@ -97,7 +97,7 @@ pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
             b'/' | b'_' => 63,
             _ => return None,
         };
-        bits = (bits << 6) | u32::from(value);
+        bits = (bits << 6).wrapping_add(value.into());
         held = held.wrapping_add(6);
         if held >= 8 {
             held = held.wrapping_sub(8);
