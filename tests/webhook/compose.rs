@@ -83,6 +83,19 @@ fn each_type_is_written_as_specified() {
 fn a_stored_body_is_the_same_bytes() {
     let made = new_event().ping("æ \u{2028} \"quoted\"");
     assert_eq!(EventBody::from_stored(made.as_bytes()).unwrap(), made);
+    assert_eq!(
+        format!("{made:?}"),
+        format!(
+            "EventBody {{ id: {:?}, event_type: {:?}, account_id: {:?}, created_at: {:?}, len: {} }}",
+            made.id(),
+            made.event_type(),
+            made.account_id(),
+            made.created_at(),
+            made.as_bytes().len()
+        )
+    );
+    let error = serde_json::from_str::<EventBody>("5").unwrap_err().to_string();
+    assert!(error.contains("expected a string: an event's body"), "{error}");
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<EventBody>(&json).unwrap(), made);
 

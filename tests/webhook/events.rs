@@ -271,7 +271,9 @@ fn created_at_is_read_in_any_form() {
 #[test]
 fn api_versions_are_dates() {
     for good in ["2026-01-15", "2024-02-29", "0000-01-01", "9999-12-31"] {
-        assert_eq!(ApiVersion::parse(good).unwrap().as_str(), good);
+        let version = ApiVersion::parse(good).unwrap();
+        assert_eq!(version.as_str(), good);
+        assert_eq!(format!("{version} {version:?}"), format!("{good} ApiVersion(\"{good}\")"));
     }
     for (bad, error) in [
         ("", ApiVersionError::Form),
@@ -288,6 +290,8 @@ fn api_versions_are_dates() {
     ] {
         assert_eq!(ApiVersion::parse(bad), Err(error), "{bad}");
     }
+    let error = serde_json::from_str::<ApiVersion>("5").unwrap_err().to_string();
+    assert!(error.contains("expected a string: a date like 2026-01-15"), "{error}");
 }
 
 /// D-47, EVT-3: a type that is not known is an event, whatever its data is.
@@ -301,7 +305,15 @@ fn an_unknown_type_is_kept_whole() {
         assert!(matches!(event.event_type(), EventType::Other(_)));
         assert_eq!(unknown.json().get(), data);
         assert_eq!(event.to_json(), text.as_bytes());
+        assert!(format!("{unknown:?}").contains(&format!("data: {data} ")), "{unknown:?}");
     }
+    // The same text is the same data, and no other.
+    let data = |text| match read(&body("call.paused", text)).data {
+        EventData::Unknown(unknown) => unknown,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(data("[1]"), data("[1]"));
+    assert_ne!(data("[1]"), data("[1.0]"));
 }
 
 /// D-47: a known type whose data does not fit is an event too, with the reason: where in the body,

@@ -54,4 +54,7 @@ fn no_debug_shows_it() {
         SigningSecret::parse("hush").unwrap_err(),
     );
     assert!(!shown.contains("hush"), "{shown}");
+    assert_eq!(format!("{secret:?}"), "SigningSecret([redacted])");
+    let signer = format!("{:?}", call_assistant::webhook::Signer::new(secret));
+    assert!(signer.contains("newest: Key([redacted])"), "{signer}");
 }

@@ -80,7 +80,20 @@ fn a_header_may_have_1024_bytes() {
 
 #[test]
 fn the_timestamp_is_plain_digits() {
-    let refused = ["", "+1", "-1", "01", "00", "1.0", "1e3", "0x1", "1_0", "12345678901234567890"];
+    let refused = [
+        "",
+        "+1",
+        "-1",
+        "01",
+        "00",
+        "1.0",
+        "1e3",
+        "0x1",
+        "1_0",
+        "12345678901234567890",
+        "1:",
+        "1/",
+    ];
     for t in refused {
         let text = format!("t={t},v1={}", digest());
         let fault = SignatureFault::Timestamp { part: 1 };
@@ -149,4 +162,25 @@ fn nothing_but_the_very_bytes_matches() {
         let verdict = verifier().verify_parts(headers, &changed, at(NOW)).map(drop);
         assert_eq!(verdict, Err(VerifyError::Mismatch), "bit {bit}");
     }
+}
+
+// SIG-3: two differences are not one that cancels out, wherever the digest is folded.
+#[test]
+fn two_changes_to_a_digest_do_not_make_up_for_each_other() {
+    let v1 = digest();
+    let changed = |at: &[usize]| {
+        let mut digits = v1.clone().into_bytes();
+        for at in at {
+            let value = char::from(digits[*at]).to_digit(16).unwrap() ^ 1;
+            digits[*at] = char::from_digit(value, 16).unwrap().try_into().unwrap();
+        }
+        format!("t={NOW},v1={}", String::from_utf8(digits).unwrap())
+    };
+    for first in 0..64 {
+        for second in 0..first {
+            let text = changed(&[first, second]);
+            assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Mismatch), "{first}, {second}");
+        }
+    }
+    assert_eq!(verdict(changed(&[]).as_bytes()), Ok(()));
 }

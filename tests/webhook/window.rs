@@ -88,6 +88,8 @@ fn can_be_set_but_not_switched_off() {
     let too_long = Verifier::MAX_TOLERANCE + Duration::from_nanos(1);
     assert_eq!(with(too_long).unwrap_err(), ToleranceError::TooLong);
     assert_eq!(with(Duration::MAX).unwrap_err(), ToleranceError::TooLong);
+    assert_eq!(ToleranceError::Zero.to_string(), "signature tolerance is zero");
+    assert_eq!(ToleranceError::TooLong.to_string(), "signature tolerance is more than 3600s");
 
     let tolerance = Duration::from_secs(10);
     let narrow = with(tolerance).unwrap();
