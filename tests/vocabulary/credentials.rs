@@ -50,6 +50,8 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
     for (text, error) in cases {
         assert_eq!(ApiKey::parse(&product(), text), Err(error), "{text}");
     }
+    let longest = &long[..ApiKey::MAX_LEN];
+    assert_eq!(ApiKey::parse(&product(), longest).unwrap().reveal(), longest);
     assert_eq!(
         ApiKeyError::TooLong { len: 268 }.to_string(),
         "API key has 268 bytes, more than 255"
@@ -192,4 +194,23 @@ fn scopes_are_a_set_of_exact_names() {
     for other in ["calls", "calls:*", "calls:write", "CALLS:READ", "*"] {
         assert!(!stored.scopes.contains(&Scope::from(other)));
     }
+}
+
+/// KEY-7: what may be shown of a key, and of its digest.
+#[test]
+fn debug_shows_the_hint_and_the_head_of_the_digest() {
+    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    assert_eq!(format!("{key:?}"), r#"ApiKey("service_live_...eeff")"#);
+    let digest = KeyDigest::of(SECRET.as_bytes());
+    let text = serde_json::to_value(digest).unwrap();
+    let head = &text.as_str().unwrap()[..8];
+    assert_eq!(format!("{digest:?}"), format!("KeyDigest({head}...)"));
+}
+
+#[test]
+fn keys_are_equal_when_their_texts_are() {
+    let key = |text| ApiKey::parse(&product(), text).unwrap();
+    assert_eq!(key("service_live_1"), key("service_live_1"));
+    assert_ne!(key("service_live_1"), key("service_live_2"));
+    assert_ne!(key("service_live_1"), key("service_test_1"));
 }

@@ -123,4 +123,9 @@ fn what_is_kept_of_a_body_is_bounded_and_cut_between_characters() {
 
     let whole = "y".repeat(SHOWN_LEN);
     assert_eq!(ErrorBody::read(whole.as_bytes()), ErrorBody::Text(whole));
+
+    // Nothing was cut off here: the last byte is as wrong as it looks.
+    let wrong = [&[b'z'; SHOWN_LEN - 1][..], b"\xff"].concat();
+    let shown = format!("{}\u{fffd}", "z".repeat(SHOWN_LEN - 1));
+    assert_eq!(ErrorBody::read(&wrong), ErrorBody::Text(shown));
 }

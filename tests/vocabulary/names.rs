@@ -1,5 +1,9 @@
 //! The product's name and what comes of it; enums of strings that can grow.
 
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+
 use call_assistant::error::{ErrorCode, ErrorType};
 use call_assistant::model::AppointmentStatus;
 use call_assistant::{Product, ProductError, credential::Scope};
@@ -80,4 +84,21 @@ fn enums_of_strings_grow() {
     grows!(ErrorType);
     grows!(Scope);
     grows!(AppointmentStatus);
+}
+
+#[test]
+fn texts_without_a_name_are_told_apart() {
+    let [a, b] = ["a", "b"].map(ErrorCode::from);
+    assert_eq!(a, ErrorCode::from("a"));
+    assert_ne!(a, b);
+    assert_eq!(a.partial_cmp(&b), Some(Ordering::Less));
+    assert_eq!(b.cmp(&a), Ordering::Greater);
+    assert_eq!(format!("{a:?}"), r#"Other("a")"#);
+    let ErrorCode::Other(text) = &a else { panic!("{a:?}") };
+    assert_eq!((text.as_str(), text.to_string()), ("a", "a".to_owned()));
+
+    let hashed = |code: &ErrorCode| BuildHasherDefault::<DefaultHasher>::default().hash_one(code);
+    assert_eq!(hashed(&a), hashed(&ErrorCode::from("a")));
+    assert_ne!(hashed(&a), hashed(&b));
+    assert!(HashSet::from([a.clone(), b]).contains(&a));
 }
