@@ -141,6 +141,23 @@ fn every_flipped_bit_is_refused() {
     }
 }
 
+// LIST-4: two differences in the digest are not one that cancels out, wherever it is folded.
+#[test]
+fn two_flipped_bits_do_not_make_up_for_each_other() {
+    let ours = account("acct_1");
+    let bytes = bytes_of(&keys().seal(&ours, Mode::Live, &sample()));
+    for first in bytes.len() - 16..bytes.len() {
+        for second in bytes.len() - 16..first {
+            let mut altered = bytes.clone();
+            altered[first] ^= 1;
+            altered[second] ^= 1;
+            let text = URL_SAFE_NO_PAD.encode(altered);
+            let refused = keys().open(&ours, Mode::Live, &text);
+            assert_eq!(refused, Err(CursorFault::Digest), "{first}, {second}");
+        }
+    }
+}
+
 // LIST-4: each character, by each other one there is, and by what base64url has not.
 #[test]
 fn every_replaced_character_is_refused() {
@@ -342,6 +359,7 @@ fn keys_rotate() {
 
 #[test]
 fn keys_do_not_show() {
+    assert_eq!(CursorKey::new(7, SECRET).id(), 7);
     let keys = CursorKeys::new(CursorKey::new(7, *b"thirty-two bytes of a secret key"))
         .beside(CursorKey::new(9, [200; 32]))
         .unwrap();

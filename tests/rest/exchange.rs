@@ -716,6 +716,8 @@ fn an_account_needs_no_calls() {
         .unwrap()
         .into_parts();
     assert!(RequestHead::from_parts(&parts) == get("/v1/account").head());
+    let shown = format!("{:?}", RequestHead::from_parts(&parts));
+    assert_eq!(shown, r#"RequestHead { method: "GET", path: "/v1/account", .. }"#);
 }
 
 /// RES-8: the same bytes alone, in a list, in an event and in a transfer's, however often, and

@@ -79,6 +79,7 @@ fn the_table_is_the_specifications() {
         let mut errors = operation.errors().to_vec();
         errors.sort();
         assert_eq!(errors, expected);
+        assert_eq!(format!("{operation:>12}"), format!("{:>12}", operation.name()));
         let names: Vec<_> = operation.parameters().iter().map(|name| name.as_str()).collect();
         assert_eq!(names, parameters);
     }
@@ -280,6 +281,34 @@ fn unknown_parameters_are_named_but_never_leak() {
     }
 }
 
+#[test]
+fn an_unknown_parameter_says_where_it_stands() {
+    let name = |query| match ListCalls::from_query(query) {
+        Err(ParameterError::Unknown { name }) => name,
+        other => panic!("{query}: {other:?}"),
+    };
+    let named = name("limit=5&limt=6");
+    assert_eq!((named.as_str(), named.place()), ("limt", 2));
+    assert_eq!(format!("{named:?}"), "limt");
+    let first = name("a%00b=6");
+    assert_eq!((first.as_str(), first.place()), ("", 1));
+    assert_eq!(format!("{first:?}"), "number 1 of the query");
+}
+
+/// What is written needs no more escapes than RFC 3986 asks for.
+#[test]
+fn unreserved_characters_are_written_as_they_are() {
+    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("aZ09-._~+/ \u{e9}");
+    assert_eq!(
+        list.url(&base("https://h")).unwrap(),
+        "https://h/v1/calls?limit=7&cursor=aZ09-._~%2B%2F%20%C3%A9"
+    );
+    assert_eq!(
+        call_id("call_1.~-/%").url(&base("https://h")).unwrap(),
+        "https://h/v1/calls/call_1.~-%2F%25"
+    );
+}
+
 /// LIST-3, D-5: a cursor is opaque, and whatever it is, it is not a matter of parameters.
 #[test]
 fn cursors_are_taken_as_they_are() {
@@ -287,6 +316,8 @@ fn cursors_are_taken_as_they_are() {
     assert_eq!(cursor(""), None);
     assert_eq!(cursor("cursor=abc_-"), Some("abc_-".into()));
     assert_eq!(cursor("cursor=a%2Bb"), Some("a+b".into()));
+    assert_eq!(cursor("cursor=+"), Some(" ".into()));
+    assert_eq!(cursor("cursor=a+b%41"), Some("a bA".into()));
     assert_eq!(cursor("cursor="), Some(String::new()));
     assert_eq!(cursor("cursor"), Some(String::new()));
     assert_eq!(cursor("cursor=%ff"), Some("%ff".into()));
@@ -382,6 +413,8 @@ fn addresses_that_would_be_folded_are_not_sent() {
 
 #[test]
 fn base_addresses_are_what_every_parser_agrees_on() {
+    let host = format!("https://{}{}", "a.".repeat(126), "b");
+    let longest = format!("https://h/{}", "a".repeat(BaseAddress::MAX_LEN - 10));
     let rows = [
         ("https://api.example.com", "https://api.example.com", ""),
         ("https://api.example.com/", "https://api.example.com", ""),
@@ -391,6 +424,9 @@ fn base_addresses_are_what_every_parser_agrees_on() {
         ("https://[::1]:8080/a", "https://[::1]:8080/a", "/a"),
         ("https://3com.1a", "https://3com.1a", ""),
         ("https://h/a%20b", "https://h/a%20b", "/a%20b"),
+        // As many bytes as a host, and an address, may have.
+        (&host, &host, ""),
+        (&longest, &longest, &longest["https://h".len()..]),
     ];
     for (text, normal, path) in rows {
         let base = base(text);
@@ -403,6 +439,7 @@ fn base_addresses_are_what_every_parser_agrees_on() {
 
     use BaseAddressError as E;
     let long = format!("https://{}", "a".repeat(2048));
+    let long_host = format!("{host}c");
     let rows = [
         ("", E::Scheme),
         ("api.example.com", E::Scheme),
@@ -419,6 +456,9 @@ fn base_addresses_are_what_every_parser_agrees_on() {
         ("https://0177.0.0.1", E::Host),
         ("https://2130706433", E::Host),
         ("https://a.1", E::Host),
+        ("https://a.0x7f", E::Host),
+        ("https://a.0Xg", E::Host),
+        (&long_host, E::Host),
         ("https://[::1", E::Host),
         ("https://[::g]", E::Host),
         ("https://[::1]x", E::Host),

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::quota::Quota;
 use call_assistant::service::rate::{RateCause, RateExceeded, RateWindow};
 use call_assistant::time::Timestamp;
@@ -199,9 +201,86 @@ fn the_value_is_small() {
         assert!(window.heap_bytes() <= 8 * window.admitted() + 160);
     }
     assert_eq!(window.admitted(), 100);
+    // Four bytes for each gap at least.
+    assert!(window.heap_bytes() >= 4 * 99);
     // And when all have gone, so has what held them.
     assert!(window.check(quota(1), second(200)).is_ok());
-    assert!(window.heap_bytes() <= 64);
+    // A little is kept, so that a window in use does not allocate anew each minute.
+    assert!((1..=64).contains(&window.heap_bytes()));
+}
+
+fn bytes_after(gaps: u64) -> usize {
+    let mut window = RateWindow::default();
+    for nth in 0..=gaps {
+        window.check(Quota::READS, at(nth)).unwrap();
+    }
+    window.heap_bytes()
+}
+
+#[test]
+fn room_for_gaps_grows_by_half_and_seldom() {
+    let mut grown = 0;
+    let mut held = 0;
+    for gaps in 1..600 {
+        let bytes = bytes_after(gaps);
+        let needed = usize::try_from(4 * gaps).unwrap();
+        assert!((needed..=needed / 2 * 3 + 32).contains(&bytes), "{bytes} for {gaps}");
+        grown += u32::from(bytes != held);
+        held = bytes;
+    }
+    assert!(grown <= 12, "{grown}");
+}
+
+#[test]
+fn room_for_gaps_shrinks_when_most_of_it_is_free() {
+    // So many admissions, a second apart, and what is held once only so many gaps are left. A check
+    // that is refused forgets what is old, and adds nothing.
+    let after = |admissions: u64, left: u64| {
+        let mut window = RateWindow::default();
+        for nth in 0..admissions {
+            window.check(Quota::READS, at(nth * SECOND / 20)).unwrap();
+        }
+        let before = window.heap_bytes();
+        let now = at(MINUTE + (admissions - left - 2) * SECOND / 20);
+        wait_of(window.check(quota(1), now));
+        assert_eq!(window.admitted(), usize::try_from(left).unwrap() + 1);
+        (before, window.heap_bytes())
+    };
+    // A small room stays, and one that is half full.
+    let (before, small) = after(10, 2);
+    assert_eq!(before, small);
+    let (before, half) = after(18, 12);
+    assert_eq!(before, half);
+    // Of a large one, what is left and half as much; never less than a small one.
+    let (_, shrunk) = after(600, 99);
+    assert!((5 * 99..=7 * 99).contains(&shrunk), "{shrunk}");
+    let (_, least) = after(600, 1);
+    assert!((32..=64).contains(&least), "{least}");
+}
+
+// The gap at which the packing changes its form, and its neighbours.
+#[test]
+fn gaps_about_four_bytes_are_counted_whole() {
+    let most = u64::from(u32::MAX);
+    for gap in [most - 1, most, most + 1, 2 * most - 1, 2 * most, 13 * most] {
+        let mut window = RateWindow::default();
+        for nanos in [0, gap, gap + 1] {
+            window.check(Quota::READS, at(nanos)).unwrap();
+        }
+        // What the first has to wait for is the first's own minute, then the second's.
+        assert_eq!(
+            wait_of(window.check(quota(3), at(gap + 1))).as_nanos(),
+            u128::from(MINUTE - gap - 1)
+        );
+        assert_eq!(wait_of(window.check(quota(2), at(gap + 1))).as_nanos(), u128::from(MINUTE - 1));
+        let mut stored: RateWindow =
+            serde_json::from_str(&serde_json::to_string(&window).unwrap()).unwrap();
+        assert_eq!(stored, window);
+        for window in [&mut window, &mut stored] {
+            assert_eq!(wait_of(window.check(quota(1), at(MINUTE))).as_nanos(), u128::from(gap + 1));
+            assert_eq!(window.admitted(), 2, "{gap}");
+        }
+    }
 }
 
 // The stored form, word for word.
@@ -249,6 +328,13 @@ fn stored_forms_that_are_refused() {
         let text = format!(r#"{{"newest":"2026-01-01T00:00:59Z","gaps":"{gaps}"}}"#);
         let error = serde_json::from_str::<RateWindow>(&text).unwrap_err().to_string();
         assert!(error.starts_with(why), "{gaps:.20}: {error}");
+    }
+    // As many as the greatest quota admits, and one more.
+    for (zeros, admitted) in [(65_534, Some(65_535)), (65_535, None)] {
+        let gaps = URL_SAFE_NO_PAD.encode(vec![0; zeros]);
+        let text = format!(r#"{{"newest":"2026-01-01T00:00:59Z","gaps":"{gaps}"}}"#);
+        let window = serde_json::from_str::<RateWindow>(&text).ok();
+        assert_eq!(window.map(|window| window.admitted()), admitted);
     }
     let error = serde_json::from_str::<RateWindow>(r#"{"gaps":"AA"}"#).unwrap_err().to_string();
     assert!(error.starts_with("gaps without newest"), "{error}");
