@@ -9,7 +9,7 @@ use core::time::Duration;
 use crate::time::Timestamp;
 
 /// The most calls a page may hold: 1 to 100, and 50 where nothing is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limit(u8);
 
 impl Limit {
@@ -48,12 +48,6 @@ impl Limit {
 impl Default for Limit {
     fn default() -> Self {
         Self::DEFAULT
-    }
-}
-
-impl fmt::Debug for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Limit({})", self.0)
     }
 }
 

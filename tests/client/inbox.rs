@@ -50,6 +50,7 @@ fn the_life_of_an_entry() {
     assert_eq!(done.done(after), done);
 
     assert!(!entry.is_forgettable(at(i64::from(i32::MAX) * 1_000)));
+    assert_eq!((LEASE.as_secs(), KEEP.as_secs()), (60, 2_678_400), "a minute; 31 days");
     let last = now.checked_add(KEEP).unwrap();
     assert!(!done.is_forgettable(last));
     assert!(done.is_forgettable(last.checked_add(Duration::from_nanos(1)).unwrap()));

@@ -171,6 +171,7 @@ fn answers_that_are_not_the_services() {
         assert_eq!(error.code(), None);
     }
     // However long: an envelope of 64 KiB is nobody's, and little of it is kept.
+    assert_eq!(MAX_ERROR_LEN, 65_536);
     let message = "m".repeat(MAX_ERROR_LEN);
     let long = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
     let Fault::Foreign(kept) = answer(500, &[], &long).unwrap_err().fault else {

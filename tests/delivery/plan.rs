@@ -22,6 +22,18 @@ fn every_plan_has_what_the_specification_gives_it() {
 }
 
 #[test]
+fn what_a_plan_lacks_is_named() {
+    for (feature, name) in [
+        (Feature::PublicApi, "the public API"),
+        (Feature::Webhooks, "webhooks"),
+        (Feature::Recovery, "recovery"),
+    ] {
+        assert_eq!(feature.to_string(), name);
+        assert!(NotInPlan(feature).to_string().contains(name));
+    }
+}
+
+#[test]
 fn stored_entitlements_are_stable() {
     let text = r#"{"public_api":true,"webhooks":true,"recovery":false}"#;
     let plan = Entitlements::pro().with_public_api();

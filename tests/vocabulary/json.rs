@@ -267,3 +267,25 @@ fn duplicates_are_refused_where_they_matter() {
     let error = ApiError::from_json(twice.as_bytes()).unwrap_err();
     assert_eq!((error.kind(), error.field()), (ParseErrorKind::Duplicate, Some("error.code")));
 }
+
+/// A quote within a text does not end it, and a backslash before the last quote may be a text's own:
+/// the field that is named is the right one.
+#[test]
+fn escapes_do_not_mislead_about_the_field() {
+    for summary in [r#""one \" quote""#, r#""ends in \\""#, r#""\\\" and {[,""#] {
+        let text = CALL.replace(r#""Private matters""#, summary).replace("appt_2", "appt 2");
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some("appointment_ids[1]"), "{summary}");
+    }
+}
+
+/// Objects of which nothing is known are the same if their texts are.
+#[test]
+fn an_object_is_its_text() {
+    let object = |text| JsonObject::parse(text).unwrap();
+    assert_eq!(object(r#"{"a":1}"#), object(r#"{"a":1}"#));
+    for other in [r#"{"a":2}"#, r#"{"a": 1}"#, r#"{"a":1.0}"#, "{}"] {
+        assert_ne!(object(r#"{"a":1}"#), object(other), "{other}");
+    }
+    assert_eq!(format!("{:?}", object(r#"{"a":1}"#)), r#"{"a":1}"#);
+}

@@ -373,3 +373,17 @@ proptest! {
         prop_assert_eq!(Account::from_json(&account.to_json()), Ok(account));
     }
 }
+
+/// RES-10: two transfers are the same if all that is known of them is.
+#[test]
+fn a_transfer_is_its_call_and_its_two_facts() {
+    let (one, two) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T00:00:01Z"));
+    let call = |id: &str| Call::new(CallId::parse(id).unwrap(), one, one);
+    let transfer = TransferredCall::new(call("call_1"), "desk", two);
+    assert_eq!(transfer, TransferredCall::new(call("call_1"), "desk", two));
+    assert_ne!(transfer, TransferredCall::new(call("call_2"), "desk", two));
+    assert_ne!(transfer, TransferredCall::new(call("call_1"), "bar", two));
+    assert_ne!(transfer, TransferredCall::new(call("call_1"), "desk", one));
+    let shown = format!("{transfer:?}");
+    assert!(shown.contains("desk") && shown.contains("2026-01-01T00:00:01Z"), "{shown}");
+}
