@@ -38,7 +38,7 @@ pub(super) fn decode_query(text: &str) -> Result<Cow<'_, str>, Undecodable> {
 }
 
 fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, Undecodable> {
-    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Ok(Cow::Borrowed(text));
     }
     let mut decoded = Vec::with_capacity(text.len());

@@ -129,6 +129,75 @@ fn idle_credentials_are_forgotten() {
     assert!(silent.is_empty());
 }
 
+// Room that a flood took is given back, whether they are forgotten at once or little by little.
+#[test]
+fn what_is_forgotten_takes_no_room() {
+    let mut windows = windows(1_000_000);
+    assert_eq!(windows.heap_bytes(), 0);
+    assert!(windows.is_empty());
+    windows.check(&credential(0), Quota::READS, second(0)).unwrap();
+    let least = windows.heap_bytes();
+    assert!((1..=2_048).contains(&least), "{least}");
+    for number in 1..5_000 {
+        windows.check(&credential(number), Quota::READS, second(0)).unwrap();
+    }
+    assert!(!windows.is_empty());
+    let most = windows.heap_bytes();
+    assert!((5_000 * 64..=4 * 5_000 * 64).contains(&most), "{most}");
+
+    for number in 0..5_000 {
+        let now = at(60 * SECOND + number * SECOND / 100);
+        windows.check(&credential(0), Quota::READS, now).unwrap_or_default();
+        let entries = windows.heap_bytes() / 64;
+        // Beside the table, there are the gaps of the one that is busy.
+        assert!(entries <= 96.max(24 * windows.len()), "{entries} for {}", windows.len());
+    }
+    assert_eq!(windows.len(), 1);
+
+    for number in 1..5_000 {
+        windows.check(&credential(number), Quota::READS, second(120)).unwrap();
+    }
+    let before = windows.heap_bytes();
+    windows.check(&credential(1), Quota::READS, second(120)).unwrap();
+    assert!(windows.heap_bytes() > before, "a second admission puts a gap beside the window");
+    windows.forget_idle(second(180));
+    assert_eq!((windows.len(), windows.heap_bytes()), (0, least));
+}
+
+// Looking for the idle costs time: it is done every ten milliseconds, not at every check.
+#[test]
+fn between_looks_nobody_is_forgotten() {
+    let mut windows = windows(1_000);
+    for number in 0..500 {
+        windows.check(&credential(number), Quota::READS, second(0)).unwrap();
+    }
+    let mut after = |nanos: u64| {
+        let _ = windows.check(&credential(0), quota(1), at(60 * SECOND + nanos));
+        windows.len()
+    };
+    let first = after(0);
+    assert!(first < 500);
+    assert_eq!(after(1), first);
+    assert_eq!(after(SECOND / 100 - 1), first);
+    let second = after(SECOND / 100);
+    assert!(second < first);
+    assert_eq!(after(SECOND / 100 + 1), second);
+}
+
+// A clock that stepped far ahead and back again shuts nobody out for longer than a minute.
+#[test]
+fn a_full_map_believes_no_instant_far_ahead() {
+    let mut windows = windows(1);
+    windows.check(&credential(1), Quota::READS, second(1_000)).unwrap();
+    let refused = |windows: &mut RateWindows, now| {
+        windows.check(&credential(2), Quota::READS, second(now)).unwrap_err().wait.as_secs()
+    };
+    assert_eq!(refused(&mut windows, 1_000), 60);
+    assert_eq!(refused(&mut windows, 900), 60);
+    assert_eq!(refused(&mut windows, 930), 30);
+    assert_eq!(windows.check(&credential(2), Quota::READS, second(960)), Ok(()));
+}
+
 // New credentials come only as fast as old ones are looked at, even if no time passes.
 #[test]
 fn newcomers_make_room_for_themselves() {

@@ -449,6 +449,7 @@ fn what_cannot_be_proven_is_a_guess_or_nothing() {
 
 #[test]
 fn a_long_body_is_not_searched_for_long() {
+    assert_eq!(Evidence::MAX_SEARCHED, 262_144);
     let body = vec![b' '; Evidence::MAX_SEARCHED + 1];
     let without_last = header(&body[1..]);
     assert!(!explain(&without_last, &body, SECRET).is_proven());

@@ -139,6 +139,14 @@ impl RateWindows {
         self.taken == 0
     }
 
+    /// The bytes it holds beside its own, those of its windows included.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let table = self.entries.capacity().saturating_mul(size_of::<Entry>());
+        let windows = self.entries.iter().map(|entry| entry.window.heap_bytes());
+        windows.fold(table, usize::saturating_add)
+    }
+
     /// Forgets every idle window at once, for a host that falls silent: while requests come, this
     /// happens by itself.
     pub fn forget_idle(&mut self, now: Timestamp) {
@@ -247,8 +255,9 @@ impl RateWindows {
     }
 
     fn shrink(&mut self) {
-        if self.entries.len() > FEWEST && self.taken < self.entries.len() / 8 {
-            self.rehash(self.taken.saturating_mul(4).next_power_of_two().max(FEWEST));
+        let enough = self.taken.saturating_mul(4).next_power_of_two().max(FEWEST);
+        if enough < self.entries.len() {
+            self.rehash(enough);
         }
     }
 
@@ -263,7 +272,8 @@ impl RateWindows {
     }
 
     fn home(&self, name: u64) -> usize {
-        usize::try_from(name & u64::from(u32::MAX)).unwrap_or_default() & self.mask()
+        let [a, b, c, d, ..] = name.to_le_bytes();
+        usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or_default() & self.mask()
     }
 
     fn after(&self, at: usize) -> usize {
