@@ -45,6 +45,8 @@ fn each_secret_adds_a_digest_in_order() {
         header.as_str().split_once(",v1=").unwrap().1.to_owned()
     });
     assert_eq!(header.as_str(), format!("t=253402300799,v1={}", alone.join(",v1=")));
+    // The longest text, its length, and what aligns them.
+    assert!(size_of_val(&header) <= header.as_str().len() + 2 * size_of::<usize>());
 }
 
 #[test]
