@@ -118,6 +118,13 @@ fn retry_after_is_honoured_capped_and_never_undercut() {
         let most = wait(&retry, &failure, 1, MOST).unwrap();
         assert!(most > least && most < least + Duration::from_millis(500), "{header}");
     }
+    // The cap is the caller's to choose, and changes nothing else.
+    let patient = retry.with_longest_retry_after(Duration::from_secs(10));
+    for (header, millis) in [("3600", 10_500), ("10", 10_500), ("9", 9_500)] {
+        let failure = Failure::answered(429).with_retry_after(RetryAfter::parse(header));
+        assert_eq!(wait(&patient, &failure, 1, LEAST), Some(Duration::from_millis(millis)));
+        assert_eq!(wait(&patient, &failure, 5, LEAST), None);
+    }
     // It is no reason to try again what would be refused again.
     let refused = Failure::answered(403).with_retry_after(RetryAfter::parse("7"));
     assert_eq!(wait(&retry, &refused, 1, LEAST), None);
