@@ -3,18 +3,17 @@
 //! Branch on [`ErrorCode`], never on the message. Codes and types are open enums: one that this
 //! version does not know is kept, so a service may add some without breaking anybody.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
 use http::StatusCode;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::id::RequestId;
-use crate::json::{self, json_body, read_object};
+use crate::json::{json_body, read_object};
 use crate::open_enum::open_enum;
 
 open_enum! {
@@ -215,51 +214,6 @@ impl fmt::Display for ApiError {
 }
 
 impl core::error::Error for ApiError {}
-
-/// The body of an answer that is not a success: the service's own words, or somebody else's.
-///
-/// Between a client and the service stand proxies and gateways with pages of their own.
-///
-/// ```
-/// use call_assistant::error::ErrorBody;
-///
-/// let ErrorBody::Text(page) = ErrorBody::read(b"<h1>502 Bad Gateway</h1>") else { panic!() };
-/// assert_eq!(page, "<h1>502 Bad Gateway</h1>");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorBody {
-    /// The service's envelope, with at least a code.
-    Envelope(ApiError),
-    /// JSON of another shape: its first [`SHOWN_LEN`] bytes.
-    Json(String),
-    /// Anything else, perhaps empty: its first [`SHOWN_LEN`] bytes, what is not UTF-8 replaced.
-    Text(String),
-}
-
-/// How much is kept of a body that is not the service's, in bytes.
-pub const SHOWN_LEN: usize = 2048;
-
-impl ErrorBody {
-    /// Reads any body at all.
-    #[must_use]
-    pub fn read(bytes: &[u8]) -> Self {
-        if let Ok(error) = ApiError::from_json(bytes) {
-            return Self::Envelope(error);
-        }
-        let mut shown = String::from_utf8_lossy(bytes.get(..SHOWN_LEN).unwrap_or(bytes));
-        if bytes.len() > SHOWN_LEN {
-            // The cut may have gone through a character, which is not the sender's fault.
-            if let Some(whole) = shown.strip_suffix(char::REPLACEMENT_CHARACTER) {
-                shown = whole.to_owned().into();
-            }
-        }
-        match json::read::<IgnoredAny>(bytes) {
-            Ok(_) => Self::Json(shown.into_owned()),
-            Err(_) => Self::Text(shown.into_owned()),
-        }
-    }
-}
 
 #[derive(Serialize)]
 struct Envelope<T> {

@@ -1,4 +1,4 @@
-//! Answers, successes and errors, written by a service and read by a client.
+//! Answers, successes and errors, as a service writes them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,11 +6,10 @@ use alloc::vec::Vec;
 use http::header::{
     ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::Operation;
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::error::{ApiError, ErrorCode};
 use crate::id::RequestId;
 use crate::json::ParseError;
 use crate::model::{Account, Call, CallList};
@@ -19,17 +18,7 @@ use crate::model::{Account, Call, CallList};
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The body of a successful answer: [`Account`], [`CallList`] or [`Call`].
-pub trait Answer: sealed::Sealed + Sized {
-    /// Reads the body.
-    ///
-    /// # Errors
-    /// It is not this, or not JSON: see [`json`](crate::json).
-    fn read(body: &[u8]) -> Result<Self, ParseError>;
-
-    /// Writes the body.
-    #[must_use]
-    fn write(&self) -> Vec<u8>;
-
+pub trait Answer: sealed::Body {
     /// The whole answer, 200.
     #[must_use]
     fn to_response(&self, request_id: &RequestId) -> Response<Vec<u8>> {
@@ -39,7 +28,9 @@ pub trait Answer: sealed::Sealed + Sized {
 
 macro_rules! answers {
     ($($name:ident),+) => {
-        $(impl Answer for $name {
+        $(impl Answer for $name {}
+
+        impl sealed::Body for $name {
             fn read(body: &[u8]) -> Result<Self, ParseError> {
                 Self::from_json(body)
             }
@@ -47,8 +38,7 @@ macro_rules! answers {
             fn write(&self) -> Vec<u8> {
                 self.to_json()
             }
-        }
-        impl sealed::Sealed for $name {})+
+        })+
     };
 }
 
@@ -151,94 +141,12 @@ fn response(status: StatusCode, request_id: &RequestId, body: Vec<u8>) -> Respon
     response
 }
 
-/// What a client looks at in an answer's head.
-///
-/// ```
-/// use call_assistant::api::{ReplyError, ReplyHead};
-/// use call_assistant::model::Account;
-/// use http::StatusCode;
-///
-/// let head = ReplyHead::new(StatusCode::OK);
-/// let account: Account =
-///     head.read(br#"{"id":"acct_1","business_name":null,"timezone":"Europe/Oslo","livemode":true}"#)?;
-/// assert!(account.livemode);
-///
-/// let page = ReplyHead::new(StatusCode::BAD_GATEWAY).read::<Account>(b"<h1>Bad gateway</h1>");
-/// assert!(matches!(page, Err(ReplyError::Foreign(_))));
-/// # Ok::<(), ReplyError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReplyHead {
-    /// The status.
-    pub status: StatusCode,
-    /// `X-Request-Id`, to quote to support; `None` where it is missing or no such id.
-    pub request_id: Option<RequestId>,
-    /// `Retry-After`, as it came; `None` where it is missing or there twice.
-    pub retry_after: Option<HeaderValue>,
-}
-
-impl ReplyHead {
-    /// A head without headers, to be filled in from those of any framework.
-    #[must_use]
-    pub fn new(status: StatusCode) -> Self {
-        Self { status, request_id: None, retry_after: None }
-    }
-
-    /// The head of an answer of the `http` crate.
-    #[must_use]
-    pub fn from_parts(parts: &Parts) -> Self {
-        let one = |name: HeaderName| {
-            let mut values = parts.headers.get_all(name).iter();
-            values.next().filter(|_| values.next().is_none())
-        };
-        let request_id = one(REQUEST_ID_HEADER).and_then(|value| value.to_str().ok());
-        Self {
-            status: parts.status,
-            request_id: request_id.and_then(|text| RequestId::parse(text).ok()),
-            retry_after: one(RETRY_AFTER).cloned(),
-        }
-    }
-
-    /// Reads the body that belongs to this head. Success is 200 and nothing else: the API has no
-    /// other.
-    ///
-    /// # Errors
-    /// See [`ReplyError`]. What the head says, the status and how long to wait, stays in the head.
-    pub fn read<A: Answer>(&self, body: &[u8]) -> Result<A, ReplyError> {
-        if self.status == StatusCode::OK {
-            return A::read(body).map_err(|error| match ErrorBody::read(body) {
-                shown @ ErrorBody::Text(_) => ReplyError::Foreign(shown),
-                _ => ReplyError::Unreadable(error),
-            });
-        }
-        Err(match ErrorBody::read(body) {
-            ErrorBody::Envelope(mut error) => {
-                error.request_id = error.request_id.or_else(|| self.request_id.clone());
-                ReplyError::Refused(error)
-            }
-            body => ReplyError::Foreign(body),
-        })
-    }
-}
-
-/// Why an answer is not what was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplyError {
-    /// The service says no, in its own words: branch on the code. The request id is that of the
-    /// header if the body has none.
-    #[error("service refused: {0}")]
-    Refused(ApiError),
-    /// The answer is not the service's: the page of a proxy, an empty 502, a redirect, or a body
-    /// that broke off. The beginning of it is kept, for people.
-    #[error("answer is not the service's")]
-    Foreign(ErrorBody),
-    /// The answer is a success in JSON, but not what was asked for.
-    #[error("answer cannot be read: {0}")]
-    Unreadable(ParseError),
-}
-
 mod sealed {
-    pub trait Sealed {}
+    use super::{ParseError, Vec};
+
+    /// A body, read and written. [`Answer`](super::Answer)'s types have both as methods of theirs.
+    pub trait Body: Sized {
+        fn read(body: &[u8]) -> Result<Self, ParseError>;
+        fn write(&self) -> Vec<u8>;
+    }
 }

@@ -1,16 +1,17 @@
 //! What came back: an answer, or an error by who must act.
 
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
 use http::StatusCode;
-use http::header::DATE;
+use http::header::{DATE, HeaderName, RETRY_AFTER};
 use http::response::Parts;
 
 use super::retry::{Failure, RetryAfter};
-use crate::api::{Answer, ReplyHead};
-use crate::error::{ApiError, ErrorBody, ErrorCode};
+use crate::api::{Answer, REQUEST_ID_HEADER};
+use crate::error::{ApiError, ErrorCode};
 use crate::id::RequestId;
 use crate::json::{ParseError, ParseErrorKind};
 
@@ -44,40 +45,81 @@ pub const MAX_ERROR_LEN: usize = 64 * 1024;
 /// # Errors
 /// The service refused, or what came is not its answer.
 pub fn read<A: Answer>(head: &Parts, body: &[u8]) -> Result<A, ClientError> {
-    let mut dates = head.headers.get_all(DATE).iter();
-    let date = dates.next().filter(|_| dates.next().is_none()).and_then(|date| date.to_str().ok());
-    read_text(&ReplyHead::from_parts(head), date, body)
+    // Which of two is meant cannot be told.
+    let only = |name: HeaderName| {
+        let mut values = head.headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none())?.to_str().ok()
+    };
+    let head = ReplyHead {
+        status: head.status,
+        request_id: only(REQUEST_ID_HEADER),
+        retry_after: only(RETRY_AFTER),
+        date: only(DATE),
+    };
+    head.read(body)
 }
 
-/// Reads an answer whose head was put together by hand, for frameworks on another version of the
-/// `http` crate. `date` is its header `Date`, if it is there and once.
+/// What counts in an answer's head, as text: for frameworks on another version of the `http` crate.
 ///
-/// # Errors
-/// See [`read`].
-pub fn read_text<A: Answer>(
-    head: &ReplyHead,
-    date: Option<&str>,
-    body: &[u8],
-) -> Result<A, ClientError> {
-    let fault = match head.status {
-        StatusCode::OK => match A::read(body) {
-            Ok(answer) => return Ok(answer),
-            Err(error) => Fault::of_success(body, error),
-        },
-        _ => Fault::of_failure(body),
-    };
-    let own_id = match &fault {
-        Fault::Refused(error) => error.request_id.clone(),
-        _ => None,
-    };
-    let retry_after = head.retry_after.as_ref().and_then(|value| value.to_str().ok());
-    let retry_after = retry_after.and_then(RetryAfter::parse);
-    Err(ClientError {
-        status: head.status,
-        request_id: head.request_id.clone().or(own_id),
-        retry_after: retry_after.map(|after| date.map_or(after, |date| after.relative_to(date))),
-        fault,
-    })
+/// ```
+/// use call_assistant::client::{ReplyHead, RetryAfter};
+/// use call_assistant::model::Account;
+/// use http::StatusCode;
+///
+/// let mut head = ReplyHead::new(StatusCode::from_u16(429)?);
+/// head.retry_after = Some("17");
+/// let error = head.read::<Account>(br#"{"error":{"code":"rate_limit_exceeded"}}"#).unwrap_err();
+/// assert_eq!(error.retry_after, Some(RetryAfter::Seconds(17)));
+/// # Ok::<(), http::status::InvalidStatusCode>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplyHead<'a> {
+    /// The status.
+    pub status: StatusCode,
+    /// `X-Request-Id`; none where it is missing or there twice, as with the others.
+    pub request_id: Option<&'a str>,
+    /// `Retry-After`.
+    pub retry_after: Option<&'a str>,
+    /// `Date`: from when a `Retry-After` that names an instant is counted.
+    pub date: Option<&'a str>,
+}
+
+impl ReplyHead<'_> {
+    /// A head without headers.
+    #[must_use]
+    pub const fn new(status: StatusCode) -> Self {
+        Self { status, request_id: None, retry_after: None, date: None }
+    }
+
+    /// Reads the body that belongs to this head. Success is 200 and nothing else: the API has no
+    /// other.
+    ///
+    /// # Errors
+    /// See [`read`].
+    pub fn read<A: Answer>(&self, body: &[u8]) -> Result<A, ClientError> {
+        let fault = match self.status {
+            StatusCode::OK => match A::read(body) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => Fault::of_success(body, error),
+            },
+            _ => Fault::of_failure(body),
+        };
+        let own_id = match &fault {
+            Fault::Refused(error) => error.request_id.clone(),
+            _ => None,
+        };
+        let after = self.retry_after.and_then(RetryAfter::parse);
+        Err(ClientError {
+            status: self.status,
+            request_id: self.request_id.and_then(|id| RequestId::parse(id).ok()).or(own_id),
+            retry_after: after.map(|after| match self.date {
+                Some(date) => after.relative_to(date),
+                None => after,
+            }),
+            fault,
+        })
+    }
 }
 
 /// An answer that is not what was asked for.
@@ -102,9 +144,8 @@ pub enum Fault {
     /// The service says no, in its own words. Branch on the code, or on
     /// [`remedy`](ClientError::remedy).
     Refused(Box<ApiError>),
-    /// Somebody else answered: a proxy, a login page, a redirect. The beginning of what they said
-    /// is kept, for people: at most [`SHOWN_LEN`](crate::error::SHOWN_LEN) bytes of it.
-    Foreign(String),
+    /// Somebody else answered: a proxy, a login page, a redirect.
+    Foreign(ForeignBody),
     /// A success that broke off before its end. Nothing of it is kept, for it may be about people.
     BrokenOff,
     /// A success in JSON that is not what was asked for.
@@ -225,7 +266,7 @@ impl Fault {
             ParseErrorKind::NotUtf8 if cut => Self::BrokenOff,
             // Whatever it is, it may hold callers' data, so it is not shown.
             _ if object => Self::Unreadable(error),
-            _ => Self::foreign(body),
+            _ => Self::Foreign(ForeignBody::new(body)),
         }
     }
 
@@ -233,15 +274,41 @@ impl Fault {
     fn of_failure(body: &[u8]) -> Self {
         match ApiError::from_json(body) {
             Ok(error) if body.len() <= MAX_ERROR_LEN => Self::Refused(Box::new(error)),
-            _ => Self::foreign(body),
+            _ => Self::Foreign(ForeignBody::new(body)),
         }
     }
+}
 
-    fn foreign(body: &[u8]) -> Self {
-        // What is cut here is still longer than what is shown.
-        match ErrorBody::read(body.get(..MAX_ERROR_LEN).unwrap_or(body)) {
-            ErrorBody::Json(shown) | ErrorBody::Text(shown) => Self::Foreign(shown),
-            ErrorBody::Envelope(error) => Self::Foreign(error.message),
+/// The beginning of what somebody else answered, for people to look at.
+///
+/// It may repeat what it was sent, the key included, so `Debug` shows its length only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ForeignBody(String);
+
+impl ForeignBody {
+    /// How much is kept, in bytes as they came.
+    pub const MAX_LEN: usize = 2048;
+
+    fn new(body: &[u8]) -> Self {
+        let mut shown = String::from_utf8_lossy(body.get(..Self::MAX_LEN).unwrap_or(body));
+        if body.len() > Self::MAX_LEN {
+            // The cut may have gone through a character, which is not the sender's fault.
+            if let Some(whole) = shown.strip_suffix(char::REPLACEMENT_CHARACTER) {
+                shown = whole.to_owned().into();
+            }
         }
+        Self(shown.into_owned())
+    }
+
+    /// The text; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ForeignBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ForeignBody({} bytes)", self.0.len())
     }
 }

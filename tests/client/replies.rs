@@ -1,10 +1,10 @@
 //! Requests and answers: HTTP-4, ERR-4, ERR-5, section 7's table, and whatever else may come back.
 
 use call_assistant::Product;
-use call_assistant::api::{BaseAddress, GetAccount, GetCall, ListCalls, ReplyHead};
+use call_assistant::api::{BaseAddress, GetAccount, GetCall, ListCalls};
 use call_assistant::client::{
-    Client, ClientError, Failure, Fault, KeyCheck, MAX_ERROR_LEN, Obstacle, Remedy, RetryAfter,
-    read, read_text,
+    Client, ClientError, Failure, Fault, ForeignBody, KeyCheck, MAX_ERROR_LEN, Obstacle, Remedy,
+    ReplyHead, RetryAfter, read,
 };
 use call_assistant::credential::ApiKey;
 use call_assistant::error::{ApiError, ErrorCode};
@@ -151,21 +151,28 @@ fn headers_are_read_and_may_be_missing() {
 /// What stands between client and service answers too: it is kept, bounded, and shown on demand.
 #[test]
 fn answers_that_are_not_the_services() {
-    let text = |text: &str| Fault::Foreign(text.into());
-    for (status, body, fault, remedy) in [
-        (502, "<h1>Bad gateway</h1>", text("<h1>Bad gateway</h1>"), Remedy::TryAgain),
-        (502, "", text(""), Remedy::TryAgain),
-        (503, r#"{"message":"down"}"#, text(r#"{"message":"down"}"#), Remedy::TryAgain),
-        (403, "denied", text("denied"), Remedy::CheckRoute),
-        (401, "who are you", text("who are you"), Remedy::CheckRoute),
-        (404, "<h1>nginx</h1>", text("<h1>nginx</h1>"), Remedy::CheckRoute),
-        (302, "", text(""), Remedy::CheckRoute),
-        (204, "", text(""), Remedy::CheckRoute),
-        (200, "<h1>Log in</h1>", text("<h1>Log in</h1>"), Remedy::CheckRoute),
-        (200, "[]", text("[]"), Remedy::CheckRoute),
+    for (status, body, remedy) in [
+        (502, "<h1>Bad gateway</h1>", Remedy::TryAgain),
+        (502, "", Remedy::TryAgain),
+        (503, r#"{"message":"down"}"#, Remedy::TryAgain),
+        (500, r#"{"error":"no such key"}"#, Remedy::TryAgain),
+        (500, r#"{"error":{"type":"x"}}"#, Remedy::TryAgain),
+        (500, r#"{"error":{"code":7}}"#, Remedy::TryAgain),
+        (500, r#"{"error":{"code":"account_closed"}"#, Remedy::TryAgain),
+        // Fields in order are not an object, though serde would take them for one.
+        (500, r#"{"error":["t","account_closed"]}"#, Remedy::TryAgain),
+        (500, r#"[{"code":"account_closed"}]"#, Remedy::TryAgain),
+        (403, "denied", Remedy::CheckRoute),
+        (403, "null", Remedy::CheckRoute),
+        (401, "who are you", Remedy::CheckRoute),
+        (404, "<h1>nginx</h1>", Remedy::CheckRoute),
+        (302, "", Remedy::CheckRoute),
+        (204, "", Remedy::CheckRoute),
+        (200, "<h1>Log in</h1>", Remedy::CheckRoute),
+        (200, "[]", Remedy::CheckRoute),
     ] {
         let error = answer(status, &[], body).unwrap_err();
-        assert_eq!(error.fault, fault, "{status} {body}");
+        assert_eq!(foreign(&error).as_str(), body, "{status}");
         assert_eq!(error.remedy(), remedy, "{status} {body}");
         assert_eq!(error.to_string(), format!("answer {status} is not the service's"));
         assert_eq!(error.code(), None);
@@ -174,10 +181,37 @@ fn answers_that_are_not_the_services() {
     assert_eq!(MAX_ERROR_LEN, 65_536);
     let message = "m".repeat(MAX_ERROR_LEN);
     let long = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
-    let Fault::Foreign(kept) = answer(500, &[], &long).unwrap_err().fault else {
-        panic!("taken for the service's")
+    let error = answer(500, &[], &long).unwrap_err();
+    assert_eq!(foreign(&error).as_str(), &long[..2048]);
+}
+
+fn foreign(error: &ClientError) -> &ForeignBody {
+    let Fault::Foreign(body) = &error.fault else { panic!("{error:?}") };
+    body
+}
+
+#[test]
+fn what_is_kept_of_a_foreign_body_is_bounded_and_cut_between_characters() {
+    let kept = |body: &[u8]| {
+        let error = ReplyHead::new(StatusCode::BAD_GATEWAY).read::<Account>(body).unwrap_err();
+        foreign(&error).as_str().to_owned()
     };
-    assert!(kept.len() <= 2048 && long.starts_with(&kept));
+    assert_eq!(ForeignBody::MAX_LEN, 2048);
+    assert_eq!(kept(format!("{}\u{e9}", "x".repeat(2047)).as_bytes()), "x".repeat(2047));
+    assert_eq!(kept("y".repeat(2048).as_bytes()), "y".repeat(2048));
+    assert_eq!(kept("y".repeat(2049).as_bytes()), "y".repeat(2048));
+    assert_eq!(kept(b"caf\xe9"), "caf\u{fffd}");
+    // Nothing was cut off here: the last byte is as wrong as it looks.
+    let wrong = [&[b'z'; 2047][..], b"\xff"].concat();
+    assert_eq!(kept(&wrong), format!("{}\u{fffd}", "z".repeat(2047)));
+}
+
+/// A page may repeat what it was sent, and errors are logged.
+#[test]
+fn a_foreign_body_is_not_in_debug() {
+    let error = answer(502, &[], &format!("you sent: {}", client().authorization())).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("d41d8cd9"), "{error:?}");
+    assert!(format!("{error:?}").contains("ForeignBody(62 bytes)"), "{error:?}");
 }
 
 /// A list of calls is about people: an error about it shows nothing of it.
@@ -193,10 +227,10 @@ fn successes_that_cannot_be_read() {
     call.data[0].caller.display_name = Some("\u{c5}se \u{1f4de}".into());
     let whole = call.to_json();
     let head = ReplyHead::new(StatusCode::OK);
-    assert_eq!(read_text::<CallList>(&head, None, &whole), Ok(call));
+    assert_eq!(head.read::<CallList>(&whole), Ok(call));
 
     for len in 0..whole.len() {
-        let error = read_text::<CallList>(&head, None, &whole[..len]).unwrap_err();
+        let error = head.read::<CallList>(&whole[..len]).unwrap_err();
         assert_eq!(error.fault, Fault::BrokenOff, "{len} bytes");
         assert_eq!(error.remedy(), Remedy::TryAgain);
         assert_eq!(error.to_string(), "answer broke off");
@@ -205,7 +239,7 @@ fn successes_that_cannot_be_read() {
     let mut latin = whole.clone();
     let at = latin.windows(2).position(|bytes| bytes == "\u{c5}".as_bytes()).unwrap();
     latin.splice(at..at + 2, [0xc5]);
-    let error = read_text::<CallList>(&head, None, &latin).unwrap_err();
+    let error = head.read::<CallList>(&latin).unwrap_err();
     let Fault::Unreadable(parse) = &error.fault else { panic!("{error:?}") };
     assert_eq!((parse.kind(), error.remedy()), (ParseErrorKind::NotUtf8, Remedy::AskSupport));
     for (from, to, kind) in [
@@ -215,7 +249,7 @@ fn successes_that_cannot_be_read() {
         ("],\"next", "]],\"next", ParseErrorKind::Syntax),
     ] {
         let body = String::from_utf8(whole.clone()).unwrap().replace(from, to);
-        let error = read_text::<CallList>(&head, None, body.as_bytes()).unwrap_err();
+        let error = head.read::<CallList>(body.as_bytes()).unwrap_err();
         let Fault::Unreadable(parse) = &error.fault else { panic!("{error:?}") };
         assert_eq!(parse.kind(), kind, "{from}");
         assert_eq!(error.remedy(), Remedy::AskSupport);

@@ -1,6 +1,6 @@
 //! The error envelope, by the tables of section 7 of the specification.
 
-use call_assistant::error::{ApiError, ErrorBody, ErrorCode, ErrorType, SHOWN_LEN};
+use call_assistant::error::{ApiError, ErrorCode, ErrorType};
 use call_assistant::id::RequestId;
 
 /// Section 7's table, D-2 where it is silent, D-3 for the code of our own (ERR-2, ERR-3).
@@ -54,7 +54,7 @@ fn each_code_is_written_as_the_envelope_and_read_back() {
         );
         assert!(!messages.contains(&message), "{message}");
         messages.push(message);
-        assert_eq!(ErrorBody::read(&error.to_json()), ErrorBody::Envelope(error));
+        assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
     }
 }
 
@@ -87,45 +87,4 @@ fn a_reader_survives_what_it_does_not_know_and_what_is_missing() {
     let wrong =
         read(r#"{"error":{"code":"account_closed","type":5,"message":null,"request_id":"0815"}}"#);
     assert_eq!((wrong.error_type, wrong.request_id), (None, None));
-}
-
-#[test]
-fn a_body_that_is_not_the_envelope_is_kept_to_be_shown() {
-    let json = |text: &str| ErrorBody::Json(text.into());
-    let text = |text: &str| ErrorBody::Text(text.into());
-    let cases: [(&[u8], ErrorBody); 10] = [
-        (b"", text("")),
-        (b"<html>502</html>", text("<html>502</html>")),
-        (b"{\"error\":\"no such key\"}", json("{\"error\":\"no such key\"}")),
-        (b"{\"error\":{\"type\":\"x\"}}", json("{\"error\":{\"type\":\"x\"}}")),
-        (b"{\"error\":{\"code\":7}}", json("{\"error\":{\"code\":7}}")),
-        // Fields in order are not an object, though serde would take them for one.
-        (b"{\"error\":[\"t\",\"account_closed\"]}", json("{\"error\":[\"t\",\"account_closed\"]}")),
-        (b"[{\"code\":\"account_closed\"}]", json("[{\"code\":\"account_closed\"}]")),
-        (b"null", json("null")),
-        (
-            b"{\"error\":{\"code\":\"account_closed\"}",
-            text("{\"error\":{\"code\":\"account_closed\"}"),
-        ),
-        (b"caf\xe9", text("caf\u{fffd}")),
-    ];
-    for (body, expected) in cases {
-        assert_eq!(ErrorBody::read(body), expected, "{}", body.escape_ascii());
-    }
-}
-
-#[test]
-fn what_is_kept_of_a_body_is_bounded_and_cut_between_characters() {
-    let mut page = "x".repeat(SHOWN_LEN - 1);
-    page.push('\u{e9}');
-    let ErrorBody::Text(shown) = ErrorBody::read(page.as_bytes()) else { panic!() };
-    assert_eq!(shown, "x".repeat(SHOWN_LEN - 1));
-
-    let whole = "y".repeat(SHOWN_LEN);
-    assert_eq!(ErrorBody::read(whole.as_bytes()), ErrorBody::Text(whole));
-
-    // Nothing was cut off here: the last byte is as wrong as it looks.
-    let wrong = [&[b'z'; SHOWN_LEN - 1][..], b"\xff"].concat();
-    let shown = format!("{}\u{fffd}", "z".repeat(SHOWN_LEN - 1));
-    assert_eq!(ErrorBody::read(&wrong), ErrorBody::Text(shown));
 }

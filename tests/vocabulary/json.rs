@@ -1,7 +1,7 @@
 //! JSON: what is refused, where, and in which words.
 
 use call_assistant::credential::StoredKey;
-use call_assistant::error::{ApiError, ErrorBody};
+use call_assistant::error::ApiError;
 use call_assistant::json::{self, JsonObject, ParseErrorKind};
 use call_assistant::model::{Account, Appointment, Call, CallList};
 
@@ -238,7 +238,8 @@ fn depth_does_no_harm() {
     let appointment = Appointment::from_json(text.as_bytes()).unwrap();
     assert_eq!(appointment.status(), None);
     assert_eq!(appointment.to_json(), text.as_bytes());
-    assert!(matches!(ErrorBody::read(deep.as_bytes()), ErrorBody::Json(_)));
+    let error = ApiError::from_json(deep.as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::Value);
 
     // Where a value is read, depth is just a value of the wrong kind.
     let wrong = CALL.replace("\"Private matters\"", &deep);

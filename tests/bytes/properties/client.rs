@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use call_assistant::api::{ListCalls, ReplyHead};
+use call_assistant::api::ListCalls;
 use call_assistant::client::sync::{CallSync, SyncStep};
 use call_assistant::client::{
-    Failure, Fault, KeyCheck, Remedy, Retry, RetryAfter, RetryDecision, read_text,
+    Failure, Fault, ForeignBody, KeyCheck, Remedy, ReplyHead, Retry, RetryAfter, RetryDecision,
 };
-use call_assistant::error::SHOWN_LEN;
 use call_assistant::id::CallId;
 use call_assistant::listing::Limit;
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::time::Timestamp;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 
 /// Any answer is read or refused, an error holds little of it, and of a success nothing.
 ///
@@ -29,13 +28,13 @@ pub fn reply(bytes: &[u8]) {
         None => (&[][..], rest),
     };
     let mut head = ReplyHead::new(StatusCode::from_u16(status).unwrap());
-    head.retry_after = HeaderValue::from_bytes(line).ok();
+    head.retry_after = core::str::from_utf8(line).ok();
 
-    let account = read_text::<Account>(&head, None, body);
+    let account = head.read::<Account>(body);
     for error in [
         account.as_ref().err().cloned(),
-        read_text::<Call>(&head, None, body).err(),
-        read_text::<CallList>(&head, None, body).err(),
+        head.read::<Call>(body).err(),
+        head.read::<CallList>(body).err(),
     ] {
         let Some(error) = error else {
             assert_eq!(status, 200);
@@ -50,7 +49,8 @@ pub fn reply(bytes: &[u8]) {
                 assert!(!(permanent && failure.is_transient()));
             }
             Fault::Foreign(shown) => {
-                assert!(shown.len() <= 3 * SHOWN_LEN);
+                // A byte that is not UTF-8 becomes a character of three.
+                assert!(shown.as_str().len() <= 3 * ForeignBody::MAX_LEN);
                 assert!(status != 200 || body.trim_ascii_start().first() != Some(&b'{'));
             }
             Fault::BrokenOff | Fault::Unreadable(_) => assert_eq!(status, 200),
