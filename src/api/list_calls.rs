@@ -42,6 +42,9 @@ pub struct ListCalls {
 }
 
 impl ListCalls {
+    /// The longest cursor that a client hands back, in bytes: it has to fit into an address.
+    pub const MAX_CURSOR_LEN: usize = 8192;
+
     /// The first page of all calls, 50 of them.
     #[must_use]
     pub fn new() -> Self {

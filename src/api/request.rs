@@ -3,15 +3,13 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-use http::header::AUTHORIZATION;
+use http::Method;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Uri};
 
 use super::list_calls::undecodable;
 use super::operation::Route;
 use super::percent::{decode_segment, encode_into};
-use super::{Answer, BaseAddress, ListCalls, Operation, Parameter, ParameterError};
-use crate::credential::ApiKey;
+use super::{Answer, ListCalls, Operation, Parameter, ParameterError};
 use crate::error::ErrorCode;
 use crate::id::{self, CallId, IdError};
 use crate::model::{Account, Call, CallList};
@@ -38,37 +36,11 @@ pub trait Endpoint: sealed::Sealed + Into<ApiRequest> {
     /// What a successful answer holds.
     type Answer: Answer;
 
-    /// The path and query of the request, to stand behind a [`BaseAddress`].
+    /// The path and query of the request, to stand behind a [`BaseAddress`](super::BaseAddress).
     ///
     /// # Errors
     /// See [`UnsendableError`].
     fn target(&self) -> Result<String, UnsendableError>;
-
-    /// The whole address, for clients that take text.
-    ///
-    /// # Errors
-    /// See [`UnsendableError`].
-    fn url(&self, base: &BaseAddress) -> Result<String, UnsendableError> {
-        let target = self.target()?;
-        Ok(alloc::format!("{base}{target}"))
-    }
-
-    /// The request: the address, and the key in `Authorization`, marked as sensitive. It has no
-    /// body; `request.map(|()| ...)` gives it the type of empty body that an HTTP client wants.
-    ///
-    /// # Errors
-    /// See [`UnsendableError`].
-    fn to_request(&self, base: &BaseAddress, key: &ApiKey) -> Result<Request<()>, UnsendableError> {
-        let url = self.url(base)?;
-        let mut request = Request::new(());
-        *request.method_mut() = Self::OPERATION.method();
-        *request.uri_mut() = Uri::try_from(url).map_err(|_| UnsendableError::Address)?;
-        let mut value = HeaderValue::try_from(alloc::format!("Bearer {}", key.reveal()))
-            .map_err(|_| UnsendableError::Address)?;
-        value.set_sensitive(true);
-        request.headers_mut().insert(AUTHORIZATION, value);
-        Ok(request)
-    }
 }
 
 impl Endpoint for GetAccount {
@@ -85,7 +57,8 @@ impl Endpoint for ListCalls {
     type Answer = CallList;
 
     fn target(&self) -> Result<String, UnsendableError> {
-        if let Some(len) = self.cursor.as_ref().map(String::len).filter(|len| *len > MAX_CURSOR) {
+        let len = self.cursor.as_ref().map_or(0, String::len);
+        if len > Self::MAX_CURSOR_LEN {
             return Err(UnsendableError::LongCursor { len });
         }
         Ok(alloc::format!("{}?{}", Self::OPERATION.path(), self.query()))
@@ -108,9 +81,6 @@ impl Endpoint for GetCall {
     }
 }
 
-/// The longest cursor that a client hands back, in bytes. The longest of this crate's own has 400.
-const MAX_CURSOR: usize = 8192;
-
 /// Why a request cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -120,7 +90,7 @@ pub enum UnsendableError {
     #[error("call_id consists of dots, which no address can carry")]
     DotId,
     /// The cursor is too long for an address.
-    #[error("cursor has {len} bytes, more than {MAX_CURSOR}")]
+    #[error("cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
     LongCursor {
         /// The length, in bytes.
         len: usize,

@@ -78,7 +78,7 @@ pub mod sync;
 
 pub use key_check::{KeyCheck, Obstacle};
 pub use pace::Pace;
-pub use paging::{MAX_CURSOR_LEN, MAX_EMPTY_PAGES, Paging, PagingError, Turn};
+pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError, Turn};
 pub use reply::{ClientError, Fault, ForeignBody, MAX_ERROR_LEN, Remedy, ReplyHead, read};
 pub use request::Client;
 pub use reschedule::{Pairing, RESCHEDULE_SPAN, Reschedule};

@@ -4,14 +4,12 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::ListCalls;
 use crate::model::CallList;
 
 /// How many empty pages in a row a walk takes, since an empty page may still lead to another one
 /// but a walk must end.
 pub const MAX_EMPTY_PAGES: u32 = 10_000;
-
-/// The longest cursor that is followed, in bytes. It has to fit into a URL.
-pub const MAX_CURSOR_LEN: usize = 8192;
 
 /// A place in a list of calls: which cursor to ask with next.
 ///
@@ -83,8 +81,8 @@ pub enum PagingError {
     /// them is returned twice.)
     #[error("next_cursor leads back to a page that was there before")]
     Cycle,
-    /// The cursor is longer than [`MAX_CURSOR_LEN`].
-    #[error("next_cursor has {len} bytes, more than {MAX_CURSOR_LEN}")]
+    /// The cursor is longer than [`ListCalls::MAX_CURSOR_LEN`].
+    #[error("next_cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
     LongCursor {
         /// Its length, in bytes.
         len: usize,
@@ -118,7 +116,7 @@ impl Paging {
             (Some(true), None) => return Err(PagingError::NoCursor),
             (_, Some(cursor)) => cursor,
         };
-        if cursor.len() > MAX_CURSOR_LEN {
+        if cursor.len() > ListCalls::MAX_CURSOR_LEN {
             return Err(PagingError::LongCursor { len: cursor.len() });
         }
         if [&self.cursor, &self.anchor].into_iter().flatten().any(|before| before == cursor) {

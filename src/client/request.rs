@@ -1,7 +1,10 @@
 //! Asking.
 
-use http::header::ACCEPT;
-use http::{HeaderValue, Request};
+use alloc::format;
+use alloc::string::String;
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::{HeaderValue, Request, Uri};
 
 use crate::api::{BaseAddress, Endpoint, UnsendableError};
 use crate::credential::ApiKey;
@@ -56,13 +59,20 @@ impl Client {
         &self.key
     }
 
-    /// The request of an operation, without a body: `request.map(|()| ...)` gives it the empty
-    /// body that the HTTP client wants.
+    /// The request of an operation, with the key in `Authorization`, marked as sensitive. It has no
+    /// body: `request.map(|()| ...)` gives it the empty one that the HTTP client wants.
     ///
     /// # Errors
     /// A call's id or a cursor is such that no address can carry it.
     pub fn request<E: Endpoint>(&self, endpoint: &E) -> Result<Request<()>, UnsendableError> {
-        let mut request = endpoint.to_request(&self.base, &self.key)?;
+        let mut request = Request::new(());
+        *request.method_mut() = E::OPERATION.method();
+        *request.uri_mut() =
+            Uri::try_from(self.url(endpoint)?).map_err(|_| UnsendableError::Address)?;
+        let mut authorization =
+            HeaderValue::try_from(self.authorization()).map_err(|_| UnsendableError::Address)?;
+        authorization.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, authorization);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         Ok(request)
     }
@@ -71,13 +81,13 @@ impl Client {
     ///
     /// # Errors
     /// See [`request`](Self::request).
-    pub fn url<E: Endpoint>(&self, endpoint: &E) -> Result<alloc::string::String, UnsendableError> {
-        endpoint.url(&self.base)
+    pub fn url<E: Endpoint>(&self, endpoint: &E) -> Result<String, UnsendableError> {
+        Ok(format!("{}{}", self.base, endpoint.target()?))
     }
 
     /// The value of `Authorization`, for an HTTP client that takes text. It is a secret.
     #[must_use]
-    pub fn authorization(&self) -> alloc::string::String {
-        alloc::format!("Bearer {}", self.key.reveal())
+    pub fn authorization(&self) -> String {
+        format!("Bearer {}", self.key.reveal())
     }
 }

@@ -1,6 +1,7 @@
 //! D-24: what a page says about the next one, and that a walk ends.
 
-use call_assistant::client::{MAX_CURSOR_LEN, MAX_EMPTY_PAGES, Paging, PagingError, Turn};
+use call_assistant::api::ListCalls;
+use call_assistant::client::{MAX_EMPTY_PAGES, Paging, PagingError, Turn};
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 
@@ -86,11 +87,11 @@ fn empty_pages_do_not_go_on_for_ever() {
 
 #[test]
 fn a_cursor_has_to_fit_into_an_address() {
-    let fits = "c".repeat(MAX_CURSOR_LEN);
+    let fits = "c".repeat(ListCalls::MAX_CURSOR_LEN);
     let turn = Paging::start().turn(&page(None, Some(&fits), 1));
     assert!(matches!(turn, Ok(Turn::Next(next)) if next.cursor() == Some(&fits)));
     let long = format!("{fits}c");
-    let error = PagingError::LongCursor { len: MAX_CURSOR_LEN + 1 };
+    let error = PagingError::LongCursor { len: ListCalls::MAX_CURSOR_LEN + 1 };
     assert_eq!(Paging::start().turn(&page(None, Some(&long), 1)), Err(error));
     assert_eq!(error.to_string(), "next_cursor has 8193 bytes, more than 8192");
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use call_assistant::api::{BaseAddress, Endpoint, GetAccount};
+use call_assistant::api::{BaseAddress, GetAccount};
 use call_assistant::client::Client;
 use call_assistant::credential::{ApiKey, KeyDigest, Mode, StoredKey};
 use call_assistant::id::{AccountId, CredentialId, RequestId};
@@ -81,7 +81,7 @@ fn no_secret_shows_in_debug() {
         &KeyDigest::of(secret.as_bytes()),
         &stored,
         &Client::new(base.clone(), key.clone()),
-        &GetAccount.to_request(&base, &key).unwrap(),
+        &Client::new(base.clone(), key.clone()).request(&GetAccount).unwrap(),
         &head,
         &received,
         &refusal,
