@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::address::{NotPublic, is_public};
 
-/// The longest URL of an endpoint, in bytes.
+/// The longest URL of an endpoint, in bytes, percent-encoded as [`Target::as_str`] has it.
 pub const MAX_URL_LEN: usize = 2048;
 
 /// A URL that webhooks may be sent to.
@@ -57,10 +57,11 @@ pub enum Reach {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotATarget {
-    /// It is no absolute URL, or has no host.
-    #[error("url is not an absolute https url")]
+    /// It is no absolute URL, or has no host, or one that no host can have.
+    #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// It is longer than [`MAX_URL_LEN`] bytes.
+    /// It is longer than [`MAX_URL_LEN`] bytes, as it was entered or as it is kept: what is not
+    /// ASCII takes several bytes more there.
     #[error("url has {len} bytes, more than {MAX_URL_LEN}")]
     TooLong {
         /// The length, in bytes.
@@ -104,6 +105,10 @@ impl Target {
             return Err(NotATarget::TooLong { len: text.len() });
         }
         let url = Url::parse(text).map_err(|_| NotATarget::NotAUrl)?;
+        // What is kept is read again, so that must fit as well.
+        if url.as_str().len() > MAX_URL_LEN {
+            return Err(NotATarget::TooLong { len: url.as_str().len() });
+        }
         let loopback = reach == Reach::PublicOrLoopback && url.host().is_some_and(is_loopback);
         match url.scheme() {
             "https" => {}
@@ -192,13 +197,13 @@ impl Target {
 #[error("header {0} is reserved")]
 pub struct ReservedHeader(pub HeaderName);
 
-/// The query and the headers may hold a token of the customer's, so they are not shown.
+/// Path, query and headers may hold a token of the customer's, so they are not shown.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
             .field("scheme", &self.url.scheme())
             .field("host", &self.url.host_str().unwrap_or_default())
-            .field("path", &self.url.path())
+            .field("port", &self.url.port_or_known_default().unwrap_or_default())
             .finish_non_exhaustive()
     }
 }

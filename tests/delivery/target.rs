@@ -313,9 +313,25 @@ fn development_reaches_loopback_and_only_that_in_addition() {
     assert_eq!(public.check(address("93.184.215.14")), Ok(()));
 }
 
+/// What is kept can be read again, or it is refused at registration: an endpoint whose stored URL
+/// cannot be loaded gets nothing any more.
 #[test]
-fn debug_shows_no_query() {
-    let target = parse("https://hooks.example.com/in?token=hush").unwrap();
+fn what_is_kept_can_be_loaded() {
+    // Each `é` is two bytes as entered, and six as kept.
+    let room = MAX_URL_LEN - "https://example.com/".len();
+    let longest = format!("https://example.com/{}", "é".repeat(room / 6));
+    let target = parse(&longest).unwrap();
+    assert_eq!(parse(target.as_str()), Ok(target));
+    let longer = format!("https://example.com/{}", "é".repeat(room / 6 + 1));
+    assert!(longer.len() < MAX_URL_LEN);
+    let len = MAX_URL_LEN - room + (room / 6 + 1) * 6;
+    assert_eq!(parse(&longer).unwrap_err(), NotATarget::TooLong { len });
+}
+
+#[test]
+fn debug_shows_no_path_and_no_query() {
+    let target = parse("https://hooks.example.com:8443/in/hush?token=hush").unwrap();
     let shown = format!("{target:?}");
-    assert!(shown.contains("hooks.example.com") && !shown.contains("hush"), "{shown}");
+    assert!(shown.contains("hooks.example.com") && shown.contains("8443"), "{shown}");
+    assert!(!shown.contains("hush"), "{shown}");
 }
