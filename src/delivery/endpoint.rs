@@ -143,7 +143,9 @@ impl Endpoint {
     /// Nothing that was parked or skipped is sent by this: the endpoint is not flooded with old
     /// events. What it missed is returned, to be [redelivered](super::Delivery::redeliver) if its
     /// owner wants it. The range begins [`LONGEST`] before the endpoint was disabled, since the
-    /// deliveries parked then may be that old.
+    /// deliveries parked then may be that old. Some may be older, if senders were late by hours or
+    /// what was parked was a redelivery by hand: those are in [`Missed::between`] an earlier instant
+    /// and now, as is all that failed before.
     pub fn enable(&mut self, now: Timestamp) -> Option<Missed> {
         self.disabled?;
         let missed = Missed::between(self.since.saturating_sub(LONGEST), now, now);
@@ -152,7 +154,7 @@ impl Endpoint {
         self.failures = 0;
         self.generation = self.generation.wrapping_add(1);
         self.changed();
-        Some(missed)
+        Some(missed.before(self.generation))
     }
 
     /// Whether deliveries are sent to it.

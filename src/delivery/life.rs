@@ -179,7 +179,7 @@ impl Delivery {
             _ => return Err(NotBegun::Ended),
         }
         // Before its time has come, so that a host may park all that is pending at once.
-        if !endpoint.is_active() || endpoint.generation() != self.generation {
+        if self.outlived(endpoint) {
             self.end(Status::Parked, now);
             return Err(NotBegun::Parked);
         }
@@ -238,10 +238,14 @@ impl Delivery {
     /// same event id and bytes, and the secret of that time. If it fails, that does not count
     /// against the endpoint; if it succeeds, that resets the count.
     ///
+    /// One that was pending when its endpoint was disabled counts as parked, whether or not anybody
+    /// has looked at it since; only a sender that may still be at it is waited for.
+    ///
     /// # Errors
     /// It is pending or delivered, the event is thirty days old, or the endpoint is disabled.
     pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), NotRedelivered> {
-        if self.is_pending() {
+        let leased = self.status == Status::Sending && now < self.at;
+        if leased || self.is_pending() && !self.outlived(endpoint) {
             return Err(NotRedelivered::Pending);
         }
         if self.status == Status::Delivered {
@@ -317,6 +321,17 @@ impl Delivery {
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    /// Whether the endpoint's life that this belongs to is over: nothing more is sent of it.
+    fn outlived(&self, endpoint: &Endpoint) -> bool {
+        !endpoint.is_active() || endpoint.generation() != self.generation
+    }
+
+    /// Whether it is still pending from before this generation of its endpoint: it is parked as soon
+    /// as somebody looks at it.
+    pub(super) fn is_stranded(&self, generation: u32) -> bool {
+        self.is_pending() && self.generation < generation
     }
 
     fn acknowledged(&mut self, attempt: &Attempt, now: Timestamp) -> (Step, Heard) {

@@ -206,21 +206,27 @@ impl Planner {
         self.take_turn()
     }
 
-    /// An attempt of this endpoint has finished, or what was planned was not begun.
+    /// An attempt of this endpoint has finished, or what was planned was not begun. Of an endpoint
+    /// that has nothing in flight, it says nothing.
     pub fn finished(&mut self, endpoint: u32) {
-        let Some(line) = self.line(endpoint) else { return };
-        if line.in_flight == 0 {
-            return;
-        }
+        // Not by `line`, which makes room for an endpoint that is not known.
+        let line = usize::try_from(endpoint).ok().and_then(|at| self.endpoints.get_mut(at));
+        let Some(line) = line.filter(|line| line.in_flight > 0) else { return };
         line.in_flight = line.in_flight.saturating_sub(1);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.give_turn(endpoint);
     }
 
-    /// When the next delivery is due that no [`next`](Self::next) has seen. A host that got `None`
-    /// sleeps until then, or until an attempt finishes.
+    /// When to ask for the [`next`](Self::next) again: a host that got `None` sleeps until then, or
+    /// until an attempt finishes or a delivery is added, whichever is first.
+    ///
+    /// It is the time of the first delivery that no `next` has seen. `None` if there is none, and
+    /// while as many attempts are in flight as may be: then only the end of one makes room.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
+        if self.in_flight >= self.limits.overall {
+            return None;
+        }
         Some(self.first_due()).filter(|due| *due != i64::MAX).map(timestamp)
     }
 

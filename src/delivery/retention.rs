@@ -21,11 +21,14 @@ pub fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
 /// reaches back further than [`RETENTION`]: what is older may be gone from the store.
 ///
 /// A host runs over the endpoint's deliveries in the span, takes those this
-/// [`includes`](Self::includes), and [redelivers](Delivery::redeliver) each.
+/// [`includes`](Self::includes), and [redelivers](Delivery::redeliver) each. An endpoint that has
+/// missed much gets it no faster than a [`Planner`](super::Planner)'s limits let it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Missed {
     from: Timestamp,
     until: Timestamp,
+    /// Of the endpoint, once it was enabled; 0 where that is not known, and nothing precedes it.
+    generation: u32,
 }
 
 impl Missed {
@@ -36,7 +39,12 @@ impl Missed {
         // At exactly thirty days an event is gone: the span begins one nanosecond later.
         let oldest = now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
         let from = from.max(oldest);
-        Self { from, until: until.max(from) }
+        Self { from, until: until.max(from), generation: 0 }
+    }
+
+    /// What an endpoint that has been enabled missed: of its former life, also what is pending.
+    pub(super) fn before(self, generation: u32) -> Self {
+        Self { generation, ..self }
     }
 
     /// The `created_at` of the oldest event in the span.
@@ -52,9 +60,13 @@ impl Missed {
     }
 
     /// Whether this delivery's event is of the span, and the endpoint did not get it.
+    ///
+    /// What [`Endpoint::enable`](super::Endpoint::enable) returns includes what has been pending
+    /// since before the endpoint was disabled, too: nobody has parked it yet, and it is not sent.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
         let created_at = delivery.event_created_at();
-        self.from <= created_at && created_at < self.until && delivery.status().is_missed()
+        let missed = delivery.status().is_missed() || delivery.is_stranded(self.generation);
+        self.from <= created_at && created_at < self.until && missed
     }
 }

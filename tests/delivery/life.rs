@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::delivery::{
-    ATTEMPT_TIMEOUT, ATTEMPTS, Change, Delivery, Endpoint, LEASE, LONGEST, NotBegun,
+    ATTEMPT_TIMEOUT, ATTEMPTS, Change, Delivery, Endpoint, LEASE, LONGEST, Missed, NotBegun,
     NotRedelivered, Outcome, RETENTION, Reason, Status, Step, Verdict, WAITS, jitter,
 };
 use call_assistant::time::Timestamp;
@@ -338,6 +338,45 @@ fn redelivery_is_refused_with_its_reason() {
     assert_eq!(gone.redeliver(&endpoint, thirty_days), Err(NotRedelivered::Expired));
     let last = thirty_days.saturating_sub(Duration::from_nanos(1));
     assert_eq!(gone.redeliver(&endpoint, last), Ok(()));
+}
+
+/// D-55, D-56: what was pending when its endpoint was disabled is never sent of itself, so it can be
+/// redelivered, whether or not anybody has looked at it and parked it.
+#[test]
+fn what_is_as_good_as_parked_is_redelivered() {
+    let mut endpoint = Endpoint::new(start());
+    let mut waiting = failed_before(5, &endpoint, start());
+    let mut sending = Delivery::accept(start(), &endpoint, start());
+    let lost = sending.begin(&endpoint, start()).unwrap();
+    let mut gone = Delivery::accept(start(), &endpoint, start());
+    let attempt = gone.begin(&endpoint, start()).unwrap();
+    let finished = gone.finish(&attempt, answered(410), at(1));
+    let _ = endpoint.record(finished.report, at(1));
+
+    assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(NotRedelivered::Disabled));
+    assert_eq!(sending.redeliver(&endpoint, at(2)), Err(NotRedelivered::Pending));
+    let missed = endpoint.enable(at(3)).unwrap();
+    assert!([waiting, sending, gone].iter().all(|delivery| missed.includes(delivery)));
+    // A span that knows of no endpoint goes by what the rows say.
+    assert!(!Missed::between(start(), at(3), at(3)).includes(&waiting));
+
+    assert_eq!(waiting.redeliver(&endpoint, at(4)), Ok(()));
+    assert!(!missed.includes(&waiting), "on its way again");
+    assert_eq!(waiting.redeliver(&endpoint, at(5)), Err(NotRedelivered::Pending));
+    assert!(waiting.begin(&endpoint, at(5)).unwrap().is_by_hand());
+
+    // Its sender may still be at it, until the lease is over.
+    assert_eq!(sending.redeliver(&endpoint, at(29)), Err(NotRedelivered::Pending));
+    assert_eq!(sending.redeliver(&endpoint, at(30)), Ok(()));
+    let again = sending.begin(&endpoint, at(30)).unwrap();
+    // The failure that comes so late is of an attempt that no longer counts.
+    assert_eq!(sending.finish(&lost, Outcome::Reset, at(31)).step, Step::Late);
+    assert_eq!(sending.finish(&again, answered(200), at(31)).step, Step::Delivered);
+    assert!(!missed.includes(&sending));
+
+    let thirty_days = start().saturating_add(RETENTION);
+    let mut old = failed_before(1, &Endpoint::new(start()), start());
+    assert_eq!(old.redeliver(&endpoint, thirty_days), Err(NotRedelivered::Expired));
 }
 
 /// DEL-9, D-62: kept for thirty days, and longer only while pending.

@@ -184,8 +184,8 @@ impl Model for Rules {
             actions.push(Action::Enable);
         }
         for (of, row) in world.rows.iter().enumerate() {
-            if world.left.redeliveries > 0 && row.status().is_missed() && world.endpoint.is_active()
-            {
+            let mut row = *row;
+            if world.left.redeliveries > 0 && row.redeliver(&world.endpoint, world.now).is_ok() {
                 actions.push(Action::Redeliver(of));
             }
         }

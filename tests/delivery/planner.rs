@@ -94,6 +94,32 @@ fn a_slow_endpoint_starves_nobody() {
     assert!(now.since(start()) <= Duration::from_millis(200), "{:?}", now.since(start()));
 }
 
+/// A host that sleeps as it is told to does not wake in vain: what is due long ago and waits for
+/// room is no reason to.
+#[test]
+fn while_there_is_no_room_only_the_end_of_an_attempt_wakes() {
+    let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+    planner.add(1, 0, start());
+    planner.add(2, 0, at(10));
+    assert_eq!(drain(&mut planner, start()), [1]);
+    assert_eq!(planner.next_due(), None);
+    assert_eq!((planner.next(at(60)), planner.next_due()), (None, None));
+    planner.finished(0);
+    assert_eq!(planner.next_due(), Some(at(10)));
+    assert_eq!(drain(&mut planner, at(60)), [2]);
+}
+
+/// An endpoint that was never heard of takes no room, however great its number.
+#[test]
+fn nothing_finishes_at_an_endpoint_that_is_not_known() {
+    let mut planner = Planner::new(WIDE);
+    planner.finished(u32::MAX);
+    planner.add(1, 0, start());
+    assert_eq!(drain(&mut planner, start()), [1]);
+    planner.finished(u32::MAX);
+    assert_eq!(planner.in_flight(), 1);
+}
+
 /// Endpoints that have lines take turns, one delivery each.
 #[test]
 fn endpoints_in_line_take_turns() {
@@ -248,7 +274,10 @@ proptest! {
                             prop_assert!(may);
                             in_flight.push(next.endpoint);
                         }
-                        None => prop_assert!(!room || !waiting.values().any(may_go)),
+                        None => {
+                            prop_assert!(!room || !waiting.values().any(may_go));
+                            prop_assert!(planner.next_due().is_none_or(|due| room && due > now));
+                        }
                     }
                 }
                 Op::Finish(which) if which < in_flight.len() => {

@@ -246,7 +246,7 @@ fn endpoints_that_may_not_be_called() {
         ("https://2130706433/", "url has an address in disguise"),
         ("https://localhost/", "url has a host that is local"),
         ("https://user@hooks.example.com/", "url has a user name"),
-        ("hooks", "url is not an absolute https url"),
+        ("hooks", "url is not an absolute https url with a valid host"),
     ] {
         let refused = service.ask("POST", &path, &json!({ "url": url }), 400);
         let said = refused["error"]["message"].as_str().unwrap();

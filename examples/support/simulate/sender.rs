@@ -133,10 +133,9 @@ pub fn run(scale: Scale, mut progress: impl FnMut(f64, u64)) -> Report {
         sender.send_all();
         let wake = [
             arrivals.next,
-            sender.planner.next_due().filter(|_| sender.has_room(scale)),
+            sender.planner.next_due(),
             sender.answers.peek().map(|Reverse(answer)| answer.at),
         ];
-        // What was due before, and waits for room, is no reason to wake.
         let Some(now) = wake.into_iter().flatten().min() else { break };
         while next_sample <= now.max(sender.now) && next_sample <= end {
             let since = (sender.attempts - attempts_before) as f64;
@@ -201,10 +200,6 @@ impl Sender {
             disabled: 0,
             attempts: 0,
         }
-    }
-
-    fn has_room(&self, scale: Scale) -> bool {
-        self.planner.in_flight() < scale.limits.overall
     }
 
     /// A few endpoints get much, most get little.
