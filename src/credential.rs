@@ -255,9 +255,37 @@ open_enum! {
 
 /// What the service keeps of a key. The key itself is not in it and cannot be had from it.
 ///
-/// It serialises for storage; a field it does not know is passed over.
+/// A new key's comes from [`new`](Self::new). One that is read out of a table has all of its fields
+/// filled in, and none of them is taken for granted: a revocation that was left out would let in
+/// who is locked out.
+///
+/// ```
+/// use call_assistant::credential::{KeyDigest, KeyState, Mode, Scope, StoredKey};
+/// use call_assistant::id::{AccountId, CredentialId};
+/// # use call_assistant::time::Timestamp;
+/// # struct Row { digest: [u8; 32], live: bool, scopes: &'static str, created: i64, revoked: i64 }
+/// # let row = Row { digest: [1; 32], live: true, scopes: "calls:read", created: 0, revoked: 60 };
+///
+/// let key = StoredKey {
+///     id: CredentialId::parse("cred_1")?,
+///     account_id: AccountId::parse("acct_1")?,
+///     digest: KeyDigest::from_bytes(row.digest),
+///     mode: if row.live { Mode::Live } else { Mode::Test },
+///     name: "Nightly sync".into(),
+///     hint: "service_live_...eeff".into(),
+///     scopes: row.scopes.split(' ').map(Scope::from).collect(),
+///     created_at: Timestamp::from_unix(row.created).ok_or("out of range")?,
+///     last_used_at: None,
+///     expires_at: None,
+///     revoked_at: Timestamp::from_unix(row.revoked),
+/// };
+/// assert_eq!(key.state(Timestamp::UNIX_EPOCH), KeyState::Revoked);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It also serialises as a whole. In that form a field it does not know is passed over, and each
+/// of its own must be there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct StoredKey {
     /// Which key: it names the key in logs and rate limits, and is no secret.
     pub id: CredentialId,
@@ -278,8 +306,11 @@ pub struct StoredKey {
     /// When it last authenticated a request.
     pub last_used_at: Option<Timestamp>,
     /// The instant from which on it is expired.
+    // Said to be read by its own reader, so that a value without it is refused.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -41,6 +41,8 @@ pub const WARNINGS: [u8; 3] = [5, 10, 15];
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endpoint {
+    // Said to be read by its own reader, so that a row without it is refused, and not active.
+    #[serde(deserialize_with = "Option::deserialize")]
     disabled: Option<Reason>,
     since: Timestamp,
     failures: u8,

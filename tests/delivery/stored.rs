@@ -180,6 +180,11 @@ fn rows_that_are_not_ours_are_refused() {
         let error = serde_json::from_str::<Delivery>(&bad).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
+    // A row that does not say whether its endpoint is disabled is no active one.
+    let row = serde_json::to_string(&Endpoint::new(start())).unwrap();
+    let without = row.replace(r#""disabled":null,"#, "");
+    let error = serde_json::from_str::<Endpoint>(&without).unwrap_err().to_string();
+    assert!(error.starts_with("missing field `disabled`"), "{error}");
 }
 
 /// Small enough for a million of them in a process.

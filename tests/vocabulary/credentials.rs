@@ -146,7 +146,18 @@ fn a_stored_key_is_stable_in_storage() {
         "revoked_at": "2026-03-01T09:00:00Z",
     });
     assert_eq!(serde_json::to_value(&stored).unwrap(), json);
-    assert_eq!(serde_json::from_value::<StoredKey>(json).unwrap(), stored);
+    assert_eq!(serde_json::from_value::<StoredKey>(json.clone()).unwrap(), stored);
+
+    // Without its ends it would be valid for ever. It has never been written without.
+    for end in ["expires_at", "revoked_at"] {
+        let mut without = json.clone();
+        without.as_object_mut().unwrap().remove(end);
+        let error = serde_json::from_value::<StoredKey>(without).unwrap_err().to_string();
+        assert_eq!(error, format!("missing field `{end}`"));
+        let mut never = json.clone();
+        never[end] = serde_json::Value::Null;
+        assert!(serde_json::from_value::<StoredKey>(never).is_ok(), "{end}");
+    }
 }
 
 /// D-11: from `expires_at` on; KEY-4: revoked at once, whatever the clock does.
