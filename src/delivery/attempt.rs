@@ -1,8 +1,9 @@
 //! One attempt: its number, its deadline, and the request that goes out.
 
 use http::{Method, Request};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::schedule::ATTEMPTS;
 use super::target::Target;
 use crate::id::EventId;
 use crate::time::Timestamp;
@@ -15,6 +16,7 @@ use crate::webhook::{HeaderTextError, Signer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
+    #[serde(deserialize_with = "number")]
     pub(super) number: u8,
     pub(super) by_hand: bool,
     pub(super) began_at: Timestamp,
@@ -81,5 +83,13 @@ impl Attempt {
         *request.uri_mut() = target.uri().clone();
         *request.headers_mut() = headers;
         Ok(request)
+    }
+}
+
+/// Any other would make of its failure an end, or a wait that is not its own.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    match u8::deserialize(deserializer)? {
+        number @ 1..=ATTEMPTS => Ok(number),
+        _ => Err(serde::de::Error::custom("number is not from 1 to 6")),
     }
 }

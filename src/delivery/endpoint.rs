@@ -1,6 +1,6 @@
 //! One endpoint's health: active or disabled, and the count that decides.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Missed;
 use super::schedule::LONGEST;
@@ -45,6 +45,7 @@ pub struct Endpoint {
     #[serde(deserialize_with = "Option::deserialize")]
     disabled: Option<Reason>,
     since: Timestamp,
+    #[serde(deserialize_with = "failures")]
     failures: u8,
     generation: u32,
     version: u32,
@@ -206,5 +207,13 @@ impl Endpoint {
 
     fn changed(&mut self) {
         self.version = self.version.wrapping_add(1);
+    }
+}
+
+/// No row of ours has more: one that does was not written by this crate.
+fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    match u8::deserialize(deserializer)? {
+        failures @ 0..=FAILURES_TO_DISABLE => Ok(failures),
+        _ => Err(serde::de::Error::custom("failures is more than 20")),
     }
 }

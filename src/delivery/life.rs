@@ -42,6 +42,30 @@ use crate::time::Timestamp;
 /// );
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// Where each field has a column, it is taken apart and put together by the same names:
+///
+/// ```
+/// # use call_assistant::delivery::{Delivery, Endpoint};
+/// # use call_assistant::time::Timestamp;
+/// # use serde_json::json;
+/// # let now = Timestamp::UNIX_EPOCH;
+/// # let delivery = Delivery::accept(now, &Endpoint::new(now), now);
+/// let columns = serde_json::to_value(delivery)?;
+/// let (status, at) = (&columns["status"], &columns["at"]); // and so on, to be bound to a statement
+///
+/// let row = json!({
+///     "event_created_at": columns["event_created_at"],
+///     "status": status,
+///     "at": at,
+///     "attempts": columns["attempts"],
+///     "by_hand": columns["by_hand"],
+///     "generation": columns["generation"],
+///     "version": columns["version"],
+/// });
+/// assert_eq!(serde_json::from_value::<Delivery>(row)?, delivery); // or what is wrong with the row
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Delivery {
     event_created_at: Timestamp,

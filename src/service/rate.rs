@@ -23,6 +23,14 @@
 //! assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(exceeded.wait)), Ok(()));
 //! ```
 //!
+//! # Where to keep it
+//!
+//! One window for each credential and [name of a quota](Quota::name). Several processes share one in
+//! a store that all of them reach: each reads it, checks and writes it back *in one transaction*,
+//! under a lock on its row or by exchanging its stored text for the new one only where it is still
+//! what was read. Of two that read the same window, either would admit the same last request. A host
+//! that is one process has [`RateWindows`].
+//!
 //! # Clocks
 //!
 //! A clock that is set back never makes room. A `now` before the newest admission counts as that
@@ -60,6 +68,8 @@ use gaps::Gaps;
 pub use windows::RateWindows;
 
 /// The admissions of one credential under one quota in the last 60 seconds.
+///
+/// It is a value to be [kept](self#where-to-keep-it) by the host.
 ///
 /// Beside 56 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
 /// 160. A check takes constant time, averaged over many.

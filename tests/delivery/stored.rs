@@ -180,8 +180,19 @@ fn rows_that_are_not_ours_are_refused() {
         let error = serde_json::from_str::<Delivery>(&bad).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    // A row that does not say whether its endpoint is disabled is no active one.
+    let mut delivery = Delivery::accept(start(), &Endpoint::new(start()), start());
+    let attempt = delivery.begin(&Endpoint::new(start()), start()).unwrap();
+    let good = serde_json::to_string(&attempt).unwrap();
+    for number in ["0", "7"] {
+        let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
+        let error = serde_json::from_str::<Attempt>(&bad).unwrap_err().to_string();
+        assert!(error.starts_with("number is not from 1 to 6"), "{error}");
+    }
     let row = serde_json::to_string(&Endpoint::new(start())).unwrap();
+    let bad = row.replace(r#""failures":0"#, r#""failures":21"#);
+    let error = serde_json::from_str::<Endpoint>(&bad).unwrap_err().to_string();
+    assert!(error.starts_with("failures is more than 20"), "{error}");
+    // One that does not say whether its endpoint is disabled is no active one.
     let without = row.replace(r#""disabled":null,"#, "");
     let error = serde_json::from_str::<Endpoint>(&without).unwrap_err().to_string();
     assert!(error.starts_with("missing field `disabled`"), "{error}");

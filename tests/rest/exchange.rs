@@ -308,6 +308,11 @@ fn a_grant_need_not_come_from_a_key() {
         assert_eq!(refusal.cause(), &Cause::UnknownCredential);
         scenario.found = false;
         assert_eq!(refusal.into_response().body(), scenario.answer().body());
+        // The log knows better where there was nothing to find.
+        scenario.authorization.clear();
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let refusal = received.identify_as(None, scenario.now).unwrap_err();
+        assert_eq!(refusal.cause(), &Cause::NoCredential);
     }
 }
 

@@ -38,7 +38,8 @@ impl Identified {
     }
 
     /// Counts the request in the credential's window for this quota. Store the window afterwards,
-    /// whatever comes of the request: every admitted one counts, and a refused one does not.
+    /// whatever comes of the request: every admitted one counts, and a refused one does not. Hosts
+    /// that share it do this [one at a time](crate::service::rate#where-to-keep-it).
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.

@@ -84,7 +84,11 @@ impl Received {
     /// # Errors
     /// Nothing was found: 401.
     pub fn identify_as(self, grant: Option<Grant>, now: Timestamp) -> Result<Identified, Refusal> {
-        self.identified(grant.ok_or(Cause::UnknownCredential), now)
+        let found = grant.ok_or_else(|| match &self.credential {
+            Err(cause) => cause.clone(),
+            Ok(_) => Cause::UnknownCredential,
+        });
+        self.identified(found, now)
     }
 
     fn identified(
