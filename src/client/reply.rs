@@ -272,9 +272,10 @@ impl Fault {
 
     /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
     fn of_failure(body: &[u8]) -> Self {
-        match ApiError::from_json(body) {
-            Ok(error) if body.len() <= MAX_ERROR_LEN => Self::Refused(Box::new(error)),
-            _ => Self::Foreign(ForeignBody::new(body)),
+        let short = Some(body).filter(|body| body.len() <= MAX_ERROR_LEN);
+        match short.and_then(|body| ApiError::from_json(body).ok()) {
+            Some(error) => Self::Refused(Box::new(error)),
+            None => Self::Foreign(ForeignBody::new(body)),
         }
     }
 }

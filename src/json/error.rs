@@ -52,7 +52,8 @@ impl ParseError {
     /// the whole text.
     ///
     /// A name that is not written like the specification's own (lowercase letters, digits and
-    /// underscores, 40 at most) is shown as `?`, since it may be somebody's data.
+    /// underscores, 40 at most) is shown as `?`, since it may be somebody's data. Below eight
+    /// levels, which the specification has nowhere, a path ends in `...`.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
@@ -113,7 +114,7 @@ impl ParseError {
         Self {
             kind,
             field: (!field.is_empty()).then_some(field),
-            reason: reason(&message),
+            reason: reason(kind, &message),
             line: error.line(),
             column: error.column(),
         }
@@ -145,8 +146,11 @@ fn named<'a>(message: &'a str, before: &str) -> Option<&'a str> {
 /// serde names the value first and what was expected last; what was expected is text of ours or
 /// serde's. Messages of any other form come from `serde_json` itself, which quotes nothing, or
 /// from the errors of this crate, which carry no value either.
-fn reason(message: &str) -> String {
+fn reason(kind: ParseErrorKind, message: &str) -> String {
     let message = message.rsplit_once(" at line ").map_or(message, |(before, _)| before);
+    if kind == ParseErrorKind::Syntax {
+        return message.to_owned();
+    }
     if message.starts_with("invalid ") || message.starts_with("unknown ") {
         return match message.rsplit_once(", expected ") {
             Some((_, expected)) => alloc::format!("expected {expected}"),
@@ -171,10 +175,16 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     before.saturating_add(column)
 }
 
+/// As many levels of a text are named. The specification's own bodies have five.
+const MAX_STEPS: usize = 8;
+
 /// The names that lead to a place in a JSON text.
 struct Place<'a> {
+    /// The outermost levels: a text may be nothing but brackets, and its error must not be longer.
     steps: Vec<Step<'a>>,
-    /// Whether the last byte closes the object or array that the last step leads into.
+    /// How many levels lie below those.
+    deeper: usize,
+    /// Whether the last byte closes the object or array that is innermost.
     closes: bool,
 }
 
@@ -189,12 +199,16 @@ impl<'a> Place<'a> {
     fn find(text: &'a [u8], end: usize) -> Self {
         let text = text.get(..end).unwrap_or(text);
         let mut steps: Vec<Step<'a>> = Vec::new();
+        let mut deeper = 0_usize;
         let mut closes = false;
         let mut name_next = false;
         let mut at = 0_usize;
         while let Some(&byte) = text.get(at) {
             closes = false;
+            // Below the levels that are named, only the brackets count.
+            let named = deeper == 0;
             match byte {
+                b'{' | b'[' if steps.len() == MAX_STEPS => deeper = deeper.saturating_add(1),
                 b'{' => {
                     steps.push(Step::Name(None));
                     name_next = true;
@@ -205,15 +219,17 @@ impl<'a> Place<'a> {
                 }
                 b'}' | b']' => {
                     closes = at.saturating_add(1) == text.len();
-                    if !closes {
-                        steps.pop();
+                    match closes {
+                        true => {}
+                        false if named => drop(steps.pop()),
+                        false => deeper = deeper.saturating_sub(1),
                     }
                     name_next = false;
                 }
                 b',' => match steps.last_mut() {
-                    Some(Step::Name(_)) => name_next = true,
-                    Some(Step::Item(item)) => *item = item.saturating_add(1),
-                    None => {}
+                    Some(Step::Name(_)) => name_next = named,
+                    Some(Step::Item(item)) if named => *item = item.saturating_add(1),
+                    _ => {}
                 },
                 b'"' => {
                     let from = at.saturating_add(1);
@@ -229,30 +245,36 @@ impl<'a> Place<'a> {
             }
             at = at.saturating_add(1);
         }
-        Self { steps, closes }
+        Self { steps, deeper, closes }
     }
 
     /// What was being read when it went wrong.
     fn here(&self) -> String {
-        path(&self.steps)
+        self.path(0)
     }
 
     /// The value that ends here.
     fn value(&self) -> String {
-        if self.closes { path(around(&self.steps)) } else { path(&self.steps) }
+        self.path(usize::from(self.closes))
     }
 
     /// A field of the innermost object that is still open, or that ends here.
     fn field(&self, name: &str) -> String {
-        match path(around(&self.steps)) {
+        match self.path(1) {
             around if around.is_empty() => name.to_owned(),
             around => alloc::format!("{around}.{name}"),
         }
     }
-}
 
-fn around<'s, 'a>(steps: &'s [Step<'a>]) -> &'s [Step<'a>] {
-    steps.split_last().map_or(&[], |(_, around)| around)
+    /// The path without so many of the innermost levels.
+    fn path(&self, without: usize) -> String {
+        let named = self.steps.len().saturating_sub(without.saturating_sub(self.deeper));
+        let mut path = path(self.steps.get(..named).unwrap_or_default());
+        if self.deeper > without {
+            path.push_str("...");
+        }
+        path
+    }
 }
 
 fn path(steps: &[Step<'_>]) -> String {

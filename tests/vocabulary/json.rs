@@ -269,6 +269,38 @@ fn duplicates_are_refused_where_they_matter() {
     assert_eq!((error.kind(), error.field()), (ParseErrorKind::Duplicate, Some("error.code")));
 }
 
+/// An error is short however deep the text is that it is about: it ends up in logs.
+#[test]
+fn the_path_of_an_error_is_bounded() {
+    for (text, field) in [
+        (r#"{"a":[{"b":[{"c":["#.to_owned(), "a[0].b[0].c[0]"),
+        (r#"{"a":[{"b":[{"c":[{"d":"#.to_owned(), "a[0].b[0].c[0].d"),
+        (r#"{"a":[{"b":[{"c":[{"d":{"e":[7,"#.to_owned(), "a[0].b[0].c[0].d.e..."),
+        // What is closed again is not counted, wherever it ends.
+        (r#"{"a":[{"b":[{"c":[{"d":{"e":[7,{"x":1}],"f":,"#.to_owned(), "a[0].b[0].c[0].d.f"),
+        (format!(r#"{{"a":[{}"#, "[".repeat(1_000_000)), "a[0][0][0][0][0][0][0]..."),
+        (format!(r#"{{"a":[{}{},x"#, "[".repeat(99), "]".repeat(99)), "a[1]"),
+    ] {
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some(field));
+        assert!(error.to_string().len() < 100, "{error}");
+    }
+}
+
+/// What is not JSON is said in the reader's words.
+#[test]
+fn what_is_not_json_is_said_in_words() {
+    for (text, words) in [
+        (r#"{"x":-}"#, "x: invalid number at line 1 column 7"),
+        (r#"{"x":"\q"}"#, "x: invalid escape at line 1 column 8"),
+        (r#"{"x":nul}"#, "x: expected ident at line 1 column 9"),
+    ] {
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert_eq!(error.kind(), ParseErrorKind::Syntax);
+    }
+}
+
 /// A quote within a text does not end it, and a backslash before the last quote may be a text's own:
 /// the field that is named is the right one.
 #[test]
