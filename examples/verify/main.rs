@@ -53,6 +53,8 @@ const HEADERS: Flag =
     Flag::value("--headers", "FILE", "all headers instead, a line `Name: value` for each");
 const BODY: Flag = Flag::value("--body", "FILE", "the body, byte for byte [standard input]");
 const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970 or RFC 3339 [the clock]");
+const TOLERANCE: Flag =
+    Flag::value("--tolerance", "SECONDS", "how far the time may be off, 1 to 3600 [300]");
 const PRODUCT: Flag = Flag::value("--product", "NAME", "whose header names are meant [Service]");
 
 const ALL: Help = Help {
@@ -72,16 +74,7 @@ const CHECK: Help = Help {
             [--secret-file FILE | --secret-env NAME]",
     about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
             could be checked, 3 genuine but too old or too new, 4 the header is not of its form.",
-    flags: &[
-        SIGNATURE,
-        HEADERS,
-        BODY,
-        SECRET_FILE,
-        SECRET_ENV,
-        NOW,
-        Flag::value("--tolerance", "SECONDS", "how far the time may be off, 1 to 3600 [300]"),
-        PRODUCT,
-    ],
+    flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
     positional: 0,
 };
 
@@ -91,7 +84,7 @@ const EXPLAIN: Help = Help {
     about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
             header. The secret's text is taken as it stands, blanks included, for they may be the\n\
             cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
-    flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, PRODUCT],
+    flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
     positional: 0,
 };
 
@@ -200,7 +193,8 @@ fn explain(flags: &Flags) -> Result<u8, String> {
     let captured = Captured::from_flags(flags)?;
     let texts = secrets::texts(flags)?;
     let (first, others) = texts.split_first().ok_or("no signing secret")?;
-    let evidence = Evidence::new(captured.headers(), captured.body(), first);
+    let evidence =
+        Evidence::new(captured.headers(), captured.body(), first).with_tolerance(tolerance(flags)?);
     let evidence = others.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
     let explanation = evidence.explain(now(flags)?);
     say(&explanation.to_string());

@@ -1,9 +1,13 @@
 //! Why a signature does not match: each cause is brought about, and found again, proven.
 
+use std::time::Duration;
+
 use call_assistant::webhook::explain::{
     Blanks, BodyChange, Cause, Escapes, Evidence, Explanation, KeyOrder, SecretChange, TextChange,
 };
-use call_assistant::webhook::{DeliveryHeaders, DigestFault, SignatureFault, VerifyError};
+use call_assistant::webhook::{
+    DeliveryHeaders, DigestFault, SecretError, SignatureFault, SigningSecret, Verifier, VerifyError,
+};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -358,7 +362,9 @@ fn another_secret_or_another_delivery() {
         .known_delivery(DeliveryHeaders::new(), other)
         .explain(at(NOW));
     assert!(found.is_proven());
-    assert_eq!(found.causes(), [Cause::OtherDelivery { index: 1 }]);
+    assert_eq!(found.causes(), [Cause::OtherDelivery { index: 2 }]);
+    let words = "proven: header and body belong to two deliveries, the other being number 2";
+    assert_eq!(found.to_string(), words);
 
     // That header belongs to this body.
     let wrong = header(b"who knows");
@@ -367,7 +373,60 @@ fn another_secret_or_another_delivery() {
         .known_delivery(DeliveryHeaders::new().signature(right.as_bytes()), b"lost")
         .explain(at(NOW));
     assert!(found.is_proven());
-    assert_eq!(found.causes(), [Cause::OtherDelivery { index: 0 }]);
+    assert_eq!(found.causes(), [Cause::OtherDelivery { index: 1 }]);
+
+    // Another attempt of the same event has the right body: what became of this one says more.
+    let received = [body, b"\n"].concat();
+    let found = Evidence::new(headers, &received, SECRET)
+        .known_delivery(DeliveryHeaders::new(), body)
+        .explain(at(NOW));
+    assert_eq!(found.causes(), [Cause::Body(BodyChange::LineEndAdded)]);
+}
+
+/// What verifies is genuine, whatever stands beside it in the header.
+#[test]
+fn what_stands_beside_the_right_digest_means_nothing() {
+    let right = header(b"{}");
+    let (time, digest) = right.split_once(",v1=").unwrap();
+    let verifier = Verifier::new(SigningSecret::parse(SECRET).unwrap());
+    for text in [
+        format!("{time},v1={},v1={digest}", digest.to_uppercase()),
+        format!("{time},v1={digest},v1={}", digest.to_uppercase()),
+        format!("{time},v1={},v1={digest}", &digest[..32]),
+        format!("{time},v1=0x{digest},v1={digest}"),
+        format!("x=;t=5,{time},v1={digest}"),
+        format!("x=y&t=5,v1={digest},{time}"),
+        format!("{time},v1={digest},x=;v1={}", "0".repeat(64)),
+    ] {
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        assert_eq!(verifier.verify_parts(headers, b"{}", at(NOW)).map(drop), Ok(()), "{text}");
+        assert_eq!(proven(&text, b"{}", SECRET), [], "{text}");
+    }
+    // Each secret has made one of the two, and only the other one has written its own as it should.
+    let other = keyed(b"whsec_other", b"{}");
+    let (_, other) = other.split_once(",v1=").unwrap();
+    let text = format!("{time},v1={},v1={other}", digest.to_uppercase());
+    let headers = DeliveryHeaders::new().signature(text.as_bytes());
+    let found = Evidence::new(headers, b"{}", SECRET).known_secret("whsec_other").explain(at(NOW));
+    assert_eq!(found.causes(), [Cause::OtherSecret { index: 1 }]);
+}
+
+/// A text that no verifier takes is wrong, though it made the digest.
+#[test]
+fn what_both_ends_have_wrong_is_said() {
+    for (given, error) in [
+        (&SECRET["whsec_".len()..], SecretError::Prefix),
+        ("whsec_abc\n", SecretError::Character { at: 9 }),
+    ] {
+        let found = proven(&keyed(given.as_bytes(), b"{}"), b"{}", given);
+        assert_eq!(found, [Cause::NoSecret(error)]);
+    }
+    let explanation = explain(&keyed(b"abc", b"{}"), b"{}", "abc");
+    assert_eq!(
+        explanation.to_string(),
+        "proven: both ends share a text that is no secret, for the signing secret does not begin \
+         with whsec_"
+    );
 }
 
 #[test]
@@ -410,6 +469,16 @@ fn a_time_that_is_off_is_a_fact() {
     assert_eq!(
         late.to_string(),
         "proven: the signature was made 301s ago, more than the tolerance of 300s"
+    );
+    // As the verifier at hand judges it.
+    let within = |tolerance, late| {
+        let evidence = Evidence::new(headers, b"{}", SECRET);
+        evidence.with_tolerance(Duration::from_secs(tolerance)).explain(at(NOW + late))
+    };
+    assert_eq!(within(400, 400).causes(), []);
+    assert_eq!(
+        within(10, 11).to_string(),
+        "proven: the signature was made 11s ago, more than the tolerance of 10s"
     );
     let early = Evidence::new(headers, b"{}", SECRET).explain(at(NOW - 301));
     assert!(matches!(early.causes(), [Cause::Refused(VerifyError::TooNew { .. })]));

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::body::BodyChange;
 use super::secret::SecretChange;
+use crate::webhook::secret::SecretError;
 use crate::webhook::verify_error::VerifyError;
 
 /// Something that is wrong, or may be.
@@ -16,18 +17,20 @@ pub enum Cause {
     Body(BodyChange),
     /// The secret is not what signed.
     Secret(SecretChange),
-    /// Another of the known secrets signed: 1 for the first
-    /// [`known_secret`](super::Evidence::known_secret).
+    /// Another of the known secrets signed.
     OtherSecret {
-        /// Its position.
+        /// Which [`known_secret`](super::Evidence::known_secret), from 1.
         index: usize,
     },
+    /// The text given signed, and yet it is no secret: no
+    /// [`SigningSecret`](crate::webhook::SigningSecret) can be made of it. Both ends have it wrong
+    /// in the same way.
+    NoSecret(SecretError),
     /// The header's text is not what the specification says, though the right digest is in it.
     Text(TextChange),
-    /// The header belongs to another delivery's body, and this body to another header: 0 for the
-    /// first [`known_delivery`](super::Evidence::known_delivery).
+    /// The header belongs to another delivery's body, or this body to another's header.
     OtherDelivery {
-        /// Its position.
+        /// Which [`known_delivery`](super::Evidence::known_delivery), from 1.
         index: usize,
     },
     /// The delivery header and the body's id differ. A guess always: neither says which is right.
@@ -78,6 +81,9 @@ impl fmt::Display for Cause {
             Self::Secret(change) => write!(f, "{change}"),
             Self::OtherSecret { index } => {
                 write!(f, "another of the known secrets signed it, number {index}")
+            }
+            Self::NoSecret(error) => {
+                write!(f, "both ends share a text that is no secret, for the {error}")
             }
             Self::Text(change) => write!(f, "{change}"),
             Self::OtherDelivery { index } => {

@@ -42,8 +42,10 @@ mod target;
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use super::headers::DeliveryHeaders;
+use super::verifier::Verifier;
 use crate::time::Timestamp;
 
 pub use body::BodyChange;
@@ -58,6 +60,7 @@ pub struct Evidence<'a> {
     body: &'a [u8],
     secrets: Vec<&'a str>,
     deliveries: Vec<(DeliveryHeaders<'a>, &'a [u8])>,
+    tolerance: Duration,
 }
 
 impl<'a> Evidence<'a> {
@@ -69,7 +72,13 @@ impl<'a> Evidence<'a> {
     /// in the configuration, before anything was parsed or trimmed.
     #[must_use]
     pub fn new(headers: DeliveryHeaders<'a>, body: &'a [u8], secret: &'a str) -> Self {
-        Self { headers, body, secrets: alloc::vec![secret], deliveries: Vec::new() }
+        Self {
+            headers,
+            body,
+            secrets: alloc::vec![secret],
+            deliveries: Vec::new(),
+            tolerance: Verifier::TOLERANCE,
+        }
     }
 
     /// Another secret that is known here: of another endpoint, of another environment, of before.
@@ -84,6 +93,14 @@ impl<'a> Evidence<'a> {
     #[must_use]
     pub fn known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
+        self
+    }
+
+    /// How far the time may be off, where the verifier was given
+    /// [another tolerance](Verifier::with_tolerance).
+    #[must_use]
+    pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
+        self.tolerance = tolerance;
         self
     }
 

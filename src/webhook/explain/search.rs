@@ -1,6 +1,7 @@
 //! The search: undo one thing after another, the likeliest first, until the digest is right.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::body::{self, BodyChange};
 use super::cause::{Cause, TextChange};
@@ -11,7 +12,7 @@ use super::{Evidence, Explanation};
 use crate::time::Timestamp;
 use crate::webhook::grammar::Signature;
 use crate::webhook::headers::DeliveryHeader;
-use crate::webhook::verifier::{self, Verifier};
+use crate::webhook::verifier;
 use crate::webhook::verify_error::VerifyError;
 
 /// All thousand milliseconds of a second are tried for bodies up to here only.
@@ -34,7 +35,9 @@ pub(super) fn explain(evidence: &Evidence<'_>, now: Timestamp) -> Explanation {
         Some(mut causes) => {
             match form {
                 Ok(_) if causes.contains(&Cause::Text(TextChange::Milliseconds)) => {}
-                Ok(signature) => causes.extend(search.window(signature.seconds, now)),
+                Ok(signature) => {
+                    causes.extend(window(signature.seconds, now, evidence.tolerance));
+                }
                 // Reported where nothing more precise was found out about the text.
                 Err(error) if !causes.iter().any(|cause| matches!(cause, Cause::Text(_))) => {
                     causes.push(Cause::Refused(error));
@@ -79,7 +82,6 @@ impl<'a> Search<'a> {
         let body = evidence.body;
         self.any_key(body)
             .or_else(|| self.any_construction(evidence))
-            .or_else(|| self.any_delivery(evidence))
             .or_else(|| {
                 if body.len() > Evidence::MAX_SEARCHED {
                     return None;
@@ -91,6 +93,9 @@ impl<'a> Search<'a> {
                     .or_else(|| self.any_form_of(&changed))
                     .or_else(|| self.any_millisecond(body))
             })
+            // Another attempt of the same event has the right body, too: what became of this one
+            // says more.
+            .or_else(|| self.any_delivery(evidence))
     }
 
     /// The body as it is, under whatever may have happened to the secret and the time.
@@ -125,6 +130,7 @@ impl<'a> Search<'a> {
                 let signed = |key: &Candidate| other.find(&key.key.mac(&message)).is_some();
                 self.keys.iter().filter_map(|keys| keys.first()).any(signed).then(Vec::new)
             })?;
+            let index = index.saturating_add(1);
             Some(core::iter::once(Cause::OtherDelivery { index }).chain(causes).collect())
         })
     }
@@ -193,33 +199,38 @@ impl<'a> Search<'a> {
         self.sign(&[self.reading.timestamp.as_bytes(), b".", body], Keys::Given)
     }
 
+    /// What it takes for one of the keys to have signed this: if several have, the one that wrote it
+    /// best, for what verifies is genuine whatever stands beside it.
     fn sign(&self, message: &[&[u8]], which: Keys) -> Option<Vec<Cause>> {
-        self.keys.iter().enumerate().find_map(|(index, candidates)| {
+        let found = self.keys.iter().enumerate().filter_map(|(index, candidates)| {
             let count = match which {
                 Keys::Given => 1,
                 Keys::All => candidates.len(),
             };
-            candidates.iter().take(count).find_map(|Candidate { key, changes }| {
+            candidates.iter().take(count).find_map(|Candidate { key, changes, unusable }| {
                 let text = self.reading.find(&key.mac(message))?;
                 let other = (index > 0).then_some(Cause::OtherSecret { index });
+                let unusable = unusable.map(Cause::NoSecret);
                 let secret = changes.iter().copied().map(Cause::Secret);
                 let text = text.iter().copied().map(Cause::Text);
-                Some(other.into_iter().chain(secret).chain(text).collect())
+                Some(other.into_iter().chain(unusable).chain(secret).chain(text).collect())
             })
-        })
+        });
+        let is_text = |cause: &&Cause| matches!(cause, Cause::Text(_));
+        found.min_by_key(|causes: &Vec<Cause>| causes.iter().filter(is_text).count())
     }
+}
 
-    /// What is wrong with the time of a signature that is right.
-    fn window(&self, seconds: u64, now: Timestamp) -> Option<Cause> {
-        let judge = |seconds| verifier::window(seconds, now, Verifier::TOLERANCE);
-        let error = judge(seconds).err()?;
-        // A time that is right once it is taken for milliseconds is nothing else.
-        let milliseconds = judge(seconds.checked_div(1000)?).is_ok();
-        Some(match milliseconds {
-            true => Cause::Text(TextChange::Milliseconds),
-            false => Cause::Refused(error),
-        })
-    }
+/// What is wrong with the time of a signature that is right.
+fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Option<Cause> {
+    let judge = |seconds| verifier::window(seconds, now, tolerance);
+    let error = judge(seconds).err()?;
+    // A time that is right once it is taken for milliseconds is nothing else.
+    let milliseconds = judge(seconds.checked_div(1000)?).is_ok();
+    Some(match milliseconds {
+        true => Cause::Text(TextChange::Milliseconds),
+        false => Cause::Refused(error),
+    })
 }
 
 /// Which keys of each secret are tried.

@@ -7,7 +7,7 @@ use hmac::digest::zeroize::Zeroize;
 
 use super::target::decode_base64;
 use crate::webhook::digest::Key;
-use crate::webhook::secret::SigningSecret;
+use crate::webhook::secret::{SecretError, SigningSecret};
 
 /// How the key that signed differs from the secret's text given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +53,19 @@ impl fmt::Display for SecretChange {
 pub(super) struct Candidate {
     pub(super) key: Key,
     pub(super) changes: Vec<SecretChange>,
+    /// Why no verifier takes the text, if it is the one given.
+    pub(super) unusable: Option<SecretError>,
 }
 
 /// The keys that may come of this text: first the text itself.
 pub(super) fn candidates(given: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut add = |bytes: &[u8], changes: &[SecretChange]| {
-        found.push(Candidate { key: Key::from_bytes(bytes), changes: changes.into() });
+        let unusable = match changes {
+            [] => SigningSecret::parse(given).err(),
+            _ => None,
+        };
+        found.push(Candidate { key: Key::from_bytes(bytes), changes: changes.into(), unusable });
     };
 
     add(given.as_bytes(), &[]);

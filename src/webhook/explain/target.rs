@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::cause::TextChange;
 use crate::webhook::digest::{Digest, write_hex};
+use crate::webhook::grammar::Signature;
 
 /// The least digits of a digest that identify it beyond doubt.
 const MIN_DIGITS: usize = 16;
@@ -24,8 +25,10 @@ struct Received {
 impl<'a> Reading<'a> {
     /// Reads what can be read. `None` if there is no `t` or nothing that could be a digest.
     pub(super) fn of(header: &'a [u8]) -> Option<Self> {
+        // Where the header is well-formed, there is but one way to read its time.
+        let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
+        let mut timestamp = strict.and_then(|digits| core::str::from_utf8(digits).ok());
         let header = core::str::from_utf8(header).ok()?;
-        let mut timestamp = None;
         let mut digests = Vec::new();
         for part in header.split([',', ';', ' ', '&']) {
             let Some((name, value)) = part.split_once('=') else { continue };
@@ -44,7 +47,9 @@ impl<'a> Reading<'a> {
         let mut digits = [0; Digest::HEX_LEN];
         digest.write_hex(&mut digits);
         let same = |received: &&Received| digits.starts_with(&received.digits);
-        self.digests.iter().find(same).map(|received| received.changes.as_slice())
+        // One that is as it should be suffices, however many others there are of it.
+        let changes = self.digests.iter().filter(same).map(|received| received.changes.as_slice());
+        changes.min_by_key(|changes| changes.len())
     }
 }
 
