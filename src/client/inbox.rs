@@ -32,10 +32,17 @@
 //! let receipt = match InboxEntry::arrive(rows.get(&key), LEASE, now) {
 //!     Arrival::Process(entry) => {
 //!         // Only if the row is still the one that was read: two copies may have read the same.
+//!         // Whose write comes too late answers `NotNow`.
 //!         rows.insert(key, entry);
-//!         let done = act_on_it();
-//!         rows.insert(key, if done { entry.done(now) } else { entry.failed() });
-//!         if done { Receipt::Accepted } else { Receipt::NotNow }
+//!         if act_on_it() {
+//!             rows.insert(key, entry.done(now)); // whatever the row is by now
+//!             Receipt::Accepted
+//!         } else {
+//!             // Only if the row is still `entry`: the time may have run out, and another copy
+//!             // have been taken.
+//!             rows.insert(key, entry.failed());
+//!             Receipt::NotNow
+//!         }
 //!     }
 //!     Arrival::Duplicate => Receipt::Duplicate,
 //!     Arrival::Busy => Receipt::NotNow,
@@ -57,12 +64,12 @@ use crate::json::JsonObject;
 use crate::time::Timestamp;
 use crate::webhook::Receipt;
 
-/// How long acting on an event takes at most, for those who have no better number. The service
-/// gives an attempt ten seconds, and makes its third one a minute after the second.
+/// How long acting on an event takes at most, for those who have no better number: a minute. The
+/// service gives an attempt ten seconds, and makes its third one a minute after the second.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// How long an event may come again: 30 days, for as long as its delivery can be repeated by hand,
-/// and a day for what is then still under way.
+/// How long an event may come again: 31 days. For 30 of them its delivery can be repeated by hand,
+/// and one is for what is then still under way.
 pub const KEEP: Duration = Duration::from_secs(31 * 86_400);
 
 /// What a store keeps of one event, under its account's id and its own.
@@ -88,7 +95,8 @@ pub enum InboxEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Arrival {
-    /// Store this entry, over the one that was read and nothing newer, then act on the event.
+    /// Store this entry, over the one that was read and nothing newer, then act on the event. It
+    /// tells apart who has taken it.
     Process(InboxEntry),
     /// It has been acted on: acknowledge it.
     Duplicate,
@@ -130,8 +138,8 @@ impl InboxEntry {
         }
     }
 
-    /// The entry of an event that could not be acted on: its next copy may be. One that was done
-    /// stays done.
+    /// The entry of an event that could not be acted on: its next copy may be. Store it over the
+    /// entry it comes from and nothing newer. One that was done stays done.
     #[must_use]
     pub fn failed(self) -> Self {
         match self {
@@ -163,11 +171,17 @@ impl InboxEntry {
 /// use call_assistant::id::{AccountId, EventId};
 /// # let now = call_assistant::time::Timestamp::UNIX_EPOCH;
 ///
+/// # let act_on_it = || true;
+///
 /// let mut inbox = Inbox::new(10_000);
 /// let (account, event) = (AccountId::parse("acct_1")?, EventId::parse("evt_1")?);
-/// assert!(matches!(inbox.arrive(&account, &event, LEASE, now), Arrival::Process(_)));
-/// assert_eq!(inbox.arrive(&account, &event, LEASE, now), Arrival::Busy);
-/// inbox.done(&account, &event, now);
+/// if let Arrival::Process(taken) = inbox.arrive(&account, &event, LEASE, now) {
+///     assert_eq!(inbox.arrive(&account, &event, LEASE, now), Arrival::Busy);
+///     match act_on_it() {
+///         true => inbox.done(&account, &event, now),
+///         false => inbox.failed(&account, &event, taken),
+///     }
+/// }
 /// assert_eq!(inbox.arrive(&account, &event, LEASE, now), Arrival::Duplicate);
 /// # Ok::<(), call_assistant::id::IdError>(())
 /// ```
@@ -219,10 +233,12 @@ impl Inbox {
         }
     }
 
-    /// The event could not be acted on: its next copy will be.
-    pub fn failed(&mut self, account: &AccountId, event: &EventId) {
+    /// The event could not be acted on by whoever got this entry to [process](Arrival::Process): its
+    /// next copy will be. If the time has run out and somebody else has taken it since, it is
+    /// theirs, and nothing happens.
+    pub fn failed(&mut self, account: &AccountId, event: &EventId, taken: InboxEntry) {
         let key = (account.clone(), event.clone());
-        if let Some(InboxEntry::Taken { .. }) = self.entries.get(&key) {
+        if matches!(taken, InboxEntry::Taken { .. }) && self.entries.get(&key) == Some(&taken) {
             self.entries.remove(&key);
         }
     }

@@ -28,6 +28,8 @@ use crate::time::Timestamp;
 pub struct Pace {
     gap: Duration,
     free_at: Option<Timestamp>,
+    /// The latest `now` that was given.
+    latest: Option<Timestamp>,
 }
 
 impl Pace {
@@ -43,14 +45,22 @@ impl Pace {
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
         let gap = MINUTE_AT_NINE_TENTHS.checked_div(quota.per_minute().into()).unwrap_or_default();
-        Self { gap: gap.saturating_mul(clients.max(1)), free_at: None }
+        Self { gap: gap.saturating_mul(clients.max(1)), free_at: None, latest: None }
     }
 
     /// Takes the next turn and says how long to wait for it.
     ///
-    /// Turns may be taken ahead by any number of tasks; each waits for its own.
+    /// Turns may be taken ahead by any number of tasks; each waits for its own. A clock that is set
+    /// back by more than a minute takes the turns along: nobody waits for it to catch up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
+        // By less, it may be tasks that have read the clock in another order than they come here.
+        let back = self.latest.map_or(Duration::ZERO, |latest| latest.since(now));
+        if back > Quota::SPAN {
+            self.free_at = self.free_at.map(|free_at| free_at.saturating_sub(back));
+            self.latest = None;
+        }
+        self.latest = self.latest.max(Some(now));
         let turn = self.free_at.map_or(now, |free_at| free_at.max(now));
         self.free_at = Some(turn.saturating_add(self.gap));
         turn.since(now)

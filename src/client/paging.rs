@@ -44,11 +44,11 @@ pub const MAX_EMPTY_PAGES: u32 = 10_000;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paging {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     cursor: Option<String>,
     /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
     /// any cycle is met again within its length, without keeping every cursor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     anchor: Option<String>,
     #[serde(default)]
     pages: u64,

@@ -86,15 +86,15 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
     lag: Duration,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     since: Option<Timestamp>,
     /// Every call written a lag or more before it has been returned, but for those before `since`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     watermark: Option<Timestamp>,
     /// The calls returned that a query may list again, with their `created_at`.
     recent: BTreeMap<CallId, Timestamp>,
     /// The walk under way, once its first page has been taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     walk: Option<Walk>,
 }
 
@@ -104,10 +104,10 @@ struct Walk {
     /// What the watermark becomes when the walk ends.
     goal: Option<Timestamp>,
     /// Where this pass over the list is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     place: Option<Place>,
     /// Where an earlier pass of the same walk had to stop, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     frontier: Option<Place>,
 }
 

@@ -123,17 +123,34 @@ fn every_event_is_acted_on() {
 fn the_inbox_in_memory_dedupes_by_account_and_event() {
     let mut inbox = Inbox::new(10);
     let (one, two) = (account("acct_1"), account("acct_2"));
-    taken(inbox.arrive(&one, &event("1"), LEASE, at(0)));
+    let first = taken(inbox.arrive(&one, &event("1"), LEASE, at(0)));
     // D-60: another account's event of the same id is another event.
-    taken(inbox.arrive(&two, &event("1"), LEASE, at(0)));
+    let second = taken(inbox.arrive(&two, &event("1"), LEASE, at(0)));
     assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Busy);
     inbox.done(&one, &event("1"), at(0));
     inbox.done(&one, &event("1"), at(1));
-    inbox.failed(&one, &event("1"));
+    inbox.failed(&one, &event("1"), first);
+    inbox.failed(&one, &event("1"), first.done(at(0)));
     assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Duplicate);
-    inbox.failed(&two, &event("1"));
+    inbox.failed(&two, &event("1"), second);
     assert_eq!(inbox.len(), 1);
     taken(inbox.arrive(&two, &event("1"), LEASE, at(0)));
+}
+
+/// EVT-8: whoever was too slow and fails does not give away what another has taken since.
+#[test]
+fn a_claim_that_ran_out_is_no_longer_given_back() {
+    let mut inbox = Inbox::new(10);
+    let one = account("acct_1");
+    let slow = taken(inbox.arrive(&one, &event("1"), LEASE, at(0)));
+    let other = taken(inbox.arrive(&one, &event("1"), LEASE, at(60_000)));
+    inbox.failed(&one, &event("1"), slow);
+    assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(60_000)), Arrival::Busy);
+    inbox.failed(&one, &event("1"), other);
+    taken(inbox.arrive(&one, &event("1"), LEASE, at(60_000)));
+    // Done is done, whoever did it.
+    inbox.done(&one, &event("1"), at(60_000));
+    assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(60_000)), Arrival::Duplicate);
 }
 
 #[test]
@@ -201,8 +218,8 @@ fn the_inbox_in_memory_does_as_a_store() {
                     rows.insert(key, row.done(at(now)));
                 }
                 1 => {
-                    inbox.failed(&key.0, &key.1);
                     if let Some(row) = rows.get_mut(&key) {
+                        inbox.failed(&key.0, &key.1, *row);
                         *row = row.failed();
                     }
                 }

@@ -254,3 +254,15 @@ fn turns_can_be_taken_ahead() {
     let waits: Vec<_> = (0..2).map(|_| pace.turn(at(600_000)).as_millis()).collect();
     assert_eq!(waits, [0, 1_111]);
 }
+
+/// A clock that was wrong and is set right does not put a client to sleep for years.
+#[test]
+fn a_clock_that_is_set_back_takes_the_turns_along() {
+    let ahead = 20 * 365 * 86_400_000;
+    let mut pace = Pace::of(Quota::ACCOUNT);
+    let mut waits = |millis| pace.turn(at(millis)).as_millis();
+    assert_eq!([waits(ahead), waits(ahead)], [0, 1_111]);
+    assert_eq!([waits(0), waits(0), waits(3_334)], [2_222, 3_333, 1_110]);
+    // By a minute or less, it has only been read in another order.
+    assert_eq!([waits(100_000), waits(40_000), waits(39_999)], [0, 61_111, 2_222]);
+}
