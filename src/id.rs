@@ -186,9 +186,8 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
 fn made(prefix: &str, bytes: [u8; 16]) -> Arc<str> {
     let mut digits = [0; 32];
     // Thirty-two digits for sixteen bytes: the lengths fit, and hex digits are ASCII.
-    let text = match hex::encode_to_slice(bytes, &mut digits) {
-        Ok(()) => core::str::from_utf8(&digits).unwrap_or_default(),
-        Err(_) => "",
-    };
+    let written = hex::encode_to_slice(bytes, &mut digits);
+    debug_assert!(written.is_ok(), "two digits a byte");
+    let text = core::str::from_utf8(&digits).unwrap_or_default();
     alloc::format!("{prefix}{text}").into()
 }

@@ -20,22 +20,14 @@ enum Kind {
 
 impl Quota {
     /// `GET /v1/account`: 60 requests a minute.
-    pub const ACCOUNT: Self = Self::of(Kind::Account, 60);
+    pub const ACCOUNT: Self =
+        Self { kind: Kind::Account, per_minute: NonZeroU16::new(60).unwrap() };
 
     /// Listing and retrieving calls, together: 600 requests a minute.
-    pub const READS: Self = Self::of(Kind::Reads, 600);
+    pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
     /// What "a minute" is: no span this long has more requests than the quota, wherever it begins.
     pub const SPAN: Duration = Duration::from_secs(60);
-
-    const fn of(kind: Kind, per_minute: u16) -> Self {
-        // A zero would be one: there is none above.
-        let per_minute = match NonZeroU16::new(per_minute) {
-            Some(per_minute) => per_minute,
-            None => NonZeroU16::MIN,
-        };
-        Self { kind, per_minute }
-    }
 
     /// The same quota with another number, for a customer who was granted more, or a test.
     #[must_use]

@@ -126,19 +126,20 @@ impl Read {
         let known = decode_query(name).ok().and_then(|name| {
             Operation::ListCalls.parameters().iter().find(|known| known.as_str() == name)
         });
-        let Some(&parameter) = known else {
-            return Err(ParameterError::Unknown { name: ShownName::new(name, place) });
-        };
-        match parameter {
-            Parameter::Limit => set(&mut self.limit, parameter, || limit(value)),
-            Parameter::Cursor => set(&mut self.cursor, parameter, || Ok(cursor(value))),
-            Parameter::CreatedAfter => {
+        match known {
+            Some(&parameter @ Parameter::Limit) => set(&mut self.limit, parameter, || limit(value)),
+            Some(&parameter @ Parameter::Cursor) => {
+                set(&mut self.cursor, parameter, || Ok(cursor(value)))
+            }
+            Some(&parameter @ Parameter::CreatedAfter) => {
                 set(&mut self.created_after, parameter, || instant(parameter, value))
             }
-            Parameter::CreatedBefore => {
+            Some(&parameter @ Parameter::CreatedBefore) => {
                 set(&mut self.created_before, parameter, || instant(parameter, value))
             }
-            Parameter::CallId => Ok(()),
+            Some(Parameter::CallId) | None => {
+                Err(ParameterError::Unknown { name: ShownName::new(name, place) })
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What came back: an answer, or an error by who must act.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
@@ -272,11 +271,12 @@ impl Fault {
 
     /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
     fn of_failure(body: &[u8]) -> Self {
-        let short = Some(body).filter(|body| body.len() <= MAX_ERROR_LEN);
-        match short.and_then(|body| ApiError::from_json(body).ok()) {
-            Some(error) => Self::Refused(Box::new(error)),
-            None => Self::Foreign(ForeignBody::new(body)),
+        if body.len() <= MAX_ERROR_LEN
+            && let Ok(error) = ApiError::from_json(body)
+        {
+            return Self::Refused(Box::new(error));
         }
+        Self::Foreign(ForeignBody::new(body))
     }
 }
 
@@ -291,14 +291,13 @@ impl ForeignBody {
     pub const MAX_LEN: usize = 2048;
 
     fn new(body: &[u8]) -> Self {
-        let mut shown = String::from_utf8_lossy(body.get(..Self::MAX_LEN).unwrap_or(body));
-        if body.len() > Self::MAX_LEN {
-            // The cut may have gone through a character, which is not the sender's fault.
-            if let Some(whole) = shown.strip_suffix(char::REPLACEMENT_CHARACTER) {
-                shown = whole.to_owned().into();
-            }
+        let kept = body.get(..Self::MAX_LEN).unwrap_or(body);
+        let mut shown = String::from_utf8_lossy(kept).into_owned();
+        // The cut may have gone through a character, which is not the sender's fault.
+        if body.len() > Self::MAX_LEN && shown.ends_with(char::REPLACEMENT_CHARACTER) {
+            shown.pop();
         }
-        Self(shown.into_owned())
+        Self(shown)
     }
 
     /// The text; what is not UTF-8 is replaced.

@@ -76,27 +76,34 @@ impl Outcome {
         }
     }
 
-    /// The word for everything but an answer.
-    const WORDS: [(Self, &'static str); 7] = [
-        (Self::TimedOut, "timeout"),
-        (Self::Refused, "refused"),
-        (Self::Reset, "reset"),
-        (Self::Dns, "dns"),
-        (Self::Tls, "tls"),
-        (Self::Forbidden, "forbidden"),
-        (Self::Unsent, "unsent"),
+    /// Everything but an answer.
+    const FAULTS: [Self; 7] = [
+        Self::TimedOut,
+        Self::Refused,
+        Self::Reset,
+        Self::Dns,
+        Self::Tls,
+        Self::Forbidden,
+        Self::Unsent,
     ];
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Answered(status) => status.as_str(),
+            Self::TimedOut => "timeout",
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::Dns => "dns",
+            Self::Tls => "tls",
+            Self::Forbidden => "forbidden",
+            Self::Unsent => "unsent",
+        }
+    }
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Self::WORDS.iter().find(|(outcome, _)| outcome == self) {
-            Some((_, word)) => f.pad(word),
-            None => match self {
-                Self::Answered(status) => f.pad(status.as_str()),
-                _ => Ok(()),
-            },
-        }
+        f.pad(self.text())
     }
 }
 
@@ -109,8 +116,8 @@ impl FromStr for Outcome {
     type Err = NotAnOutcome;
 
     fn from_str(text: &str) -> Result<Self, NotAnOutcome> {
-        match Self::WORDS.iter().find(|(_, word)| *word == text) {
-            Some((outcome, _)) => Ok(*outcome),
+        match Self::FAULTS.into_iter().find(|fault| fault.text() == text) {
+            Some(fault) => Ok(fault),
             None => StatusCode::from_bytes(text.as_bytes())
                 .map(Self::Answered)
                 .map_err(|_| NotAnOutcome),
@@ -120,7 +127,7 @@ impl FromStr for Outcome {
 
 impl serde::Serialize for Outcome {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.text())
     }
 }
 

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::{ParseError, ParseErrorKind};
 pub use object::JsonObject;
+pub(crate) use object::fields;
 
 /// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
 pub const MAX_LEN: usize = 16 * 1024 * 1024;

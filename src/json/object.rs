@@ -50,7 +50,7 @@ impl JsonObject {
     /// text, such as half a surrogate pair.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        let fields = self.fields()?;
+        let fields = fields(self.as_str())?;
         fields.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
@@ -67,7 +67,7 @@ impl JsonObject {
     #[must_use]
     pub fn with_str(&self, name: &str, text: &str) -> Option<Self> {
         let text = serde_json::value::to_raw_value(text).ok()?;
-        let mut fields = self.fields()?;
+        let mut fields = fields(self.as_str())?;
         match fields.iter().position(|(key, _)| key == name) {
             Some(first) => {
                 let mut index = 0..;
@@ -80,26 +80,27 @@ impl JsonObject {
         }
         serde_json::value::to_raw_value(&Fields(&fields)).ok().map(Self)
     }
+}
 
-    fn fields(&self) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+/// The fields of an object, in order, those of the same name included.
+pub(crate) fn fields(object: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((Text(name), value)) = map.next_entry()? {
-                    fields.push((name, value));
-                }
-                Ok(fields)
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
-        serde_json::Deserializer::from_str(self.as_str()).deserialize_map(Entries).ok()
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut fields = Vec::new();
+            while let Some((Text(name), value)) = map.next_entry()? {
+                fields.push((name, value));
+            }
+            Ok(fields)
+        }
     }
+    serde_json::Deserializer::from_str(object).deserialize_map(Entries).ok()
 }
 
 impl PartialEq for JsonObject {

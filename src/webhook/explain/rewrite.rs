@@ -1,11 +1,13 @@
 //! The same JSON in every form in which a library may write it.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::json::fields;
 
 /// A form in which JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,33 +96,34 @@ impl JsonForm {
 
 impl fmt::Display for JsonForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.blanks {
+        let blanks = match self.blanks {
             Blanks::None => "written without blanks",
             Blanks::AfterPunctuation => "written with a blank after each colon and comma",
             Blanks::TwoBlanks => "indented by two blanks",
             Blanks::FourBlanks => "indented by four blanks",
             Blanks::Tabs => "indented by tabs",
-        })?;
-        f.write_str(match self.order {
+        };
+        let order = match self.order {
             KeyOrder::AsIs => "",
             KeyOrder::Specified => ", its keys in the specification's order",
             KeyOrder::Sorted => ", its keys sorted",
-        })?;
-        f.write_str(match self.escapes {
+        };
+        let escapes = match self.escapes {
             Escapes::Least => "",
             Escapes::NonAscii => r", \u00e9 for what is not ASCII",
             Escapes::NonAsciiUppercase => r", \u00E9 for what is not ASCII",
             Escapes::Html => r", \u003c for <",
             Escapes::HtmlAndNonAscii => r", \u003C for < and \u00E9 for what is not ASCII",
-        })?;
-        f.write_str(if self.slashes { r", \/ for /" } else { "" })?;
-        f.write_str(if self.line_end { ", with a line end after it" } else { "" })
+        };
+        let slashes = if self.slashes { r", \/ for /" } else { "" };
+        let line_end = if self.line_end { ", with a line end after it" } else { "" };
+        write!(f, "{blanks}{order}{escapes}{slashes}{line_end}")
     }
 }
 
 /// A JSON text taken apart, with its numbers as they were written.
 pub(super) enum Json<'a> {
-    Object(Vec<(String, Self)>),
+    Object(Vec<(Cow<'a, str>, Self)>),
     Array(Vec<Self>),
     String(String),
     Plain(&'a str),
@@ -139,11 +142,10 @@ impl<'a> Json<'a> {
         let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
         Some(match text.bytes().next()? {
             b'{' => {
-                let Members(members) = serde_json::from_str(text).ok()?;
-                let parse = |(key, value): (String, &'a RawValue)| {
+                let parse = |(key, value): (Cow<'a, str>, &'a RawValue)| {
                     Some((key, Self::parse_at(value.get(), below)?))
                 };
-                Self::Object(members.into_iter().map(parse).collect::<Option<_>>()?)
+                Self::Object(fields(text)?.into_iter().map(parse).collect::<Option<_>>()?)
             }
             b'[' => {
                 let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;
@@ -174,31 +176,6 @@ impl<'a> Json<'a> {
     }
 }
 
-/// An object's members, in order, those with the same key included.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Read)
-    }
-}
-
 struct Writer {
     text: String,
     form: JsonForm,
@@ -214,7 +191,7 @@ impl Writer {
                 self.items(['[', ']'], items.iter(), |writer, item| writer.value(item));
             }
             Json::Object(members) => {
-                let mut members: Vec<&(String, Json<'_>)> = members.iter().collect();
+                let mut members: Vec<&(Cow<'_, str>, Json<'_>)> = members.iter().collect();
                 sort(&mut members, self.form.order);
                 self.items(['{', '}'], members.into_iter(), |writer, (key, value)| {
                     writer.string(key);
@@ -317,7 +294,7 @@ impl Writer {
     }
 }
 
-fn sort(members: &mut [&(String, Json<'_>)], order: KeyOrder) {
+fn sort(members: &mut [&(Cow<'_, str>, Json<'_>)], order: KeyOrder) {
     match order {
         KeyOrder::AsIs => {}
         KeyOrder::Sorted => members.sort_by(|(one, _), (other, _)| one.cmp(other)),

@@ -113,36 +113,32 @@ fn readings(given: &str) -> Vec<(&str, Vec<SecretChange>)> {
     let mut readings = alloc::vec![(given, Vec::new())];
     let mut changes = Vec::new();
     let mut text = given;
-    for change in [
-        SecretChange::Blanks,
-        SecretChange::Quotes,
-        SecretChange::Blanks,
-        SecretChange::Label,
-        SecretChange::Quotes,
-    ] {
-        let shorter = without(change, text);
+    let mut undo = |change, without: fn(&str) -> &str| {
+        let shorter = without(text);
         if shorter.len() < text.len() {
             text = shorter;
             changes.push(change);
             readings.push((text, changes.clone()));
         }
-    }
+    };
+    undo(SecretChange::Blanks, without_blanks);
+    undo(SecretChange::Quotes, without_quotes);
+    undo(SecretChange::Blanks, without_blanks);
+    undo(SecretChange::Label, without_label);
+    undo(SecretChange::Quotes, without_quotes);
     readings
 }
 
-fn without(change: SecretChange, text: &str) -> &str {
-    match change {
-        SecretChange::Blanks => {
-            text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
-        }
-        SecretChange::Quotes => {
-            text.trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
-        }
-        SecretChange::Label => {
-            text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
-        }
-        _ => text,
-    }
+fn without_blanks(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
+}
+
+fn without_quotes(text: &str) -> &str {
+    text.trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
+}
+
+fn without_label(text: &str) -> &str {
+    text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
 }
 
 /// Puts a key together, and wipes it.
