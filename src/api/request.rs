@@ -124,9 +124,10 @@ pub enum ApiRequest {
 impl ApiRequest {
     /// Reads a request's method, path and query; the body, if any, means nothing.
     ///
-    /// The path is the one below the base address (see [`BaseAddress::below`](super::BaseAddress::below)), as it came: still
-    /// percent-encoded. Parameters that `GET /v1/account` and `GET /v1/calls/{call_id}` do not
-    /// take are passed over (D-4).
+    /// The path is the one below the base address, see
+    /// [`BaseAddress::below`](super::BaseAddress::below), as it came: still percent-encoded.
+    /// Parameters that `GET /v1/account` and `GET /v1/calls/{call_id}` do not take are passed over
+    /// (D-4).
     ///
     /// # Errors
     /// See [`ReadError`].
