@@ -8,16 +8,16 @@
 //! # One delivery's life
 //!
 //! ```text
-//!  accept ──────► waiting ──── begin ───► sending ── finish ─┬─► delivered   any 2xx
-//!    │             ▲  ▲                    │   │             ├─► gone        410
-//!    │ endpoint    │  │   lease runs out:  │   │             └─► failed      the sixth failure,
-//!    │ disabled    │  │   begin again ◄────┘   │                             or the one by hand
-//!    ▼             │  └─────── finish ─────────┘
-//!  skipped         │   failed: after 10 s, 1 min, 10 min, 1 h, 6 h
-//!    │             │   not sent, by a fault of our own: at once, and not counted
-//!    └─────────────┤
-//!       redeliver  │   failed, gone, parked, skipped: one attempt by hand, for thirty days
-//!                  └── parked: was pending when its endpoint was disabled
+//! accept ─────► waiting ─── begin ──► sending ─ finish ─┬─► delivered  any 2xx
+//!   │            ▲  ▲                   │  │            ├─► gone       410
+//!   │ endpoint   │  │  lease runs out:  │  │            └─► failed     the sixth failure,
+//!   │ disabled   │  │  begin again ◄────┘  │                           or one by hand
+//!   ▼            │  └────── finish ────────┘
+//! skipped        │  failed: after 10 s, 1 min, 10 min, 1 h, 6 h
+//!   │            │  not sent, by a fault of our own: at once, and not counted
+//!   └────────────┤
+//!     redeliver  │  failed, gone, parked, skipped: one attempt by hand, for thirty days
+//!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
 //! # The order of storing and sending
