@@ -38,8 +38,9 @@
 //! use call_assistant::time::Timestamp;
 //! use call_assistant::webhook::event::EventData;
 //! use call_assistant::webhook::{Receipt, Verifier};
+//! use http::Request;
 //!
-//! fn receive(verifier: &Verifier, request: &http::Request<Vec<u8>>, now: Timestamp) -> Receipt {
+//! fn receive(verifier: &Verifier, request: &Request<Vec<u8>>, now: Timestamp) -> Receipt {
 //!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified,
