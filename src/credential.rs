@@ -35,10 +35,10 @@ use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
 use crate::Product;
 use crate::id::{AccountId, CredentialId};
+use crate::mac;
 use crate::open_enum::open_enum;
 use crate::secret::Secret;
 use crate::time::Timestamp;
@@ -212,7 +212,7 @@ impl KeyDigest {
 
 impl PartialEq for KeyDigest {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        mac::same(&self.0, &other.0).into()
     }
 }
 

@@ -1,4 +1,4 @@
-//! HMAC-SHA256 with its key schedule kept.
+//! HMAC-SHA256 with its key schedule kept, and how digests are compared.
 
 use core::fmt;
 
@@ -7,6 +7,7 @@ use hmac::block_api::HmacCore;
 use hmac::digest::block_api::{Buffer, FixedOutputCore as _, UpdateCore as _};
 use hmac::digest::{InvalidLength, Output};
 use sha2::Sha256;
+use subtle::{Choice, ConstantTimeEq as _};
 
 type Core = HmacCore<Sha256>;
 
@@ -36,6 +37,17 @@ impl MacKey {
         core.finalize_fixed_core(&mut buffer, &mut digest);
         digest.into()
     }
+}
+
+/// Whether two digests are the same, in time that does not depend on where they differ.
+///
+/// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
+/// bytes costs as much as a compression.
+pub(crate) fn same<const LEN: usize>(ours: &[u8; LEN], theirs: &[u8; LEN]) -> Choice {
+    const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is passed over") };
+    let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+    let words = ours.as_chunks().0.iter().zip(theirs.as_chunks().0);
+    words.fold(0, |found, (ours, theirs)| found | (word(ours) ^ word(theirs))).ct_eq(&0)
 }
 
 impl fmt::Debug for MacKey {

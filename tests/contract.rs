@@ -253,7 +253,9 @@ fn sources(name: &str) -> BTreeMap<String, Source> {
         for entry in fs::read_dir(&next).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.insert(path);
+                if !path.ends_with("target") {
+                    folders.insert(path);
+                }
             } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with(file!()) {
                 let within = path.strip_prefix(&root).unwrap().to_str().unwrap();
                 files.insert(within.replace('\\', "/"), Source::read(&read(&path)));

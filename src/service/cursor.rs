@@ -58,12 +58,11 @@ use core::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::digest::zeroize::Zeroize as _;
-use subtle::ConstantTimeEq as _;
 
 use crate::credential::Mode;
 use crate::id::{self, AccountId, CallId};
 use crate::listing::Window;
-use crate::mac::MacKey;
+use crate::mac::{self, MacKey};
 use crate::time::Timestamp;
 
 /// The longest text of a cursor, in characters. A longer one is refused unread.
@@ -210,10 +209,7 @@ impl CursorKeys {
             return Err(CursorFault::Version { version: header >> 4 });
         }
         let key = self.key(key).ok_or(CursorFault::UnknownKey { id: key })?;
-        let differences = u128::from_ne_bytes(*found) ^ u128::from_ne_bytes(tag(key, signed));
-        // One word compared in constant time costs a tenth of a slice compared that way.
-        let folded = (differences >> 64) | (differences & u128::from(u64::MAX));
-        if !bool::from(u64::try_from(folded).unwrap_or(u64::MAX).ct_eq(&0)) {
+        if !bool::from(mac::same(&tag(key, signed), found)) {
             return Err(CursorFault::Digest);
         }
         read(header & 0x0f, contents).ok_or(CursorFault::Contents)

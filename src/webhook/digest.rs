@@ -1,10 +1,10 @@
 //! What a secret makes of a message, in hex both ways, and the comparison.
 
-use subtle::{Choice, ConstantTimeEq};
+use subtle::Choice;
 
 use super::secret::SigningSecret;
 use super::verify_error::DigestFault;
-use crate::mac::MacKey;
+use crate::mac::{self, MacKey};
 
 /// A secret's key schedule: two compressions that every message would otherwise repeat.
 #[derive(Clone, Debug)]
@@ -42,21 +42,9 @@ impl Digest {
     /// The length of a digest in hex.
     pub(super) const HEX_LEN: usize = 64;
 
-    /// Whether two digests are the same, in time that does not depend on where they differ.
-    ///
-    /// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
-    /// bytes costs as much as a compression.
+    /// Whether two digests are the same, in constant time.
     pub(super) fn ct_eq(&self, other: &Self) -> Choice {
-        let words = self.words().into_iter().zip(other.words());
-        words.fold(0, |found, (ours, theirs)| found | (ours ^ theirs)).ct_eq(&0)
-    }
-
-    fn words(&self) -> [u64; 4] {
-        let mut words = [0; 4];
-        for (word, bytes) in words.iter_mut().zip(self.0.as_chunks().0) {
-            *word = u64::from_ne_bytes(*bytes);
-        }
-        words
+        mac::same(&self.0, &other.0)
     }
 
     /// Writes the digest as lowercase hex.

@@ -189,6 +189,11 @@ fn judge(ours: &Digest, received: impl Iterator<Item = Received>) -> Match {
             }
         }
     }
+    verdict(lower, upper, upper_part)
+}
+
+/// The one branch on what comparing has found.
+fn verdict(lower: Choice, upper: Choice, upper_part: u64) -> Match {
     if lower.into() {
         Match::Lower
     } else if upper.into() {

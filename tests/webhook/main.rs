@@ -14,8 +14,6 @@ use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 mod answers;
 #[cfg(feature = "events")]
 mod compose;
-#[cfg(target_os = "linux")]
-mod constant_time;
 #[cfg(feature = "events")]
 mod events;
 #[cfg(feature = "events")]
