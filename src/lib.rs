@@ -96,6 +96,8 @@ pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
 #[cfg(feature = "events")]
+mod redact;
+#[cfg(feature = "events")]
 pub mod rfc3339;
 
 #[cfg(any(feature = "client", feature = "service"))]

@@ -13,6 +13,7 @@ use crate::api::{Answer, REQUEST_ID_HEADER};
 use crate::error::{ApiError, ErrorCode};
 use crate::id::RequestId;
 use crate::json::{ParseError, ParseErrorKind};
+use crate::redact::redacted;
 
 /// How much of an answer that is no success is looked at, in bytes. No error of the service's is
 /// nearly as long.
@@ -282,7 +283,8 @@ impl Fault {
 
 /// The beginning of what somebody else answered, for people to look at.
 ///
-/// It may repeat what it was sent, the key included, so `Debug` shows its length only.
+/// It may repeat what it was sent: whatever looks like an API key or a signing secret is replaced,
+/// and `Debug` shows the length only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ForeignBody(String);
 
@@ -291,13 +293,13 @@ impl ForeignBody {
     pub const MAX_LEN: usize = 2048;
 
     fn new(body: &[u8]) -> Self {
-        let kept = body.get(..Self::MAX_LEN).unwrap_or(body);
-        let mut shown = String::from_utf8_lossy(kept).into_owned();
+        let text = String::from_utf8_lossy(body.get(..Self::MAX_LEN).unwrap_or(body));
         // The cut may have gone through a character, which is not the sender's fault.
-        if body.len() > Self::MAX_LEN && shown.ends_with(char::REPLACEMENT_CHARACTER) {
-            shown.pop();
-        }
-        Self(shown)
+        let whole = match text.strip_suffix(char::REPLACEMENT_CHARACTER) {
+            Some(whole) if body.len() > Self::MAX_LEN => whole,
+            _ => &text,
+        };
+        Self(redacted(whole))
     }
 
     /// The text; what is not UTF-8 is replaced.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Attempt;
 use super::life::{Delivery, Finished, Status, Step};
 use super::outcome::Outcome;
+use crate::redact::redacted;
 use crate::time::Timestamp;
 
 /// How much of a response's body is worth keeping: enough for an error message.
@@ -45,7 +46,8 @@ pub struct LogEntry {
 #[non_exhaustive]
 pub struct Excerpt {
     /// What the first [`KEPT_BODY`] bytes say. Bytes that are not UTF-8 are replaced, and so is
-    /// whatever looks like a signing secret: a receiver's error page may show its configuration.
+    /// whatever looks like a signing secret or an API key: a receiver's error page may show its
+    /// configuration.
     /// It is the receiver's text all the same: escape it before showing it.
     pub text: String,
     /// Whether there was more.
@@ -86,20 +88,6 @@ impl Excerpt {
             Some(kept) => (kept, body.len() > KEPT_BODY),
             None => (body, false),
         };
-        Self { text: without_secrets(&String::from_utf8_lossy(kept)), cut }
+        Self { text: redacted(&String::from_utf8_lossy(kept)), cut }
     }
-}
-
-/// Every `whsec_` and what follows it, up to what cannot be part of a secret in any text format.
-fn without_secrets(text: &str) -> String {
-    const PREFIX: &str = "whsec_";
-    let mut parts = text.split(PREFIX);
-    let mut clean = String::from(parts.next().unwrap_or_default());
-    let ends = |c: char| !c.is_ascii_graphic() || "\"'<>,;&\\()[]{}".contains(c);
-    for part in parts {
-        clean.push_str(PREFIX);
-        clean.push_str("[redacted]");
-        clean.push_str(part.trim_start_matches(|c| !ends(c)));
-    }
-    clean
 }

@@ -191,8 +191,10 @@ fn an_excerpt_is_short_and_holds_no_secret() {
         ("key=whsec_abc+/=; next", "key=whsec_[redacted]; next"),
         (r#"{"secret":"whsec_abc","x":1}"#, r#"{"secret":"whsec_[redacted]","x":1}"#),
         ("whsec_a whsec_b", "whsec_[redacted] whsec_[redacted]"),
-        ("whsec_whsec_a", "whsec_[redacted]whsec_[redacted]"),
-        ("whsec", "whsec"),
+        ("whsec_whsec_a", "whsec_[redacted]"),
+        ("SERVICE_API_KEY=acme_live_0af", "SERVICE_API_KEY=acme_live_[redacted]"),
+        ("<b>acme_test_0af</b>whsec_a", "<b>acme_test_[redacted]</b>whsec_[redacted]"),
+        ("whsec whsec_ a_live_", "whsec whsec_ a_live_"),
     ] {
         assert_eq!(Excerpt::of(body.as_bytes()).text, text);
     }
