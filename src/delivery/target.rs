@@ -136,15 +136,16 @@ impl Target {
     }
 
     /// Adds headers of the endpoint's own, which go with every request: a token for the receiver's
-    /// gateway, say.
+    /// gateway, say. They are marked sensitive: no log and no compression table should keep them.
     ///
     /// # Errors
     /// One of them is not the endpoint's to set: it describes the body, the connection or the
     /// sender.
-    pub fn with_headers(mut self, headers: HeaderMap) -> Result<Self, ReservedHeader> {
+    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, ReservedHeader> {
         match headers.keys().find(|name| RESERVED.contains(name)) {
             Some(name) => Err(ReservedHeader(name.clone())),
             None => {
+                headers.values_mut().for_each(|value| value.set_sensitive(true));
                 self.headers = headers;
                 Ok(self)
             }
