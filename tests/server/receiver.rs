@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Nothing,
     /// A good head, and a body without end.
     Endless,
+    /// A head with this status, and nothing of the body it speaks of.
+    Stuck(u16),
     /// Something that is not HTTP.
     Garbage,
 }
@@ -108,6 +110,10 @@ fn answer(mut stream: impl Read + Write, state: &Mutex<State>) {
             .as_bytes(),
         ),
         Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
+        Reply::Stuck(status) => {
+            let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\n\r\n");
+            stream.write_all(head.as_bytes()).and_then(|()| stream.read(&mut [0; 1]).map(drop))
+        }
         Reply::Garbage => stream.write_all(b"I am not a web server.\r\n\r\n"),
         Reply::Endless => {
             let mut written = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");

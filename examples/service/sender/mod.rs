@@ -108,16 +108,15 @@ impl Sender {
         tokio::spawn(async move {
             let sent = tokio::select! {
                 sent = send(&begun, &trust, scale) => sent,
-                () = shutdown.requested() => post::Sent { outcome: Outcome::Unsent, body: None },
+                () = shutdown.requested() => post::Sent::without_answer(Outcome::Unsent),
             };
-            let now = clock::now();
             let again = store.lock().finish(
                 delivery,
                 &begun,
                 sent.outcome,
                 sent.body.as_deref(),
                 scale,
-                now,
+                sent.at,
             );
             log::line(&format!(
                 "send {} {} attempt {} {} {} ms",
@@ -125,7 +124,7 @@ impl Sender {
                 begun.body.id(),
                 begun.attempt.number(),
                 sent.outcome,
-                now.since(begun.began_at).as_millis(),
+                sent.at.since(begun.began_at).as_millis(),
             ));
             let _ = outbox.0.send(Message::Finished { endpoint, again });
         });
@@ -146,7 +145,7 @@ async fn send(begun: &Begun, trust: &Trust, scale: Scale) -> post::Sent {
     );
     let Ok(request) = request else {
         // Such a type is refused when the event is accepted, so this is a fault of ours.
-        return post::Sent { outcome: Outcome::Unsent, body: None };
+        return post::Sent::without_answer(Outcome::Unsent);
     };
     let patience = begun.attempt.deadline().since(begun.attempt.began_at());
     post::send(&begun.target, request.map(|_| bytes), trust, scale.timeout(patience)).await

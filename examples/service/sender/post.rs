@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::delivery::{KEPT_BODY, Outcome, Target};
+use call_assistant::time::Timestamp;
 use http::header::{CONNECTION, HOST, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -13,13 +14,23 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use super::connect::{Trust, connect};
+use crate::support::clock;
 
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) outcome: Outcome,
+    /// When that was clear. The next attempt waits from here on, not from the end of a slow body.
+    pub(crate) at: Timestamp,
     /// The beginning of the response's body, if there was a response.
     pub(crate) body: Option<Vec<u8>>,
+}
+
+impl Sent {
+    /// What came of an attempt that nobody answered, as of now.
+    pub(crate) fn without_answer(outcome: Outcome) -> Self {
+        Self { outcome, at: clock::now(), body: None }
+    }
 }
 
 /// How long to listen to a body, once the head has decided.
@@ -48,13 +59,14 @@ pub(crate) async fn send(
         }
     });
     match answered.await {
-        Err(_) => Sent { outcome: Outcome::TimedOut, body: None },
-        Ok(Err(outcome)) => Sent { outcome, body: None },
+        Err(_) => Sent::without_answer(Outcome::TimedOut),
+        Ok(Err(outcome)) => Sent::without_answer(outcome),
         Ok(Ok(response)) => {
+            let at = clock::now();
             let outcome = Outcome::Answered(response.status());
             // What comes after the head changes nothing, so neither does its end.
             let body = beginning(response.into_body()).await;
-            Sent { outcome, body: Some(body) }
+            Sent { outcome, at, body: Some(body) }
         }
     }
 }
