@@ -182,11 +182,12 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// The error of a code, with its type and default message.
+    /// The error of a code, with its type and default message. A code that this version does not
+    /// know is answered with 500, and is an `api_error` as that is: no envelope is without a type.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {
-            error_type: code.error_type(),
+            error_type: code.error_type().or(Some(ErrorType::ApiError)),
             message: code.default_message().into(),
             code,
             request_id: Some(request_id),

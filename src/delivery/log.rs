@@ -84,10 +84,16 @@ impl Excerpt {
     /// The beginning of these bytes.
     #[must_use]
     pub fn of(body: &[u8]) -> Self {
-        let (kept, cut) = match body.get(..KEPT_BODY) {
-            Some(kept) => (kept, body.len() > KEPT_BODY),
-            None => (body, false),
+        let (kept, cut) = match body.split_at_checked(KEPT_BODY) {
+            Some((kept, more)) if !more.is_empty() => (whole_characters(kept), true),
+            _ => (body, false),
         };
         Self { text: redacted(&String::from_utf8_lossy(kept)), cut }
     }
+}
+
+/// Without the beginning of a character that was cut through, which is not the receiver's fault.
+fn whole_characters(cut: &[u8]) -> &[u8] {
+    let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+    cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
 }

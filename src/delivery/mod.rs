@@ -32,6 +32,10 @@
 //! 4. **Finish.** Read both rows again, [`Delivery::finish`], [`Endpoint::record`], and store both
 //!    *in one write*, with a [`LogEntry`] if you keep a log.
 //!
+//! When that has [disabled](Change::Disabled) the endpoint, its pending deliveries are as good as
+//! parked: none is sent any more. Each is stored so when it is next begun, which [`NotBegun::Parked`]
+//! says. A host whose customers look at the rows begins them all at once.
+//!
 //! Every write is conditional: it happens only where the rows still have the `version` that was read
 //! (`UPDATE ... WHERE id = ? AND version = ?`), in step 4 both rows, also the one that did not
 //! change. Where they have not, somebody else was first: read again and do the step again; each

@@ -182,10 +182,14 @@ fn an_excerpt_is_short_and_holds_no_secret() {
     let long = vec![b'a'; KEPT_BODY + 1];
     let excerpt = Excerpt::of(&long);
     assert_eq!((excerpt.text.len(), excerpt.cut), (KEPT_BODY, true));
-    // Cut within a character, and not UTF-8 at all.
+    // A character that is cut through is left out; what is not UTF-8 is replaced.
     let mut cut = vec![b'a'; KEPT_BODY - 1];
-    cut.extend("ü".as_bytes());
+    cut.extend("é".as_bytes());
+    let excerpt = Excerpt::of(&cut);
+    assert_eq!((excerpt.text.len(), excerpt.cut), (KEPT_BODY - 1, true));
+    cut.truncate(KEPT_BODY);
     assert!(Excerpt::of(&cut).text.ends_with("a\u{fffd}"));
+    assert_eq!(Excerpt::of(b"a\xffb").text, "a\u{fffd}b");
     assert_eq!(Excerpt::of(b"").text, "");
     for (body, text) in [
         ("key=whsec_abc+/=; next", "key=whsec_[redacted]; next"),

@@ -522,9 +522,14 @@ fn errors_are_read_as_they_were_written() {
     ] {
         assert_eq!(reply.into_response().headers()["retry-after"], "1");
     }
-    // A code that has no status would be a fault of the service's.
-    let strange = ErrorReply::new(ErrorCode::from("teapot"), request_id());
-    assert_eq!(strange.into_response().status(), 500);
+    // A code that has no status would be a fault of the service's, and its envelope is whole.
+    let strange = ErrorReply::new(ErrorCode::from("teapot"), request_id()).into_response();
+    assert_eq!(strange.status(), 500);
+    let envelope: serde_json::Value = serde_json::from_slice(strange.body()).unwrap();
+    assert_eq!(
+        (&envelope["error"]["type"], &envelope["error"]["code"]),
+        (&"api_error".into(), &"teapot".into())
+    );
 }
 
 fn instants() -> impl Strategy<Value = Timestamp> {
