@@ -103,11 +103,14 @@ mod due {
         planner
     }
 
+    /// As a host does it: takes what is due until there is nothing, then sleeps.
     fn step(planner: &mut Planner, now: &mut Timestamp) -> u64 {
-        if let Some(due) = planner.next_due() {
-            *now = due.max(*now);
-        }
-        let next = planner.next(*now).unwrap();
+        let next = loop {
+            match planner.next(*now) {
+                Some(next) => break next,
+                None => *now = planner.next_due().unwrap(),
+            }
+        };
         planner.add(next.delivery, next.endpoint, now.saturating_add(wait(next.delivery)));
         planner.finished(next.endpoint);
         next.delivery

@@ -28,7 +28,7 @@ use crate::time::Timestamp;
 /// for each wait keeps all in order: every step is O(1), whatever is pending. What comes out of
 /// order (by jitter, by a clock that was set) goes to a heap, at O(log n). A pending delivery takes
 /// 24 bytes, in a buffer that may be twice as large as it is full; one that is due and stands in
-/// line 16; each endpoint number 16.
+/// line 16; each endpoint number 4, and 8 more where any has stood in line.
 ///
 /// ```
 /// use call_assistant::delivery::{Limits, Planner};
@@ -51,7 +51,10 @@ pub struct Planner {
     lanes: [Lane; LANES],
     /// What fits into no lane.
     odd: BinaryHeap<Reverse<Pending>>,
-    endpoints: Vec<Line>,
+    /// How many attempts each endpoint has in flight. Apart from the lines: most deliveries need
+    /// none, and a million of these are soon found.
+    endpoints: Vec<u32>,
+    lines: Vec<Line>,
     /// The places in all endpoints' lines: linked, and used again.
     places: Vec<Place>,
     free: u32,
@@ -115,8 +118,6 @@ struct Lane {
 struct Line {
     first: u32,
     last: u32,
-    in_flight: u32,
-    has_turn: bool,
 }
 
 struct Place {
@@ -137,6 +138,7 @@ impl Planner {
             }),
             odd: BinaryHeap::new(),
             endpoints: Vec::new(),
+            lines: Vec::new(),
             places: Vec::new(),
             free: NONE,
             turns: VecDeque::new(),
@@ -194,11 +196,8 @@ impl Planner {
             // The usual case: it is alone, and needs no line. There is none of its endpoint's, since
             // one that may send would have a turn.
             let alone = self.turns.is_empty() && self.first_due() > now;
-            let limit = self.limits.per_endpoint;
-            let line = self.line(endpoint)?;
-            if alone && line.may_send(limit) {
-                line.in_flight = line.in_flight.saturating_add(1);
-                self.in_flight = self.in_flight.saturating_add(1);
+            if alone && self.may_send(endpoint) {
+                self.begun(endpoint);
                 return Some(Planned { delivery, endpoint });
             }
             self.line_up(delivery, endpoint);
@@ -209,12 +208,15 @@ impl Planner {
     /// An attempt of this endpoint has finished, or what was planned was not begun. Of an endpoint
     /// that has nothing in flight, it says nothing.
     pub fn finished(&mut self, endpoint: u32) {
-        // Not by `line`, which makes room for an endpoint that is not known.
-        let line = usize::try_from(endpoint).ok().and_then(|at| self.endpoints.get_mut(at));
-        let Some(line) = line.filter(|line| line.in_flight > 0) else { return };
-        line.in_flight = line.in_flight.saturating_sub(1);
+        // Not by `in_flight_of`, which makes room for an endpoint that is not known.
+        let in_flight = usize::try_from(endpoint).ok().and_then(|at| self.endpoints.get_mut(at));
+        let Some(in_flight) = in_flight.filter(|in_flight| **in_flight > 0) else { return };
+        let could_send = *in_flight < self.limits.per_endpoint;
+        *in_flight = in_flight.saturating_sub(1);
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.give_turn(endpoint);
+        if !could_send {
+            self.give_turn(endpoint);
+        }
     }
 
     /// When to ask for the [`next`](Self::next) again: a host that got `None` sleeps until then, or
@@ -285,11 +287,11 @@ impl Planner {
         let before = core::mem::replace(&mut line.last, at);
         if line.first == NONE {
             line.first = at;
+            self.give_turn(endpoint);
         } else if let Some(before) = self.place(before) {
             before.next = at;
         }
         self.lined_up = self.lined_up.saturating_add(1);
-        self.give_turn(endpoint);
     }
 
     /// Takes the first in line of the endpoint whose turn it is.
@@ -301,24 +303,35 @@ impl Planner {
         let delivery = place.delivery;
         let next = core::mem::replace(&mut place.next, free);
         self.free = at;
-        let line = self.line(endpoint)?;
-        line.first = next;
-        line.has_turn = false;
-        line.in_flight = line.in_flight.saturating_add(1);
-        self.in_flight = self.in_flight.saturating_add(1);
+        self.line(endpoint)?.first = next;
+        self.begun(endpoint);
         self.lined_up = self.lined_up.saturating_sub(1);
         self.give_turn(endpoint);
         Some(Planned { delivery, endpoint })
     }
 
-    /// The next turn, to an endpoint that has a line, may send, and waits for no turn yet.
+    /// The next turn, to an endpoint that has a line and may send. It waits for no turn yet: it had
+    /// no line, or might not send, or has just had its turn.
     fn give_turn(&mut self, endpoint: u32) {
-        let limit = self.limits.per_endpoint;
-        let Some(line) = self.line(endpoint) else { return };
-        if line.first != NONE && line.may_send(limit) && !line.has_turn {
-            line.has_turn = true;
+        if self.line(endpoint).is_some_and(|line| line.first != NONE) && self.may_send(endpoint) {
             self.turns.push_back(endpoint);
         }
+    }
+
+    fn begun(&mut self, endpoint: u32) {
+        if let Some(in_flight) = self.in_flight_of(endpoint) {
+            *in_flight = in_flight.saturating_add(1);
+            self.in_flight = self.in_flight.saturating_add(1);
+        }
+    }
+
+    fn may_send(&mut self, endpoint: u32) -> bool {
+        let limit = self.limits.per_endpoint;
+        self.in_flight_of(endpoint).is_some_and(|in_flight| *in_flight < limit)
+    }
+
+    fn in_flight_of(&mut self, endpoint: u32) -> Option<&mut u32> {
+        entry(&mut self.endpoints, endpoint, 0)
     }
 
     fn place(&mut self, at: u32) -> Option<&mut Place> {
@@ -326,19 +339,17 @@ impl Planner {
     }
 
     fn line(&mut self, endpoint: u32) -> Option<&mut Line> {
-        let at = usize::try_from(endpoint).ok()?;
-        if at >= self.endpoints.len() {
-            let empty = Line { first: NONE, last: NONE, in_flight: 0, has_turn: false };
-            self.endpoints.resize(at.saturating_add(1), empty);
-        }
-        self.endpoints.get_mut(at)
+        entry(&mut self.lines, endpoint, Line { first: NONE, last: NONE })
     }
 }
 
-impl Line {
-    fn may_send(&self, limit: u32) -> bool {
-        self.in_flight < limit
+/// An endpoint's entry in a table, which grows up to it.
+fn entry<T: Clone>(table: &mut Vec<T>, endpoint: u32, empty: T) -> Option<&mut T> {
+    let at = usize::try_from(endpoint).ok()?;
+    if at >= table.len() {
+        table.resize(at.saturating_add(1), empty);
     }
+    table.get_mut(at)
 }
 
 impl Lane {
