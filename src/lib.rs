@@ -96,8 +96,6 @@ pub mod model;
 #[cfg(feature = "events")]
 pub mod open_enum;
 #[cfg(feature = "events")]
-mod redact;
-#[cfg(feature = "events")]
 pub mod rfc3339;
 
 #[cfg(any(feature = "client", feature = "service"))]
@@ -108,6 +106,8 @@ pub mod credential;
 pub mod listing;
 #[cfg(any(feature = "client", feature = "service"))]
 pub mod quota;
+#[cfg(any(feature = "client", feature = "service"))]
+mod redact;
 
 #[cfg(feature = "client")]
 pub mod client;

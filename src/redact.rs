@@ -7,9 +7,25 @@ use alloc::string::String;
 /// the product.
 const MARKS: [&str; 3] = ["whsec_", "_live_", "_test_"];
 
+/// The beginning of a body, of at most so many bytes: what is not UTF-8 is replaced, and so is
+/// whatever looks like a secret.
+pub(crate) fn excerpt(body: &[u8], max: usize) -> String {
+    let kept = match body.split_at_checked(max) {
+        Some((kept, more)) if !more.is_empty() => whole_characters(kept),
+        _ => body,
+    };
+    redacted(&String::from_utf8_lossy(kept))
+}
+
+/// Without the beginning of a character that was cut through, which is not the sender's fault.
+fn whole_characters(cut: &[u8]) -> &[u8] {
+    let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+    cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
+}
+
 /// The text without whatever looks like a signing secret or an API key: what follows a mark, up to
 /// what cannot be part of either in any text format.
-pub(crate) fn redacted(text: &str) -> String {
+fn redacted(text: &str) -> String {
     let ends = |c: char| !c.is_ascii_graphic() || "\"'<>,;&\\()[]{}".contains(c);
     let mut clean = String::new();
     let mut rest = text;

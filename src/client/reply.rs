@@ -13,7 +13,7 @@ use crate::api::{Answer, REQUEST_ID_HEADER};
 use crate::error::{ApiError, ErrorCode};
 use crate::id::RequestId;
 use crate::json::{ParseError, ParseErrorKind};
-use crate::redact::redacted;
+use crate::redact::excerpt;
 
 /// How much of an answer that is no success is looked at, in bytes. No error of the service's is
 /// nearly as long.
@@ -266,7 +266,7 @@ impl Fault {
             ParseErrorKind::NotUtf8 if cut => Self::BrokenOff,
             // Whatever it is, it may hold callers' data, so it is not shown.
             _ if object => Self::Unreadable(error),
-            _ => Self::Foreign(ForeignBody::new(body)),
+            _ => Self::Foreign(ForeignBody::of(body)),
         }
     }
 
@@ -277,7 +277,7 @@ impl Fault {
         {
             return Self::Refused(Box::new(error));
         }
-        Self::Foreign(ForeignBody::new(body))
+        Self::Foreign(ForeignBody::of(body))
     }
 }
 
@@ -292,14 +292,8 @@ impl ForeignBody {
     /// How much is kept, in bytes as they came.
     pub const MAX_LEN: usize = 2048;
 
-    fn new(body: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(body.get(..Self::MAX_LEN).unwrap_or(body));
-        // The cut may have gone through a character, which is not the sender's fault.
-        let whole = match text.strip_suffix(char::REPLACEMENT_CHARACTER) {
-            Some(whole) if body.len() > Self::MAX_LEN => whole,
-            _ => &text,
-        };
-        Self(redacted(whole))
+    fn of(body: &[u8]) -> Self {
+        Self(excerpt(body, Self::MAX_LEN))
     }
 
     /// The text; what is not UTF-8 is replaced.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Attempt;
 use super::life::{Delivery, Finished, Status, Step};
 use super::outcome::Outcome;
-use crate::redact::redacted;
+use crate::redact::excerpt;
 use crate::time::Timestamp;
 
 /// How much of a response's body is worth keeping: enough for an error message.
@@ -84,16 +84,6 @@ impl Excerpt {
     /// The beginning of these bytes.
     #[must_use]
     pub fn of(body: &[u8]) -> Self {
-        let (kept, cut) = match body.split_at_checked(KEPT_BODY) {
-            Some((kept, more)) if !more.is_empty() => (whole_characters(kept), true),
-            _ => (body, false),
-        };
-        Self { text: redacted(&String::from_utf8_lossy(kept)), cut }
+        Self { text: excerpt(body, KEPT_BODY), cut: body.len() > KEPT_BODY }
     }
-}
-
-/// Without the beginning of a character that was cut through, which is not the receiver's fault.
-fn whole_characters(cut: &[u8]) -> &[u8] {
-    let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
-    cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
 }

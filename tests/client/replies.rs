@@ -183,6 +183,14 @@ fn answers_that_are_not_the_services() {
     let long = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
     let error = answer(500, &[], &long).unwrap_err();
     assert_eq!(foreign(&error).as_str(), &long[..2048]);
+    // Blanks make it as long, and it is no more the service's for that.
+    let message = "m".repeat(4096);
+    let envelope = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
+    let padded = |len| envelope.clone() + &" ".repeat(len - envelope.len());
+    let refused = answer(500, &[], &padded(MAX_ERROR_LEN)).unwrap_err();
+    assert_eq!(refused.code(), Some(&ErrorCode::InternalError));
+    let error = answer(500, &[], &padded(MAX_ERROR_LEN + 1)).unwrap_err();
+    assert_eq!(foreign(&error).as_str(), &envelope[..2048]);
 }
 
 fn foreign(error: &ClientError) -> &ForeignBody {

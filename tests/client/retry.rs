@@ -83,6 +83,7 @@ fn the_backoff_doubles_and_only_stretches() {
 #[test]
 fn tries_run_out() {
     let failure = Failure::NO_ANSWER;
+    assert_eq!(Retry::default(), Retry::new());
     assert!(wait(&Retry::new(), &failure, 4, LEAST).is_some());
     assert_eq!(wait(&Retry::new(), &failure, 5, LEAST), None);
     assert_eq!(wait(&Retry::new().with_tries(1), &failure, 1, LEAST), None);
@@ -176,6 +177,37 @@ fn the_grammar_of_retry_after() {
         ("1994-11-06T08:49:37Z", None),
     ] {
         assert_eq!(RetryAfter::parse(text), expected, "{text:?}");
+    }
+}
+
+/// D-31: a date that was cut off or damaged anywhere is none.
+#[test]
+fn a_damaged_date_is_no_date() {
+    for whole in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Wed Nov 16 08:49:37 1994",
+    ] {
+        assert!(RetryAfter::parse(whole).is_some());
+        for at in 0..whole.len() {
+            assert_eq!(RetryAfter::parse(&whole[..at]), None, "{at} of {whole}");
+            for damage in ["#", "", "\u{e9}"] {
+                let damaged = [&whole[..at], damage, &whole[at + 1..]].concat();
+                assert_eq!(RetryAfter::parse(&damaged), None, "{damaged}");
+            }
+        }
+    }
+    // Words of the right form that name nothing.
+    for text in [
+        "Son, 06 Nov 1994 08:49:37 GMT",
+        "So, 06 Nov 1994 08:49:37 GMT",
+        "Sonntag, 06-Nov-94 08:49:37 GMT",
+        "Sunday, 06-Now-94 08:49:37 GMT",
+        "Son Nov  6 08:49:37 1994",
+        "Sun Nov  0 08:49:37 1994",
+    ] {
+        assert_eq!(RetryAfter::parse(text), None, "{text}");
     }
 }
 

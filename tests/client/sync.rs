@@ -532,6 +532,7 @@ fn the_state_as_it_is_stored() {
     let list = page(&[&call(1, 990, 1_000)], Some("c"));
     let walking = CallSync::since(at(0)).take(&list, now).unwrap().next;
     let done = walking.take(&page(&[], None), now).unwrap().next;
+    assert_eq!(CallSync::default(), CallSync::new());
     for (state, text) in [
         (
             CallSync::new(),

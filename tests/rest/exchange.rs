@@ -254,6 +254,19 @@ fn scopes_grant_what_they_say_and_no_more() {
     }
 }
 
+/// AUTH-1: what is not released yet cannot be asked of a grant, either.
+#[test]
+fn a_reserved_scope_is_never_allowed() {
+    let reserved = Scope::from("appointments:read");
+    let held = [Scope::CallsRead, reserved.clone()];
+    let id = CredentialId::parse("token_1").unwrap();
+    let grant = Grant::new(id.clone(), account_id(), Mode::Test, held);
+    assert!(grant.allows(&Scope::CallsRead));
+    assert!(!grant.allows(&reserved));
+    assert!(!grant.allows(&Scope::AccountRead));
+    assert_eq!(grant.credential_id(), &id);
+}
+
 /// AUTH-3, AUTH-4, AUTH-5, ERR-5.
 #[test]
 fn the_accounts_standing_decides() {
@@ -587,6 +600,46 @@ fn every_state_has_its_500() {
     }
     let alone = Refusal::internal_error(request_id());
     assert_eq!(checked(alone).code, ErrorCode::InternalError);
+}
+
+/// What a host needs for its look-ups, from the state in which it makes them.
+#[test]
+fn every_state_says_whose_request_it_is() {
+    for (target, mode) in TARGETS.into_iter().zip([Mode::Live, Mode::Test, Mode::Test]) {
+        let mut scenario = get(target).with(|it| it.key.mode = mode);
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        assert_eq!(received.request_id(), &request_id());
+        let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
+        assert_eq!(identified.request_id(), &request_id());
+        let admitted = identified.admit_in(&mut scenario.rates, scenario.now).unwrap();
+        assert_eq!(admitted.request_id(), &request_id());
+        assert_eq!(
+            admitted.grant(),
+            &Grant::new(
+                scenario.key.id.clone(),
+                account_id(),
+                mode,
+                [Scope::AccountRead, Scope::CallsRead],
+            )
+        );
+        match admitted.authorize(&scenario.standing, &scenario.cursors).unwrap() {
+            Authorized::Account(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                assert_eq!(granted.account_id(), &account_id());
+            }
+            Authorized::Calls(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                let query = granted.query();
+                assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
+            }
+            Authorized::Call(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                let query = granted.query();
+                assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
+                assert_eq!(query.call_id().as_str(), "call_1");
+            }
+        }
+    }
 }
 
 /// ERR-2: every code can be the answer, and every answer carries the code's own status and type.

@@ -195,6 +195,7 @@ fn limits_are_read_strictly() {
         );
         if let Err(error) = read {
             assert!(error.to_string().starts_with("limit "), "{error}");
+            assert_eq!(error.parameter(), Some(Parameter::Limit));
         }
     }
     assert_eq!(ParameterError::LimitRange.to_string(), "limit is not from 1 to 100");
@@ -245,6 +246,7 @@ fn instants_are_read_whole_and_named_when_wrong() {
         ),
         ("created_after=", ParameterError::Empty { parameter: CreatedAfter }),
         ("created_after=%C3", ParameterError::NotUtf8 { parameter: CreatedAfter }),
+        ("created_before=%C", ParameterError::Encoding { parameter: CreatedBefore }),
         (
             "created_after=2026-03-05T10:00:00Z&created_after=2026-03-05T10:00:00Z",
             ParameterError::Repeated { parameter: CreatedAfter },
@@ -292,6 +294,7 @@ fn an_unknown_parameter_says_where_it_stands() {
     };
     let named = name("limit=5&limt=6");
     assert_eq!((named.as_str(), named.place()), ("limt", 2));
+    assert_eq!(ParameterError::Unknown { name: named }.parameter(), None);
     assert_eq!(format!("{named:?}"), "limt");
     let first = name("a%00b=6");
     assert_eq!((first.as_str(), first.place()), ("", 1));
@@ -350,6 +353,7 @@ fn call_ids_are_decoded_once() {
         ("%", ParameterError::Encoding { parameter }),
         ("%2", ParameterError::Encoding { parameter }),
         ("a%g0", ParameterError::Encoding { parameter }),
+        ("a%0g", ParameterError::Encoding { parameter }),
         ("%ff", ParameterError::NotUtf8 { parameter }),
         (&"x".repeat(256), ParameterError::CallIdLength),
         (&"%C3%A9".repeat(128), ParameterError::CallIdLength),
@@ -359,6 +363,7 @@ fn call_ids_are_decoded_once() {
         assert_eq!(read, Err(ReadError::Parameter { operation, error }), "{segment}");
         assert_eq!(read.unwrap_err().code(), ErrorCode::InvalidParameter);
         assert!(error.to_string().starts_with("call_id "), "{error}");
+        assert_eq!(error.parameter(), Some(parameter));
     }
 
     // Text that is no id is nobody's id, which is no fault of the request's form.
@@ -407,6 +412,7 @@ fn base_addresses_are_what_every_parser_agrees_on() {
     for (text, normal, path) in rows {
         let base = base(text);
         assert_eq!((base.as_str(), base.path()), (normal, path), "{text}");
+        assert_eq!(text.parse(), Ok(base.clone()));
         let url = client(&base).url(&GetAccount).unwrap();
         assert_eq!(url::Url::parse(&url).unwrap().as_str(), url, "{text}");
         let request = client(&base).request(&GetAccount).unwrap();
@@ -464,6 +470,7 @@ fn base_addresses_are_what_every_parser_agrees_on() {
     ];
     for (text, error) in rows {
         assert_eq!(BaseAddress::parse(text), Err(error), "{text}");
+        assert_eq!(text.parse::<BaseAddress>(), Err(error), "{text}");
     }
 }
 
@@ -495,6 +502,7 @@ fn answers_are_read_as_they_were_written() {
 fn errors_are_read_as_they_were_written() {
     for code in ErrorCode::KNOWN {
         let reply = ErrorReply::new(code.clone(), request_id()).with_retry_after(17);
+        assert_eq!(reply.request_id(), &request_id());
         let error = reply.error().clone();
         let (head, body) = reply.into_response().into_parts();
         assert_eq!(Some(head.status), code.status());
@@ -593,4 +601,23 @@ fn an_account_is_asked_for_by_its_path_alone() {
     for name in ["content-length", "content-type", "transfer-encoding"] {
         assert!(!head.headers.contains_key(name), "{name}");
     }
+}
+
+/// A service that takes the `http` crate's requests reads them as they are.
+#[test]
+fn requests_of_the_http_crate_are_read_from_their_head() {
+    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("a+b&c");
+    let sent = |request: http::Request<()>| ApiRequest::from_parts(&request.into_parts().0);
+    let base = base("https://api.example.com");
+    let requests = [
+        (GetAccount.to_request(&base, &key()), ApiRequest::from(GetAccount)),
+        (list.to_request(&base, &key()), list.clone().into()),
+        (call_id("a/b").to_request(&base, &key()), call_id("a/b").into()),
+    ];
+    for (request, expected) in requests {
+        assert_eq!(sent(request.unwrap()), Ok(expected));
+    }
+    let post = http::Request::post("https://api.example.com/v1/account").body(()).unwrap();
+    let operation = Operation::GetAccount;
+    assert_eq!(sent(post), Err(ReadError::Method { operation }));
 }

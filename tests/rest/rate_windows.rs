@@ -104,6 +104,24 @@ fn a_full_map_is_searched_once_a_second_at_most() {
     assert_eq!(exceeded.wait.as_secs(), 1);
 }
 
+// However few of a full map's windows are idle, and wherever they are: a newcomer gets the room.
+#[test]
+fn a_full_map_finds_the_one_that_is_idle() {
+    for idle in 0..200 {
+        let mut windows = windows(200);
+        for number in 0..200 {
+            assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+        }
+        for number in (0..200).filter(|number| *number != idle) {
+            assert_eq!(windows.check(&credential(number), Quota::READS, second(59)), Ok(()));
+        }
+        assert_eq!(windows.check(&credential(200), Quota::READS, second(60)), Ok(()), "{idle}");
+        assert_eq!(windows.len(), 200);
+        let exceeded = windows.check(&credential(201), Quota::READS, second(60)).unwrap_err();
+        assert_eq!(exceeded.cause, RateCause::Room);
+    }
+}
+
 // Who falls silent is forgotten while another is served: within a minute, a few at a time.
 #[test]
 fn idle_credentials_are_forgotten() {

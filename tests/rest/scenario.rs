@@ -140,6 +140,7 @@ impl Scenario {
 
 /// HTTP-2, HTTP-3, ERR-1: what holds for every refusal, and its envelope.
 pub(crate) fn checked(refusal: Refusal) -> ApiError {
+    assert_eq!(refusal.request_id(), &request_id());
     let (code, status) = (refusal.code(), refusal.status());
     let (head, body) = refusal.into_response().into_parts();
     assert_eq!(head.status, status);

@@ -86,5 +86,10 @@ fn a_reader_survives_what_it_does_not_know_and_what_is_missing() {
 
     let wrong =
         read(r#"{"error":{"code":"account_closed","type":5,"message":null,"request_id":"0815"}}"#);
+    assert_eq!(
+        wrong.to_string(),
+        "account_closed: The account is scheduled for deletion.",
+        "there is no id to quote"
+    );
     assert_eq!((wrong.error_type, wrong.request_id), (None, None));
 }

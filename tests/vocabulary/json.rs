@@ -312,6 +312,17 @@ fn escapes_do_not_mislead_about_the_field() {
     }
 }
 
+/// What follows an object is in none of its fields.
+#[test]
+fn what_follows_an_object_is_named_by_its_place_alone() {
+    for (more, column) in [(",", 10), ("}", 10), (" , {}", 11), ("]", 10)] {
+        let error = JsonObject::parse(&format!(r#"{{"a":[1]}}{more}"#)).unwrap_err();
+        assert_eq!((error.kind(), error.field()), (ParseErrorKind::Syntax, None), "{more}");
+        let expected = format!("trailing characters at line 1 column {column}");
+        assert_eq!(error.to_string(), expected, "{more}");
+    }
+}
+
 /// Objects of which nothing is known are the same if their texts are.
 #[test]
 fn an_object_is_its_text() {

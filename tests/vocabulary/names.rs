@@ -45,11 +45,17 @@ fn a_name_is_fit_for_headers_keys_and_user_agent_or_refused() {
     for (name, error) in cases {
         assert_eq!(Product::new(name), Err(error), "{name:?}");
     }
-    assert_eq!(
-        ProductError::TooLong.to_string(),
-        "product name is longer than 32 bytes",
-        "the bound is named"
-    );
+    for (error, words) in [
+        (ProductError::Empty, "product name is empty"),
+        (ProductError::TooLong, "product name is longer than 32 bytes"),
+        (
+            ProductError::Character { at: 3 },
+            "product name has a character at byte 3 that is not allowed there: letters and digits \
+             in words joined by single hyphens, a letter first",
+        ),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
 }
 
 /// A known text is its own variant and nothing else; an unknown one survives (ERR-4).

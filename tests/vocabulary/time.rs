@@ -2,7 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects)]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use call_assistant::rfc3339::ParseTimestampError::{self, *};
 use call_assistant::time::Timestamp;
@@ -262,6 +262,20 @@ fn arithmetic_carries_between_seconds_and_nanoseconds() {
     let span = Duration::new(1, 999_999_999);
     assert_eq!(before.checked_add(span), Some(at("1970-01-01T00:00:01.999999998Z")));
     assert_eq!(before.checked_sub(span), Some(at("1969-12-31T23:59:58Z")));
+}
+
+/// `now` in one line, whatever the host's clock says.
+#[test]
+fn a_clock_reading_is_an_instant() {
+    let epoch = SystemTime::UNIX_EPOCH;
+    let span = Duration::new(1_784_887_200, 1);
+    assert_eq!(Timestamp::from(epoch), Timestamp::UNIX_EPOCH);
+    assert_eq!(Timestamp::from(epoch + span), at("2026-07-24T10:00:00.000000001Z"));
+    assert_eq!(Timestamp::from(epoch - span), at("1913-06-10T13:59:59.999999999Z"));
+    // A clock that is out of its mind stands at the end nearer to it.
+    let ages = Duration::from_secs(1 << 40);
+    assert_eq!(Timestamp::from(epoch + ages), Timestamp::MAX);
+    assert_eq!(Timestamp::from(epoch - ages), Timestamp::MIN);
 }
 
 #[test]

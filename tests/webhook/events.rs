@@ -229,6 +229,25 @@ fn what_is_no_object_is_no_event() {
     assert_eq!(error.kind(), NotUtf8);
 }
 
+/// EVT-1: two `data` contradict each other, wherever the type stands that says how to read them.
+#[test]
+fn data_given_twice_is_refused_wherever_the_type_stands() {
+    for (event_type, data) in [("ping", r#"{"message":"m"}"#), ("ping", "{}"), ("other", "0")] {
+        let mut once = fields(event_type, data).to_vec();
+        let again = once.pop().unwrap();
+        for first in 0..=once.len() {
+            for second in first + 1..=once.len() + 1 {
+                let mut twice = once.clone();
+                twice.insert(first, again.clone());
+                twice.insert(second, again.clone());
+                let text = joined(&twice);
+                let expected = (ParseErrorKind::Duplicate, Some("data".to_owned()));
+                assert_eq!(refused(&text), expected, "{text}");
+            }
+        }
+    }
+}
+
 /// EVT-2: origin is an object or null; older redeliveries may not have it at all.
 #[test]
 fn origin_may_be_null_or_of_any_source() {
@@ -273,6 +292,7 @@ fn api_versions_are_dates() {
     for good in ["2026-01-15", "2024-02-29", "0000-01-01", "9999-12-31"] {
         let version = ApiVersion::parse(good).unwrap();
         assert_eq!(version.as_str(), good);
+        assert_eq!(good.parse(), Ok(version));
         assert_eq!(format!("{version} {version:?}"), format!("{good} ApiVersion(\"{good}\")"));
     }
     for (bad, error) in [
@@ -289,6 +309,7 @@ fn api_versions_are_dates() {
         ("2025-02-29", ApiVersionError::Calendar),
     ] {
         assert_eq!(ApiVersion::parse(bad), Err(error), "{bad}");
+        assert_eq!(bad.parse::<ApiVersion>(), Err(error), "{bad}");
     }
     let error = serde_json::from_str::<ApiVersion>("5").unwrap_err().to_string();
     assert!(error.contains("expected a string: a date like 2026-01-15"), "{error}");

@@ -109,6 +109,7 @@ fn a_body_that_was_changed() {
         (Base64, b"\xff\xff\xff", b"____".to_vec()),
         (BytesLiteral, b"{\"a\":\"it's\"}\n", br#"b'{"a":"it\'s"}\n'"#.to_vec()),
         (BytesLiteral, b"{\"a\":\"\xe9\"}", br#"b'{"a":"\xe9"}'"#.to_vec()),
+        (BytesLiteral, b"{\r\n\t\"a\": \"\\n'\"}", br#"b"{\r\n\t\"a\": \"\\n'\"}""#.to_vec()),
     ];
     for (change, signed, received) in cases {
         assert_eq!(proven(&header(signed), &received, SECRET), [Cause::Body(change)]);
@@ -287,6 +288,8 @@ fn a_header_that_was_changed() {
         (Base64, format!("t={NOW},v1={}", base64.trim_end_matches('='))),
         (Surrounded, format!("t={NOW},v1=\"{digest}\"")),
         (Surrounded, format!("t={NOW},v1=0x{digest}")),
+        // Signatures of other schemes say nothing, and are passed over.
+        (Surrounded, format!("t={NOW},v0={},x,v1=\"{digest}\"", "0".repeat(64))),
         (Cut { digits: 63 }, right[..right.len() - 1].to_owned()),
         (Cut { digits: 16 }, right[..right.len() - 48].to_owned()),
         (Milliseconds, with(&milliseconds, format!("{milliseconds}.{BODY}"))),

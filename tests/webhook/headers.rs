@@ -79,6 +79,13 @@ fn a_repeated_header_is_refused() {
         assert_eq!(headers.repeated(), Some(header));
         assert_eq!(headers.value(header), None);
         assert_eq!(verifier().verify_parts(headers, b"{}", at(NOW)).unwrap_err(), error);
+
+        // Three of them are no better, nor is one that is empty.
+        map.append(name, HeaderValue::from_static(""));
+        assert_eq!(verifier().verify(&map, b"{}", at(NOW)).unwrap_err(), error);
+        let pairs = map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let headers = DeliveryHeaders::from_pairs(&product, pairs);
+        assert_eq!((headers.repeated(), headers.value(header)), (Some(header), None));
     }
 }
 

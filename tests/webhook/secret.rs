@@ -18,6 +18,16 @@ fn parses_what_was_shown_and_nothing_else() {
         assert_eq!(SigningSecret::parse(text).unwrap_err(), error, "{text:?}");
     }
     assert_eq!(SigningSecret::parse("whsec_a").unwrap().reveal(), "whsec_a");
+    for (error, words) in [
+        (SecretError::Prefix, "signing secret does not begin with whsec_"),
+        (SecretError::Empty, "signing secret has nothing after whsec_"),
+        (
+            SecretError::Character { at: 9 },
+            "signing secret has a byte at 9 that is not visible ASCII",
+        ),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
 }
 
 #[test]

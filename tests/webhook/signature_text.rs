@@ -28,6 +28,8 @@ fn accepts() {
         format!("t={NOW},v1=,v1={v1}"),
         format!("t={NOW},v1=zz,v1={v1},v1={v1}0"),
         format!("t={NOW},v1={},v1={v1}", v1.to_uppercase()),
+        format!("t={NOW},v1={other},x=y,v1=zz,v2=,v1={v1}"),
+        format!("v1={other},t={NOW},v1={other},x=,v1={v1}"),
         format!("t={NOW},v1={v1}{}", ",x=y".repeat(14)),
     ] {
         assert_eq!(verdict(text.as_bytes()), Ok(()), "{text}");

@@ -51,7 +51,9 @@ fn each_secret_adds_a_digest_in_order() {
 
 #[test]
 fn there_are_one_to_four_secrets() {
-    assert_eq!(Signer::newest_first([]).unwrap_err(), SignerError::NoSecret);
+    let error = Signer::newest_first([]).unwrap_err();
+    assert_eq!(error, SignerError::NoSecret);
+    assert_eq!(error.to_string(), "signer has no secret");
     let five = std::iter::repeat_n(secret("whsec_a"), 5);
     let error = Signer::newest_first(five).unwrap_err();
     assert_eq!(error, SignerError::TooManySecrets);
