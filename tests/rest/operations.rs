@@ -608,11 +608,11 @@ fn an_account_is_asked_for_by_its_path_alone() {
 fn requests_of_the_http_crate_are_read_from_their_head() {
     let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("a+b&c");
     let sent = |request: http::Request<()>| ApiRequest::from_parts(&request.into_parts().0);
-    let base = base("https://api.example.com");
+    let client = client(&base("https://api.example.com"));
     let requests = [
-        (GetAccount.to_request(&base, &key()), ApiRequest::from(GetAccount)),
-        (list.to_request(&base, &key()), list.clone().into()),
-        (call_id("a/b").to_request(&base, &key()), call_id("a/b").into()),
+        (client.request(&GetAccount), ApiRequest::from(GetAccount)),
+        (client.request(&list), list.clone().into()),
+        (client.request(&call_id("a/b")), call_id("a/b").into()),
     ];
     for (request, expected) in requests {
         assert_eq!(sent(request.unwrap()), Ok(expected));
