@@ -405,6 +405,10 @@ fn what_stands_beside_the_right_digest_means_nothing() {
         assert_eq!(verifier.verify_parts(headers, b"{}", at(NOW)).map(drop), Ok(()), "{text}");
         assert_eq!(proven(&text, b"{}", SECRET), [], "{text}");
     }
+    // Nor does what a kinder reader than the verifier would find in a part.
+    let upper = digest.to_uppercase();
+    let found = proven(&format!("{time},v1={upper},v1=x&v1={digest}"), b"{}", SECRET);
+    assert_eq!(found, [Cause::Text(TextChange::Uppercase)]);
     // Each secret has made one of the two, and only the other one has written its own as it should.
     let other = keyed(b"whsec_other", b"{}");
     let (_, other) = other.split_once(",v1=").unwrap();

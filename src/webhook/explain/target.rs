@@ -25,12 +25,13 @@ struct Received {
 impl<'a> Reading<'a> {
     /// Reads what can be read. `None` if there is no `t` or nothing that could be a digest.
     pub(super) fn of(header: &'a [u8]) -> Option<Self> {
-        // Where the header is well-formed, there is but one way to read its time.
+        // Where the header is well-formed, there is but one way to take it apart.
         let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
+        let separators = if strict.is_some() { "," } else { ",; &" };
         let mut timestamp = strict.and_then(|digits| core::str::from_utf8(digits).ok());
         let header = core::str::from_utf8(header).ok()?;
         let mut digests = Vec::new();
-        for part in header.split([',', ';', ' ', '&']) {
+        for part in header.split(|c| separators.contains(c)) {
             let Some((name, value)) = part.split_once('=') else { continue };
             match name.trim() {
                 "t" => timestamp = timestamp.or(Some(value.trim())),
