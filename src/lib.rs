@@ -51,7 +51,7 @@
 //!             EventData::CallEnded(call) => println!("{}: {:?}", call.id, call.summary),
 //!             _ => {}
 //!         },
-//!         Err(error) => return error.receipt(),
+//!         Err(error) => return error.receipt(), // genuine, but no event: keep the bytes
 //!     }
 //!     Receipt::Accepted
 //! }

@@ -12,8 +12,9 @@
 //!
 //! These are the words of the conversation, not its rules. A service goes through
 //! `service::exchange`, which asks for a credential before anything is looked up. A customer goes
-//! through `client::Client`, which adds the credential. Types of the `http` crate are met at the edges; beside each stands a way in and out as plain text, for
-//! frameworks on another version of it.
+//! through `client::Client`, which adds the credential, and `client::read`, which tells who must act
+//! on an error. Types of the `http` crate are met at the edges; beside each stands a way in and out
+//! as plain text, for frameworks on another version of it.
 //!
 //! ```
 //! use call_assistant::api::{Answer, ApiRequest, Endpoint, ListCalls};

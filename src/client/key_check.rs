@@ -36,7 +36,8 @@ pub enum KeyCheck {
     },
     /// The key is missing, malformed, unknown, expired or revoked: the service does not say which.
     Invalid(ClientError),
-    /// Nothing is known about the key: the service was not reached, or did not say.
+    /// Nothing is known about the key: somebody else answered, or the service did not say. Where
+    /// nothing came back at all there is no answer to judge, and as little is known.
     Unknown(ClientError),
 }
 

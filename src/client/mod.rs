@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use call_assistant::client::sync::CallSync;
-//! use call_assistant::client::{Client, Failure, Pace, Retry, RetryDecision, read};
+//! use call_assistant::client::{Client, Failure, Pace, Remedy, Retry, RetryDecision, read};
 //! # use call_assistant::Product;
 //! use call_assistant::api::BaseAddress;
 //! use call_assistant::credential::ApiKey;
@@ -50,6 +50,10 @@
 //!                 save(&step); // the calls and the state, in one transaction
 //!                 (sync, tried) = (step.next, 0);
 //!                 if sync.is_walking() { continue } else { break }
+//!             }
+//!             Err(error) if error.remedy() == Remedy::BeginListAgain => {
+//!                 sync = sync.restarted(); // its cursor is not taken any more
+//!                 continue;
 //!             }
 //!             Err(error) => Failure::from(&error),
 //!         },

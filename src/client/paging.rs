@@ -27,19 +27,26 @@ pub const MAX_EMPTY_PAGES: u32 = 10_000;
 /// [`PagingError::Cycle`].
 ///
 /// ```
+/// use call_assistant::api::ListCalls;
 /// use call_assistant::client::{Paging, Turn};
-/// use call_assistant::model::CallList;
+/// # use call_assistant::model::CallList;
+/// # let mut pages = vec![CallList::new(vec![], None), CallList::new(vec![], Some("c1".into()))];
+/// # let mut send = |_: &ListCalls| pages.pop().unwrap();
 ///
-/// let pages = [CallList::new(vec![], Some("c1".into())), CallList::new(vec![], None)];
 /// let mut place = Paging::start();
-/// assert_eq!(place.cursor(), None);
-/// for page in &pages {
-///     match place.turn(page)? {
+/// let mut list = ListCalls::new(); // and its window, the same for every page
+/// loop {
+///     list.cursor = place.cursor().map(String::from);
+///     let page = send(&list);
+///     for call in &page.data {
+///         println!("{}", call.id);
+///     }
+///     match place.turn(&page)? {
 ///         Turn::Next(next) => place = next,
 ///         Turn::End => break,
 ///     }
 /// }
-/// assert_eq!(place.cursor(), Some("c1"));
+/// # assert_eq!(list.cursor.as_deref(), Some("c1"));
 /// # Ok::<(), call_assistant::client::PagingError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

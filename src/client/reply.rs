@@ -158,7 +158,8 @@ pub enum Fault {
 pub enum Remedy {
     /// Nobody: make the same request again after a while, as [`Retry`](super::Retry) says.
     TryAgain,
-    /// The program: what it asked is not a valid question. The message says what.
+    /// The program: what it asked is not a valid question. The
+    /// [message](crate::error::ApiError::message) says what.
     MendRequest,
     /// The program: the cursor is not taken any more. Begin the list again; for a sync that is
     /// [`CallSync::restarted`](super::sync::CallSync::restarted).

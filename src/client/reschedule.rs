@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use crate::model::Appointment;
 use crate::webhook::event::{Event, EventData, OriginSource};
 
-/// How long after the old appointment's end the new one is made at most, for those who have no
-/// better number: the assistant does both in one conversation.
+/// How long after the old appointment was cancelled the new one is made at most, for those who have
+/// no better number: a minute, since the assistant does both in one conversation.
 pub const RESCHEDULE_SPAN: Duration = Duration::from_secs(60);
 
 /// An appointment that the assistant moved: it cancels the old one and makes a new one with a new

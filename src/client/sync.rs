@@ -54,7 +54,7 @@ use crate::listing::{Limit, Window};
 use crate::model::{Call, CallList};
 use crate::time::Timestamp;
 
-/// How far below its watermark a sync asks unless told otherwise.
+/// How far below its watermark a sync asks unless told otherwise: a minute.
 pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 
 /// The state of one account's sync: keep it, as JSON or however else serde writes it, beside the
@@ -247,6 +247,9 @@ impl CallSync {
     /// Takes a call that came in another way, such as the event `call.ended`. `None` if it has been
     /// returned before; otherwise it is fresh, and here is the state to save together with it: no
     /// walk will return it. Its id is kept until the watermark has passed it, so walk now and then.
+    ///
+    /// A call written before the instant that this is a sync [since](Self::since) is fresh each time
+    /// it comes: no walk returns it, and nothing is kept of it.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
@@ -263,7 +266,8 @@ impl CallSync {
     }
 
     /// The same walk from its first page on, for when the service does not take the cursor any
-    /// more (`invalid_cursor`). No call that it has returned is returned again.
+    /// more (`invalid_cursor`). No call that it has returned is returned again. Count how often, for a
+    /// service that never takes its own cursors would be asked for ever.
     #[must_use]
     pub fn restarted(&self) -> Self {
         let walk = self.walk.as_ref().map(|walk| Walk {

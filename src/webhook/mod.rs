@@ -14,6 +14,18 @@
 //! base64-decoded, which is what libraries for Standard Webhooks do with a secret that looks the
 //! same; with one of those every delivery mismatches.
 //!
+//! The header is read strictly: what two readers could read differently is refused.
+//!
+//! - It has at most 1024 bytes and 16 parts with commas between. Blanks and tabs may stand around a
+//!   part, nowhere else, and no byte that is not printable ASCII.
+//! - A part is `name=value`. Names are case-sensitive; those other than `t` and `v1` mean nothing.
+//! - There is one `t`: 1 to 19 digits, without a sign or a leading zero. What is signed is its text.
+//! - There is a `v1` at least. All are tried, and one good one suffices; an ill-formed one is passed
+//!   over where there is another. Uppercase hex is refused, and named where it is the right digest.
+//! - None of the three headers is there twice.
+//!
+//! The digest is judged before the time, which may be off by 300 seconds either way.
+//!
 //! # Receiving
 //!
 //! Verify before anything else touches the body: a JSON middleware that parses and writes it again

@@ -22,7 +22,7 @@ pub enum Receipt {
     /// An event of a type that is not handled here: 204. Anything else would count as a failed
     /// delivery, and twenty of those in a row disable the endpoint.
     Ignored,
-    /// The signature does not prove the body: 400.
+    /// The signature does not prove the body, or a header contradicts it: 400.
     Refused,
     /// The event cannot be stored now: 503, and the service tries again later.
     NotNow,

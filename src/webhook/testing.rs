@@ -2,7 +2,8 @@
 //!
 //! What a customer writes is the code around the verifier, and that deserves tests which go
 //! through it: a request that is good, one that is stale, one with another secret, one whose body
-//! was tampered with. All of them are [`signed_request`] and a line.
+//! was tampered with. All of them are [`signed_request`] and a line. With the feature `events`,
+//! `event::NewEvent` makes the body of any type, and `EventBody::signed_request` the request.
 //!
 //! ```
 //! use core::time::Duration;
@@ -12,7 +13,8 @@
 //! let secret = SigningSecret::parse("whsec_test")?;
 //! let signer = Signer::new(secret.clone());
 //! let now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! let body = br#"{"id":"evt_1","type":"ping","data":{"message":"hello"}}"#;
+//! let body = br#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
+//!     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hello"}}"#;
 //!
 //! let mut request = testing::signed_request(&signer, "ping", "evt_1", body, now)?;
 //! // my_receiver(request.clone()) answers 2xx
@@ -25,7 +27,7 @@
 //! # assert!(matches!(verify(&stale, now), Err(VerifyError::TooOld { .. })));
 //!
 //! request.body_mut().push(b'\n');
-//! // my_receiver(request) answers 400
+//! // my_receiver(stale) and my_receiver(request) answer 400
 //! # assert_eq!(verify(&request, now), Err(VerifyError::Mismatch));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

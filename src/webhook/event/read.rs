@@ -140,6 +140,9 @@ pub enum EventError {
 impl EventError {
     /// What to answer: 204 to a body that no further attempt will make readable, since twenty
     /// failed deliveries in a row disable the endpoint; 400 to a contradiction.
+    ///
+    /// After a 204 the service does not send it again: [keep the bytes](Verified::bytes) first, for
+    /// a version of this crate or a person that can read them.
     #[must_use]
     pub fn receipt(&self) -> Receipt {
         match self {
