@@ -4,11 +4,13 @@ use ::time::{Date, Month, OffsetDateTime, Time, Weekday};
 
 use crate::time::Timestamp;
 
-/// Reads a date, or nothing: a header that is no date is as good as none.
+/// Reads a date, or nothing: a header that is no date is as good as none. Blanks and tabs around
+/// it are no part of it.
 ///
 /// A weekday that is not the date's own is refused, since then one of the two is wrong. The year
 /// of the form with two digits is taken from 1970 to 2069.
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
+    let text = text.trim_matches([' ', '\t']);
     let mut rest = Rest(text);
     let name = rest.until(|byte| !byte.is_ascii_alphabetic());
     let (date, time) = match text.as_bytes().get(name.len()) {

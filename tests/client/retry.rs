@@ -245,6 +245,9 @@ fn a_date_relative_to_the_answers_date() {
     let after = RetryAfter::parse("Thu, 01 Jan 2026 01:23:50 GMT").unwrap();
     let date = "Thu, 01 Jan 2026 01:23:20 GMT";
     assert_eq!(after.relative_to(date), RetryAfter::Seconds(30));
+    // Blanks around either header are no part of it.
+    assert_eq!(RetryAfter::parse(" Thu, 01 Jan 2026 01:23:50 GMT\t"), Some(after));
+    assert_eq!(after.relative_to("\t Thu, 01 Jan 2026 01:23:20 GMT "), RetryAfter::Seconds(30));
     assert_eq!(after.relative_to("yesterday"), after);
     assert_eq!(RetryAfter::Seconds(5).relative_to(date), RetryAfter::Seconds(5));
 }
