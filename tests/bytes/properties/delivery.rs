@@ -14,17 +14,16 @@ use url::Host;
 /// Every operation on a delivery and its endpoint, beside a model that knows the rules and none of
 /// the representation. Two bytes an operation: what, and how.
 pub fn delivery(bytes: &[u8]) {
-    let start = Timestamp::from_unix(1_767_225_600).unwrap();
-    let mut now = start;
+    let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
     let mut endpoint = Endpoint::new(now);
     let mut delivery = Delivery::accept(now, &endpoint, now);
-    let mut model = Model { stands: Stands::Waiting(now), charged: 0, by_hand: false, life: 0 };
     let mut health = Health { count: 0, disabled: None, life: 0 };
+    let mut model = Model::accept(&health, now);
     let mut jobs: Vec<(Attempt, bool, u32)> = Vec::new();
 
     for op in bytes.chunks_exact(2) {
         let how = usize::from(op[1]);
-        match op[0] % 8 {
+        match op[0] % 10 {
             0 | 1 => {
                 let seen = delivery.begin(&endpoint, now);
                 let expected = model.begin(&health, now, jobs.len());
@@ -38,18 +37,18 @@ pub fn delivery(bytes: &[u8]) {
                 // Mostly the last, sometimes an older one.
                 let job = if how & 0x80 == 0 { jobs.len() - 1 } else { how % jobs.len() };
                 let (attempt, by_hand, life) = jobs[job];
-                let outcome = OUTCOMES[how % OUTCOMES.len()];
+                let (outcome, verdict) = OUTCOMES[how % OUTCOMES.len()];
                 let finished = delivery.finish(&attempt, outcome, now);
-                let step = model.finish(job, attempt.number(), by_hand, outcome, now);
+                let step = model.finish(job, attempt.number(), by_hand, verdict, now);
                 assert_eq!(finished.step, step);
                 let failed = step == Step::Failed && !by_hand;
-                let change = health.hear(step, failed, outcome, life);
+                let change = health.hear(step, failed, verdict, life);
                 assert_eq!(endpoint.record(finished.report, now), change);
             }
             5 => now = now.saturating_add(STEPS[how % STEPS.len()]),
             6 => {
                 let seen = delivery.redeliver(&endpoint, now);
-                assert_eq!(seen, model.redeliver(&health, start, now));
+                assert_eq!(seen, model.redeliver(&health, now));
             }
             7 => {
                 assert_eq!(endpoint.enable(now).is_some(), health.disabled.is_some());
@@ -57,28 +56,73 @@ pub fn delivery(bytes: &[u8]) {
                     health = Health { count: 0, disabled: None, life: health.life + 1 };
                 }
             }
+            8 => now = another(&mut endpoint, &mut health, how, now),
+            9 => {
+                delivery = Delivery::accept(now, &endpoint, now);
+                model = Model::accept(&health, now);
+                jobs.clear();
+            }
             _ => {}
         }
         model.check(&delivery);
-        assert_eq!(endpoint.disabled(), health.disabled);
-        // What is stored is all there is.
-        let stored = serde_json::to_string(&(delivery, endpoint)).unwrap();
-        assert_eq!(
-            serde_json::from_str::<(Delivery, Endpoint)>(&stored).unwrap(),
-            (delivery, endpoint)
-        );
+        assert_eq!((endpoint.disabled(), endpoint.failures()), (health.disabled, health.count));
     }
+    // What is stored is all there is. Bytes may end after any operation, so the end suffices.
+    let stored = serde_json::to_string(&(delivery, endpoint)).unwrap();
+    let read = serde_json::from_str::<(Delivery, Endpoint)>(&stored).unwrap();
+    assert_eq!(read, (delivery, endpoint));
 }
 
-const OUTCOMES: [Outcome; 8] = [
-    Outcome::Reset,
-    Outcome::Answered(StatusCode::OK),
-    Outcome::TimedOut,
-    Outcome::Answered(StatusCode::GONE),
-    Outcome::Answered(StatusCode::FOUND),
-    Outcome::Unsent,
-    Outcome::Answered(StatusCode::INTERNAL_SERVER_ERROR),
-    Outcome::Forbidden,
+/// Another event of the endpoint's, attempted exactly when the schedule says and not before. `how`
+/// many attempts fail, and how long each takes. Returns when it has ended.
+fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timestamp) -> Timestamp {
+    let mut now = at;
+    let mut delivery = Delivery::accept(now, endpoint, now);
+    if health.disabled.is_some() {
+        assert_eq!((delivery.status(), delivery.due()), (Status::Skipped, None));
+        assert_eq!(delivery.begin(endpoint, now), Err(NotBegun::Ended));
+        return now;
+    }
+    for number in 1..=6 {
+        let attempt = delivery.begin(endpoint, now).unwrap();
+        assert_eq!(usize::from(attempt.number()), number);
+        now = now.saturating_add(Duration::from_secs((how as u64 >> 3) % 11));
+        let (outcome, verdict) = match number <= how % 8 {
+            true => (Outcome::TimedOut, Verdict::Failed),
+            false => (Outcome::Answered(StatusCode::ACCEPTED), Verdict::Acknowledged),
+        };
+        let finished = delivery.finish(&attempt, outcome, now);
+        let step = match (verdict, SCHEDULE.get(number - 1)) {
+            (Verdict::Acknowledged, _) => Step::Delivered,
+            (_, Some(seconds)) => {
+                Step::Again { at: now.saturating_add(Duration::from_secs(*seconds)) }
+            }
+            (_, None) => Step::Failed,
+        };
+        assert_eq!(finished.step, step);
+        let change = health.hear(step, step == Step::Failed, verdict, health.life);
+        assert_eq!(endpoint.record(finished.report, now), change);
+        let Step::Again { at } = step else { break };
+        let early = at.saturating_sub(Duration::from_nanos(1));
+        assert_eq!(delivery.begin(endpoint, early), Err(NotBegun::Early { at }));
+        now = at;
+    }
+    assert_eq!(delivery.begin(endpoint, now), Err(NotBegun::Ended));
+    now
+}
+
+/// The waits after each attempt but the last, in seconds.
+const SCHEDULE: [u64; 5] = [10, 60, 600, 3_600, 21_600];
+
+const OUTCOMES: [(Outcome, Verdict); 8] = [
+    (Outcome::Reset, Verdict::Failed),
+    (Outcome::Answered(StatusCode::OK), Verdict::Acknowledged),
+    (Outcome::TimedOut, Verdict::Failed),
+    (Outcome::Answered(StatusCode::GONE), Verdict::Gone),
+    (Outcome::Answered(StatusCode::FOUND), Verdict::Failed),
+    (Outcome::Unsent, Verdict::Unsent),
+    (Outcome::Answered(StatusCode::INTERNAL_SERVER_ERROR), Verdict::Failed),
+    (Outcome::Forbidden, Verdict::Failed),
 ];
 
 const STEPS: [Duration; 6] = [
@@ -99,6 +143,7 @@ enum Stands {
 }
 
 struct Model {
+    created: Timestamp,
     stands: Stands,
     charged: u8,
     by_hand: bool,
@@ -112,6 +157,14 @@ struct Health {
 }
 
 impl Model {
+    fn accept(health: &Health, now: Timestamp) -> Self {
+        let stands = match health.disabled {
+            None => Stands::Waiting(now),
+            Some(_) => Stands::Ended(Status::Skipped),
+        };
+        Self { created: now, stands, charged: 0, by_hand: false, life: health.life }
+    }
+
     fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, NotBegun> {
         match self.stands {
             Stands::Ended(_) => return Err(NotBegun::Ended),
@@ -132,12 +185,12 @@ impl Model {
         job: usize,
         number: u8,
         by_hand: bool,
-        outcome: Outcome,
+        verdict: Verdict,
         now: Timestamp,
     ) -> Step {
         let current = matches!(self.stands, Stands::Sending(_, at) if at == job);
         let pending = !matches!(self.stands, Stands::Ended(_));
-        match outcome.verdict() {
+        match verdict {
             Verdict::Acknowledged if self.stands == Stands::Ended(Status::Delivered) => Step::Late,
             Verdict::Acknowledged => {
                 if !by_hand {
@@ -157,7 +210,7 @@ impl Model {
             }
             Verdict::Failed if current => {
                 self.charged += 1;
-                match [10, 60, 600, 3_600, 21_600].get(usize::from(self.charged) - 1) {
+                match SCHEDULE.get(usize::from(self.charged) - 1) {
                     Some(seconds) => {
                         let at = now.saturating_add(Duration::from_secs(*seconds));
                         self.stands = Stands::Waiting(at);
@@ -177,18 +230,13 @@ impl Model {
         }
     }
 
-    fn redeliver(
-        &mut self,
-        health: &Health,
-        created: Timestamp,
-        now: Timestamp,
-    ) -> Result<(), NotRedelivered> {
+    fn redeliver(&mut self, health: &Health, now: Timestamp) -> Result<(), NotRedelivered> {
         let outlived = health.disabled.is_some() || health.life != self.life;
         match self.stands {
             Stands::Sending(until, _) if now < until => Err(NotRedelivered::Pending),
             Stands::Waiting(_) | Stands::Sending(..) if !outlived => Err(NotRedelivered::Pending),
             Stands::Ended(Status::Delivered) => Err(NotRedelivered::Delivered),
-            _ if now.since(created) >= Duration::from_secs(30 * 86_400) => {
+            _ if now.since(self.created) >= Duration::from_secs(30 * 86_400) => {
                 Err(NotRedelivered::Expired)
             }
             _ if health.disabled.is_some() => Err(NotRedelivered::Disabled),
@@ -213,11 +261,11 @@ impl Model {
 }
 
 impl Health {
-    fn hear(&mut self, step: Step, failed: bool, outcome: Outcome, life: u32) -> Change {
+    fn hear(&mut self, step: Step, failed: bool, verdict: Verdict, life: u32) -> Change {
         if self.disabled.is_some() || life != self.life {
             return Change::Unchanged;
         }
-        if outcome.verdict() == Verdict::Gone {
+        if verdict == Verdict::Gone {
             self.disabled = Some(Reason::Gone);
             return Change::Disabled(Reason::Gone);
         }
@@ -225,11 +273,15 @@ impl Health {
             self.count = 0;
             return Change::Recovered;
         }
-        if failed {
-            self.count += 1;
-            return Change::Counted { failures: self.count, warn: false };
+        if !failed {
+            return Change::Unchanged;
         }
-        Change::Unchanged
+        self.count += 1;
+        if self.count == 20 {
+            self.disabled = Some(Reason::Failing);
+            return Change::Disabled(Reason::Failing);
+        }
+        Change::Counted { failures: self.count, warn: self.count % 5 == 0 }
     }
 }
 

@@ -34,6 +34,7 @@ pub const ALL: &[Property] = &[
     ("head", rest::head),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
+    ("pages", pages::pages),
     ("rate", pages::rate),
     ("reply", client::reply),
     ("retry_after", client::retry_after),
@@ -41,5 +42,6 @@ pub const ALL: &[Property] = &[
     ("target", delivery::target),
     ("signature_header", webhook::signature_header),
     ("timestamp", time::timestamp),
+    ("verdict", webhook::verdict),
     ("verify", webhook::verify),
 ];

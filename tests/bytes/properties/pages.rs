@@ -2,14 +2,19 @@
 
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use call_assistant::api::ListCalls;
 use call_assistant::credential::Mode;
-use call_assistant::id::AccountId;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::listing::{Limit, Window};
+use call_assistant::model::Call;
 use call_assistant::quota::Quota;
 use call_assistant::service::cursor::{CursorFault, CursorKey, CursorKeys, MAX_LEN};
+use call_assistant::service::page::{PageQuery, RowsError};
 use call_assistant::service::rate::RateWindow;
 use call_assistant::time::Timestamp;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -32,13 +37,147 @@ pub(crate) fn cursor(bytes: &[u8]) {
 }
 
 fn opens_as_itself_or_not(text: &str) -> Result<(), CursorFault> {
-    let keys = CursorKeys::new(CursorKey::new(1, [7; 32]));
-    let account = AccountId::parse("acct_1").unwrap();
-    let opened = keys.open(&account, Mode::Live, text)?;
+    let (account, keys) = (&*ACCOUNT, &*KEYS);
+    let opened = keys.open(account, Mode::Live, text)?;
     assert!(text.len() <= MAX_LEN);
-    assert_eq!(keys.seal(&account, Mode::Live, &opened), text);
-    assert_eq!(keys.open(&account, Mode::Test, text), Err(CursorFault::Digest));
+    assert_eq!(keys.seal(account, Mode::Live, &opened), text);
+    assert_eq!(keys.open(account, Mode::Test, text), Err(CursorFault::Digest));
     Ok(())
+}
+
+static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
+static KEYS: LazyLock<CursorKeys> = LazyLock::new(|| CursorKeys::new(CursorKey::new(1, [7; 32])));
+
+/// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
+/// out or met twice, whatever the limits; and rows that a store should not have given are refused.
+///
+/// One byte for the number of calls and three for each, two for the filters, then one for each
+/// page.
+pub(crate) fn pages(bytes: &[u8]) {
+    let mut script = bytes.iter().copied();
+    let mut next = || script.next().unwrap_or(0);
+    let mut calls: Vec<Call> = Vec::new();
+    for _ in 0..next() % 20 {
+        let (started, id, created) = (next(), next(), next());
+        let id = format!("{}{}", char::from(b'!' + id % 94), ["", "a", "Z"][usize::from(id) % 3]);
+        let call = Call::new(CallId::parse(&id).unwrap(), instant(started % 4), instant(created));
+        if calls.iter().all(|other| other.id != call.id) {
+            calls.push(call);
+        }
+    }
+    let bounds = [next(), next()].map(|byte| (byte & 1 == 1).then(|| instant(byte)));
+    let [after, before] = bounds;
+    let window = Window::new(after, before);
+    assert_eq!(window.is_err(), matches!(bounds, [Some(after), Some(before)] if after > before));
+    let Ok(window) = window else { return };
+
+    let within = |call: &Call| {
+        after.is_none_or(|after| call.created_at >= after)
+            && before.is_none_or(|before| call.created_at < before)
+    };
+    let mut expected: Vec<&Call> = calls.iter().filter(|call| within(call)).collect();
+    expected.sort_by(|a, b| {
+        let ids = || b.id.as_str().as_bytes().cmp(a.id.as_str().as_bytes());
+        b.started_at.cmp(&a.started_at).then_with(ids)
+    });
+
+    let mut met = 0;
+    let mut query = PageQuery::first(window, Limit::DEFAULT);
+    let mut asked = ListCalls::new().with_window(window);
+    for how in script {
+        asked.limit = Limit::new(u64::from(how % 5) + 1).unwrap();
+        // As text there and back, as it is sent.
+        assert_eq!(ListCalls::from_query(&asked.query()).as_ref(), Ok(&asked));
+        query = match &asked.cursor {
+            None => PageQuery::first(asked.window, asked.limit),
+            Some(text) => {
+                let cursor = KEYS.open(&ACCOUNT, Mode::Live, text).unwrap();
+                // A filter that was not there before, or another.
+                let other = [instant(how), instant(how >> 1)];
+                for (asked, same) in [
+                    (Window::new(Some(other[0]), None), after == Some(other[0])),
+                    (Window::new(None, Some(other[1])), before == Some(other[1])),
+                ] {
+                    let next = PageQuery::next(cursor.clone(), asked.unwrap(), Limit::MIN);
+                    assert_eq!(next.err(), (!same).then_some(CursorFault::Filters));
+                }
+                PageQuery::next(cursor, asked.window, asked.limit).unwrap()
+            }
+        };
+        for call in &calls {
+            let rest = &expected[met..];
+            assert_eq!(query.matches(call), rest.contains(&call));
+        }
+        let rows: Vec<Call> =
+            expected[met..].iter().take(query.fetch()).map(|call| (*call).clone()).collect();
+        refuses_others(&query, &rows, how, within, &calls);
+
+        let more = rows.len() > asked.limit.calls();
+        let page = query.page(rows).unwrap();
+        assert_eq!(page.has_more(), more);
+        assert!(page.calls.iter().eq(expected[met..].iter().copied().take(asked.limit.calls())));
+        met += page.calls.len();
+        let Some(cursor) = page.next else {
+            assert_eq!(met, expected.len());
+            break;
+        };
+        asked.cursor = Some(KEYS.seal(&ACCOUNT, Mode::Live, &cursor));
+        // The filters may be repeated or left out.
+        asked.window = [Window::ALL, window][usize::from(how >> 7)];
+    }
+    // A store that keeps microseconds finds the same rows with the bounds made for it.
+    let coarse = window.in_microseconds();
+    for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
+        assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at));
+    }
+    assert_eq!(query.window(), &window);
+}
+
+/// Instants that are often equal, and differ by nanoseconds, microseconds or seconds.
+fn instant(byte: u8) -> Timestamp {
+    let nanos = [0, 1, 999, 1_000][usize::from(byte >> 1 & 3)];
+    let second = Timestamp::from_unix(1_767_225_600 + i64::from(byte >> 5)).unwrap();
+    second.saturating_add(Duration::from_nanos(nanos))
+}
+
+/// The rows of a page with one taken again, one exchanged or one too many are refused exactly if
+/// they are not such a page.
+fn refuses_others(
+    query: &PageQuery,
+    rows: &[Call],
+    how: u8,
+    within: impl Fn(&Call) -> bool,
+    calls: &[Call],
+) {
+    let mut wrong = rows.to_vec();
+    let place = usize::from(how) % (rows.len() + 1);
+    match how / 5 % 4 {
+        0 if !calls.is_empty() => {
+            wrong.insert(place, calls[usize::from(how) % calls.len()].clone())
+        }
+        1 if !rows.is_empty() => wrong.swap(0, place % rows.len()),
+        2 if !rows.is_empty() => drop(wrong.remove(place % rows.len())),
+        _ => {}
+    }
+    let position = |call: &Call| (call.started_at, call.id.as_str().to_owned());
+    let mut before = query.after().map(|after| (after.started_at, after.id.as_str().to_owned()));
+    let mut fault = None;
+    for (row, call) in wrong.iter().enumerate() {
+        let at = position(call);
+        if !within(call) {
+            fault = Some(RowsError::OutsideWindow { row });
+        } else if before.is_some_and(|before| at >= before) {
+            fault = Some(RowsError::OutOfOrder { row });
+        }
+        if fault.is_some() {
+            break;
+        }
+        before = Some(at);
+    }
+    if wrong.len() > query.fetch() {
+        fault = Some(RowsError::TooMany { rows: wrong.len(), fetch: query.fetch() });
+    }
+    assert_eq!(query.page(wrong).err(), fault);
 }
 
 /// The bytes as a stored window, and as steps of a clock: a window is as a queue of instants,

@@ -1,91 +1,178 @@
 //! Heads of requests.
 
+use std::sync::LazyLock;
+use std::time::Duration;
+
 use call_assistant::Product;
 use call_assistant::api::Operation;
 use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
 use call_assistant::error::{ApiError, ErrorCode};
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+use call_assistant::listing::Window;
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::plan::Entitlements;
-use call_assistant::service::cursor::{CursorKey, CursorKeys};
+use call_assistant::service::cursor::{Cursor, CursorKey, CursorKeys, Position};
 use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::service::rate::RateWindow;
 use call_assistant::service::refusal::Refusal;
 use call_assistant::service::standing::Standing;
 use call_assistant::time::Timestamp;
 use http::{Request, Response, Uri};
 
-/// Whatever a head is made of, there is exactly one well-formed answer, with a code that is known.
+/// Whatever a head is made of, there is exactly one well-formed answer, with a code that is known
+/// and, of all that is wrong with credential and account, the one that D-1 puts first.
 ///
-/// The first byte says whether the credential is found; then come lines: method and target with a
-/// blank between, and the values of `Authorization`.
+/// The bits of the first byte say how those stand; then come lines: method and target with a blank
+/// between, and the values of `Authorization`. `{cursor}` in the target is one we have sealed.
 pub fn head(bytes: &[u8]) {
-    let (found, rest) = match bytes.split_first() {
-        Some((first, rest)) => (first % 2 == 1, rest),
-        None => (false, bytes),
-    };
+    let (first, rest) = bytes.split_first().map_or((0, bytes), |(first, rest)| (*first, rest));
+    let stands = Stands(first);
     let mut lines = rest.split(|byte| *byte == b'\n');
     let line = String::from_utf8_lossy(lines.next().unwrap_or_default());
     let (method, target) = line.split_once(' ').unwrap_or(("GET", &line));
+    let target = target.replace("{cursor}", &FIXED.sealed);
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
-        None => (target, None),
+        None => (&*target, None),
     };
     let authorization: Vec<_> = lines.collect();
     let head = RequestHead::new(method, path, query);
     let head = authorization.iter().fold(head, |head, value| head.authorization(value));
 
-    let answer = serve(&head, found);
+    let answer = serve(&head, stands);
     well_formed(&head, Operation::of_path(path), method, &answer);
-    if let Some(same) = through_http(method, target, &authorization, found) {
+    in_order(stands, &answer);
+    if let Some(same) = through_http(method, &target, &authorization, stands) {
         assert_eq!(same.status(), answer.status());
         assert_eq!(same.headers(), answer.headers());
         assert_eq!(same.body(), answer.body());
     }
 }
 
+/// How the credential and its account stand, a bit for each thing.
+#[derive(Clone, Copy)]
+struct Stands(u8);
+
+impl Stands {
+    const FOUND: u8 = 1;
+    const NO_SCOPE: u8 = 2;
+    const CLOSING: u8 = 4;
+    const UNSUBSCRIBED: u8 = 8;
+    const NO_API: u8 = 16;
+    const OVER_QUOTA: u8 = 32;
+    const REVOKED: u8 = 64;
+    const EXPIRED: u8 = 128;
+
+    fn is(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// What every request is answered from.
+struct Fixed {
+    now: Timestamp,
+    account_id: AccountId,
+    cursors: CursorKeys,
+    sealed: String,
+    key: StoredKey,
+    rows: [CallRow; 3],
+}
+
+static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
+    let now = Timestamp::from_unix(1_767_225_600).unwrap();
+    let account_id = AccountId::parse("acct_1").unwrap();
+    let cursors = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
+    let rows = ["call_2", "call_1", "call_0"].map(|id| {
+        let call = Call::new(CallId::parse(id).unwrap(), now, now);
+        CallRow { account_id: account_id.clone(), mode: Mode::Live, call }
+    });
+    let cursor = Cursor {
+        after: Position { started_at: now, id: rows[0].call.id.clone() },
+        window: Window::new(Some(now), None).unwrap(),
+    };
+    let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
+    let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
+    let id = CredentialId::from_random([1; 16]);
+    let key = StoredKey::new(id, account_id.clone(), &api_key, now);
+    Fixed { now, account_id, cursors, sealed, key, rows }
+});
+
 fn request_id() -> RequestId {
     RequestId::from_random([9; 16])
 }
 
-fn serve(head: &RequestHead<'_>, found: bool) -> Response<Vec<u8>> {
-    let account_id = AccountId::parse("acct_1").unwrap();
-    let cursors = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
-    let now = Timestamp::from_unix(1_767_225_600).unwrap();
-    let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
+fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
+    let Fixed { now, account_id, cursors, key, rows, .. } = &*FIXED;
     let serve = || -> Result<_, Refusal> {
         let received = Received::new(head, request_id())?;
-        let mut key =
-            StoredKey::new(CredentialId::from_random([1; 16]), account_id.clone(), &api_key, now)
-                .with_scopes([Scope::AccountRead, Scope::CallsRead]);
-        if let (true, Some(digest)) = (found, received.digest()) {
+        let mut key = key.clone();
+        if !stands.is(Stands::NO_SCOPE) {
+            key.scopes = [Scope::AccountRead, Scope::CallsRead].into();
+        }
+        if let (true, Some(digest)) = (stands.is(Stands::FOUND), received.digest()) {
             key.digest = *digest;
         }
-        let identified = received.identify(Some(&key), now)?;
-        let admitted = identified.admit(&mut RateWindow::default(), now)?;
+        key.revoked_at = stands.is(Stands::REVOKED).then_some(*now);
+        key.expires_at = stands.is(Stands::EXPIRED).then_some(*now);
+        let identified = received.identify(Some(&key), *now)?;
+        let admitted = identified.admit_as(match stands.is(Stands::OVER_QUOTA) {
+            true => Err(Duration::from_millis(1_500)),
+            false => Ok(()),
+        })?;
         let standing = Standing {
             account_id: account_id.clone(),
-            closing: false,
-            subscribed: true,
-            plan: Entitlements::pro().with_public_api(),
+            closing: stands.is(Stands::CLOSING),
+            subscribed: !stands.is(Stands::UNSUBSCRIBED),
+            plan: match stands.is(Stands::NO_API) {
+                true => Entitlements::business(),
+                false => Entitlements::pro().with_public_api(),
+            },
         };
-        let call = Call::new(CallId::parse("call_1").unwrap(), now, now);
-        let row = CallRow { account_id: account_id.clone(), mode: Mode::Live, call };
-        match admitted.authorize(&standing, &cursors)? {
+        match admitted.authorize(&standing, cursors)? {
             Authorized::Account(granted) => {
                 granted.answer(Account::new(account_id.clone(), "Europe/Oslo"))
             }
             Authorized::Calls(granted) => {
-                let matches = granted.query().matches(&row);
-                granted.answer(Some(row).filter(|_| matches).into_iter().collect(), &cursors)
+                let query = granted.query();
+                let found = rows.iter().filter(|row| query.matches(row)).take(query.page().fetch());
+                let found = found.cloned().collect();
+                granted.answer(found, cursors)
             }
             Authorized::Call(granted) => {
-                let matches = granted.query().matches(&row);
-                granted.answer(Some(row).filter(|_| matches))
+                let row = rows.iter().find(|row| granted.query().matches(row)).cloned();
+                granted.answer(row)
             }
         }
     };
     serve().unwrap_or_else(Refusal::into_response)
+}
+
+/// The order of refusals, as far as it is not the request's own text that decides.
+fn in_order(stands: Stands, answer: &Response<Vec<u8>>) {
+    let expected = [
+        (Stands::OVER_QUOTA, ErrorCode::RateLimitExceeded),
+        (Stands::CLOSING, ErrorCode::AccountClosed),
+        (Stands::UNSUBSCRIBED, ErrorCode::SubscriptionInactive),
+        (Stands::NO_API, ErrorCode::PlanUpgradeRequired),
+        (Stands::NO_SCOPE, ErrorCode::InsufficientScope),
+    ];
+    let first = expected.iter().find(|(bit, _)| stands.is(*bit)).map(|(_, code)| code);
+    // A HEAD's answer has no body to read: of its status alone little can be said.
+    let Ok(error) = ApiError::from_json(answer.body()) else {
+        assert!(answer.status() != 200 || first.is_none());
+        return;
+    };
+    let valid = stands.0 & (Stands::FOUND | Stands::REVOKED | Stands::EXPIRED) == Stands::FOUND;
+    match error.code {
+        ErrorCode::MethodNotAllowed | ErrorCode::InvalidCredentials => {}
+        // No such path, or no such call of an account that may ask for one.
+        ErrorCode::ResourceNotFound => {}
+        code => {
+            assert!(valid, "{code}");
+            assert!(first.is_none_or(|first| *first == code), "{code}");
+            let theirs = expected.iter().any(|(_, other)| *other == code);
+            assert_eq!(theirs, first.is_some(), "{code}");
+        }
+    }
 }
 
 /// The same head as a request of the `http` crate, if that can hold it.
@@ -93,7 +180,7 @@ fn through_http(
     method: &str,
     target: &str,
     authorization: &[&[u8]],
-    found: bool,
+    stands: Stands,
 ) -> Option<Response<Vec<u8>>> {
     // `http` cuts a target off at `#`, which no server lets through.
     let uri = Uri::try_from(target).ok().filter(|_| !target.contains('#'))?;
@@ -103,7 +190,7 @@ fn through_http(
         request = request.header("authorization", *value);
     }
     let (parts, ()) = request.body(()).ok()?.into_parts();
-    Some(serve(&RequestHead::from_parts(&parts), found))
+    Some(serve(&RequestHead::from_parts(&parts), stands))
 }
 
 fn well_formed(
