@@ -1,7 +1,7 @@
 //! Requests and answers: HTTP-4, ERR-4, ERR-5, section 7's table, and whatever else may come back.
 
 use call_assistant::Product;
-use call_assistant::api::{BaseAddress, GetAccount, GetCall, ListCalls};
+use call_assistant::api::{BaseAddress, GetAccount, GetCall, ListCalls, UnsendableError};
 use call_assistant::client::{
     Client, ClientError, Failure, Fault, ForeignBody, KeyCheck, MAX_ERROR_LEN, Obstacle, Remedy,
     ReplyHead, RetryAfter, read,
@@ -65,6 +65,9 @@ fn the_three_requests() {
     assert_eq!(client.authorization(), format!("Bearer {KEY}"));
     let url = client.url(&GetCall { call_id }).unwrap();
     assert_eq!(url, "https://api.example.com/public/v1/calls/call_1%2F2");
+    let dots = GetCall { call_id: CallId::parse("..").unwrap() };
+    assert_eq!(client.request(&dots).unwrap_err(), UnsendableError::DotId);
+    assert_eq!(client.url(&dots).unwrap_err(), UnsendableError::DotId);
 }
 
 /// KEY-6: a new key is checked, and then takes the old one's place.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::delivery::{
     ATTEMPT_TIMEOUT, ATTEMPTS, Change, Delivery, Endpoint, LEASE, LONGEST, Missed, NotBegun,
-    NotRedelivered, Outcome, RETENTION, Reason, Status, Step, Verdict, WAITS, jitter,
+    NotRedelivered, Outcome, RETENTION, Reason, Status, Step, Verdict, WAITS, jitter, wait_after,
 };
 use call_assistant::time::Timestamp;
 use http::StatusCode;
@@ -103,6 +103,8 @@ fn every_sequence_of_outcomes_follows_the_table() {
 #[test]
 fn the_schedule_is_the_specifications() {
     assert_eq!(WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
+    assert_eq!(WAITS.map(Some)[..], (1..=5).map(wait_after).collect::<Vec<_>>());
+    assert_eq!([0, 6, u8::MAX].map(wait_after), [None; 3]);
     assert_eq!(ATTEMPTS, 6);
     assert_eq!(ATTEMPT_TIMEOUT.as_secs(), 10);
     assert!(LEASE > ATTEMPT_TIMEOUT);

@@ -158,6 +158,8 @@ fn attempts_and_outcomes_travel_between_processes() {
         assert_eq!(serde_json::to_string(&outcome).unwrap(), text);
         assert_eq!(serde_json::from_str::<Outcome>(text).unwrap(), outcome);
     }
+    let error = serde_json::from_str::<Outcome>("204").unwrap_err();
+    assert!(error.to_string().contains("expected a string"), "{error}");
     let error = serde_json::from_str::<Outcome>(r#""timed out""#).unwrap_err();
     assert!(
         error.to_string().starts_with("outcome is neither a status of three digits"),

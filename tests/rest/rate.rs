@@ -338,6 +338,9 @@ fn stored_forms_that_are_refused() {
     }
     let error = serde_json::from_str::<RateWindow>(r#"{"gaps":"AA"}"#).unwrap_err().to_string();
     assert!(error.starts_with("gaps without newest"), "{error}");
+    let text = r#"{"newest":"2026-01-01","gaps":""}"#;
+    let error = serde_json::from_str::<RateWindow>(text).unwrap_err().to_string();
+    assert!(error.starts_with("expected 'T' at byte 10"), "{error}");
 }
 
 /// Steps between arrivals: none, a nanosecond, moments, and about as long as the window.

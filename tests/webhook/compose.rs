@@ -166,7 +166,9 @@ fn a_voice_reschedule_is_a_pair() {
     let moved = appointment(r#"{"id":"appt_1","status":"confirmed","at":"later"}"#);
     let unnamed = appointment(r#"{"status":"confirmed"}"#);
     let first_id = EventId::parse("evt_1").unwrap();
+    let unwritable = appointment(r#"{"id":"appt_1","\ud800":1}"#);
     for (refused, error) in [
+        (new_event().voice_reschedule(id(), &unwritable, &new), ComposeError::Status),
         (new_event().voice_reschedule(id(), &old, &moved), ComposeError::SameAppointment),
         (new_event().voice_reschedule(id(), &unnamed, &unnamed), ComposeError::SameAppointment),
         (new_event().voice_reschedule(first_id, &old, &new), ComposeError::SameEventId),

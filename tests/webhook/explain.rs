@@ -114,8 +114,18 @@ fn a_body_that_was_changed() {
     for (change, signed, received) in cases {
         assert_eq!(proven(&header(signed), &received, SECRET), [Cause::Body(change)]);
     }
-    // What is no base64 stands for nothing, though it begins like it.
-    for (signed, received) in [("", "="), ("{\"i", "eyJpZ"), ("{\"id\":", "eyJpZCI6Z")] {
+    // What is no base64 stands for nothing, though it begins like it; nor does what is no literal.
+    for (signed, received) in [
+        ("", "="),
+        ("{\"i", "eyJpZ"),
+        ("{\"id\":", "eyJpZCI6Z"),
+        ("{}", r"b'{}\'"),
+        ("{}", r"b'{}\x'"),
+        ("{}", r"b'{}\x7'"),
+        ("{}", r"b'{}\x7g'"),
+        ("{}", "b'{}\""),
+        ("{}", "b{}"),
+    ] {
         assert!(!explain(&header(signed.as_bytes()), received.as_bytes(), SECRET).is_proven());
     }
 }
@@ -361,7 +371,7 @@ fn another_secret_or_another_delivery() {
     let others = header(other);
     let others = DeliveryHeaders::new().signature(others.as_bytes());
     let found = Evidence::new(others, body, SECRET)
-        .known_delivery(DeliveryHeaders::new(), b"{}")
+        .known_delivery(DeliveryHeaders::new().signature(b"t=1,v1=lost"), b"{}")
         .known_delivery(DeliveryHeaders::new(), other)
         .explain(at(NOW));
     assert!(found.is_proven());
@@ -459,7 +469,8 @@ fn what_the_header_alone_shows_is_a_fact() {
     assert_eq!(malformed("t=1,v1=abc"), [Cause::Refused(short)]);
     // Too little of the right digest to be proof, nothing of it, or more than there is.
     let (time, digest) = right.split_once("v1=").unwrap();
-    for v1 in [&digest[..15], "", &format!("{digest}0")] {
+    // In base64, the same.
+    for v1 in [&digest[..15], "", &format!("{digest}0"), "zz", "!", &"Q".repeat(42)] {
         let fault = DigestFault::Length { len: v1.len() };
         let error = VerifyError::IllFormedDigest { part: 2, fault };
         assert_eq!(malformed(&format!("{time}v1={v1}")), [Cause::Refused(error)]);
@@ -500,7 +511,9 @@ fn what_cannot_be_proven_is_a_guess_or_nothing() {
         assert!(!explanation.is_proven(), "{explanation}");
         explanation
     };
-    let cases: [(&[u8], Vec<Cause>); 7] = [
+    let deep =
+        format!(r#"{{"id":"evt_1","a":{0}{{"b":{0}1{1}}}{1}}}"#, "[".repeat(40), "]".repeat(40));
+    let cases: [(&[u8], Vec<Cause>); 11] = [
         (b"", vec![Cause::EmptyBody]),
         (b"{\"id\":\"evt_", vec![Cause::CutOff]),
         (b"id=evt_1", vec![Cause::NotJson]),
@@ -508,6 +521,11 @@ fn what_cannot_be_proven_is_a_guess_or_nothing() {
         ("{\"id\":\"evt_1\",\"a\":\"\u{fffd}\"}".as_bytes(), vec![Cause::ReplacementCharacters]),
         (br#"{"id":"evt_1"}"#, vec![]),
         (br#"{"type":"evt_2","id":"evt_1"}"#, vec![]),
+        // JSON that is too deep to be written again, or that no text can hold, is left as it is.
+        (deep.as_bytes(), vec![]),
+        (br#"{"id":"evt_2","a":"\ud800"}"#, vec![]),
+        (br#"{"id":"evt_2","\ud800":1}"#, vec![]),
+        (br#"{"id":"evt_2","a":[{"b":"\ud800"}]}"#, vec![]),
     ];
     for (body, causes) in cases {
         assert_eq!(guesses(body, b"evt_1").causes(), causes);

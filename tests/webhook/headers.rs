@@ -1,5 +1,5 @@
 use call_assistant::Product;
-use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, VerifyError};
+use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, VerifyError, testing};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{NOW, at, signer, verifier};
@@ -42,6 +42,8 @@ fn texts_that_no_header_carries_are_named() {
         let error = signer().headers("ping", text, b"", at(NOW)).unwrap_err();
         assert_eq!(error.header(), DeliveryHeader::Delivery, "{text:?}");
         assert_eq!(error.to_string(), "text for the delivery header is empty or not visible ASCII");
+        let helped = testing::signed_request(&signer(), "ping", text, b"", at(NOW));
+        assert_eq!(helped.unwrap_err(), error);
     }
 }
 
