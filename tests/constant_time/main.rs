@@ -46,11 +46,11 @@ const PARTS: [(&str, &[&str]); 3] = [
 
 #[test]
 fn nothing_but_the_verdict_branches_on_a_secret() {
-    for tool in ["valgrind", "vgdb"] {
-        if Command::new(tool).arg("--version").output().is_err() {
-            println!("passed over: no {tool} to follow secrets with");
-            return;
-        }
+    // Some valgrinds are there and do not start: they want symbols that the C library has lost.
+    let starts = Command::new("valgrind").arg("true").output().is_ok_and(|o| o.status.success());
+    if !starts || Command::new("vgdb").arg("--help").output().is_err() {
+        println!("passed over: no valgrind, or no vgdb, to follow secrets with");
+        return;
     }
     let found = memcheck();
     let mut places = PARTS.map(|_| BTreeSet::new());
