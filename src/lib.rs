@@ -44,7 +44,7 @@
 //!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified,
-//!         Err(_refused) => return Receipt::Refused,
+//!         Err(refused) => return refused.receipt(), // and log it: it says precisely why
 //!     };
 //!     match verified.event() {
 //!         Ok(event) => match event.data {

@@ -58,17 +58,23 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
+    /// What to answer: [`Receipt::Refused`], whatever was wrong.
+    #[must_use]
+    pub const fn receipt(&self) -> Receipt {
+        Receipt::Refused
+    }
+
     /// The status to answer with: 400.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        Receipt::Refused.status()
+        self.receipt().status()
     }
 
     /// The answer: 400 with an empty body, whatever was wrong. The cause belongs in the receiver's
     /// log, not in the hands of whoever sent this.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
-        Receipt::Refused.into_response()
+        self.receipt().into_response()
     }
 }
 

@@ -75,7 +75,7 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
         assert_eq!(error.to_string(), words);
         let response = error.into_response::<Vec<u8>>();
         assert_eq!(response.status(), 400);
-        assert_eq!(error.status(), 400);
+        assert_eq!((error.receipt(), error.status().as_u16()), (Receipt::Refused, 400));
         assert!(response.body().is_empty() && response.headers().is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::time::Timestamp;
 use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
-use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant_frameworks::Hooks;
 use call_assistant_frameworks::receiving::{
     actix, axum_extractor, axum_handler, lambda, now, poem, tower_layer,
@@ -46,7 +46,17 @@ fn holds(send: impl Fn(Hooks, Request<Vec<u8>>) -> StatusCode) {
     let hooks = Hooks { verifier: Verifier::new(secret()), queue };
 
     assert!(send(hooks.clone(), signed(now())).is_success());
-    assert_eq!(queued.try_recv().unwrap().id.as_str(), "evt_1");
+    let stored = Event::from_bytes_verified_earlier(&queued.try_recv().unwrap());
+    assert_eq!(stored.unwrap().id.as_str(), "evt_1");
+
+    // Genuine, and nothing that can be read: acknowledged, since it is stored all the same.
+    let unread = br#"{"id":"evt_2","of":"the future"}"#;
+    let mut request =
+        testing::signed_request(&Signer::new(secret()), "call.ended", "evt_2", unread, now())
+            .unwrap();
+    *request.uri_mut() = "/hooks".parse().unwrap();
+    assert!(send(hooks.clone(), request).is_success());
+    assert_eq!(queued.try_recv().unwrap(), unread);
 
     let good = signed(now());
     let value = good.headers()[SIGNATURE].to_str().unwrap();
@@ -123,8 +133,8 @@ fn a_layer_on_tower() {
     holds(|hooks, request| {
         let verifier = hooks.verifier.clone();
         let inner = tower::service_fn(move |request: Request<tower_layer::Genuine>| {
-            let event = Event::from_bytes_verified_earlier(request.body().bytes()).unwrap();
-            let answer: Response<Full<bytes::Bytes>> = hooks.store(event).into_response();
+            let receipt = hooks.store(request.body().bytes());
+            let answer: Response<Full<bytes::Bytes>> = receipt.into_response();
             std::future::ready(Ok::<_, Infallible>(answer))
         });
         let app = tower_layer::VerifyLayer(verifier).layer(inner);

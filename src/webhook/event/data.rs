@@ -52,7 +52,7 @@ pub enum EventData {
     AppointmentCreated(Appointment),
     /// An appointment was edited, moved or restored.
     AppointmentUpdated(Appointment),
-    /// An appointment was cancelled. Its status says so.
+    /// An appointment was cancelled. Its status should say so, too, which is not checked.
     AppointmentCancelled(Appointment),
     /// A curated contact was added.
     ContactCreated(Contact),

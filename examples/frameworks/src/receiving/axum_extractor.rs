@@ -13,7 +13,11 @@ use super::{Hooks, LONGEST_BODY, now};
 
 /// An event whose delivery was verified.
 #[derive(Debug)]
-pub struct Genuine(pub Event);
+pub struct Genuine {
+    pub event: Event,
+    /// What to store.
+    pub bytes: Bytes,
+}
 
 impl FromRequest<Arc<Hooks>> for Genuine {
     type Rejection = Response;
@@ -21,13 +25,16 @@ impl FromRequest<Arc<Hooks>> for Genuine {
     async fn from_request(request: Request, hooks: &Arc<Hooks>) -> Result<Self, Response> {
         let (head, body) = request.into_parts();
         let body = Request::from_parts(head.clone(), body);
-        let body = Bytes::from_request(body, hooks).await.map_err(IntoResponse::into_response)?;
+        let bytes = Bytes::from_request(body, hooks).await.map_err(IntoResponse::into_response)?;
         let verified = hooks
             .verifier
-            .verify(&head.headers, &body, now())
+            .verify(&head.headers, &bytes, now())
             .map_err(|refused| refused.into_response())?;
-        let event = verified.event().map_err(|error| error.receipt().into_response())?;
-        Ok(Self(event))
+        match verified.event() {
+            Ok(event) => Ok(Self { event, bytes }),
+            // What is genuine and no event is stored here: the handler is for events.
+            Err(_) => Err(hooks.keep(&verified).into_response()),
+        }
     }
 }
 
@@ -38,6 +45,7 @@ pub fn app(hooks: Hooks) -> Router {
         .with_state(Arc::new(hooks))
 }
 
-async fn receive(State(hooks): State<Arc<Hooks>>, Genuine(event): Genuine) -> Response {
-    hooks.store(event).into_response()
+async fn receive(State(hooks): State<Arc<Hooks>>, genuine: Genuine) -> Response {
+    println!("{} {}", genuine.event.id, genuine.event.event_type());
+    hooks.store(&genuine.bytes).into_response()
 }

@@ -1,13 +1,14 @@
 //! Receiving webhooks.
 //!
 //! Two rules hold in all of them. The body is taken as bytes, before anything reads it as JSON.
-//! And a delivery is acknowledged once it is stored, not once it has been acted on.
+//! And a delivery is acknowledged once its bytes are stored, not once it has been acted on: what this
+//! program cannot read today is there to be read tomorrow.
 
 use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 
 use call_assistant::time::Timestamp;
-use call_assistant::webhook::event::Event;
+use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::{Receipt, Verified, Verifier};
 
 pub mod actix;
@@ -24,23 +25,24 @@ pub const LONGEST_BODY: usize = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Hooks {
     pub verifier: Verifier,
-    /// Stands for a table with the account and the event's id as its key.
-    pub queue: Sender<Event>,
+    /// Stands for a table with the account and the event's id as its key, or the body's digest
+    /// where it is no event. `Event::from_bytes_verified_earlier` reads what comes out.
+    pub queue: Sender<Vec<u8>>,
 }
 
 impl Hooks {
-    /// Stores the event of a genuine delivery, and says what to answer.
+    /// Stores a genuine delivery, and says what to answer.
     pub fn keep(&self, verified: &Verified<'_>) -> Receipt {
         match verified.event() {
-            Ok(event) => self.store(event),
-            // Genuine, and not readable: the error knows whether it may come again.
-            Err(error) => error.receipt(),
+            // A genuine body that is no event does not come again either.
+            Ok(_) | Err(EventError::Malformed(_)) => self.store(verified.bytes()),
+            Err(contradiction) => contradiction.receipt(),
         }
     }
 
-    /// Stores an event. When this says accepted, the service may forget it.
-    pub fn store(&self, event: Event) -> Receipt {
-        match self.queue.send(event) {
+    /// Stores a genuine body. When this says accepted, the service may forget it.
+    pub fn store(&self, bytes: &[u8]) -> Receipt {
+        match self.queue.send(bytes.into()) {
             Ok(()) => Receipt::Accepted,
             Err(_) => Receipt::NotNow,
         }
