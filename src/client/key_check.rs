@@ -17,7 +17,8 @@ use crate::model::Account;
 ///     KeyCheck::Valid(account) => println!("{}", account.id),
 ///     KeyCheck::Obstructed { by, .. } => assert_eq!(by, Obstacle::Plan),
 ///     KeyCheck::Invalid(_) => println!("not a key of this service, or no longer"),
-///     KeyCheck::Unknown(error) => println!("could not be asked, try again: {error}"),
+///     KeyCheck::Unknown(Some(error)) => println!("could not be asked, try again: {error}"),
+///     KeyCheck::Unknown(None) => println!("no answer, try again"), // made where nothing came back
 /// }
 /// # Ok::<(), http::Error>(())
 /// ```
@@ -36,9 +37,9 @@ pub enum KeyCheck {
     },
     /// The key is missing, malformed, unknown, expired or revoked: the service does not say which.
     Invalid(ClientError),
-    /// Nothing is known about the key: somebody else answered, or the service did not say. Where
-    /// nothing came back at all there is no answer to judge, and as little is known.
-    Unknown(ClientError),
+    /// Nothing is known about the key: somebody else answered, or the service did not say. `None`
+    /// is for a host to say that nothing came back at all.
+    Unknown(Option<ClientError>),
 }
 
 /// What stands in the way of a valid key.
@@ -66,7 +67,7 @@ impl From<Result<Account, ClientError>> for KeyCheck {
             Remedy::AccountClosed => Obstacle::Closing,
             Remedy::GrantScope => Obstacle::Scope,
             Remedy::ReplaceKey => return Self::Invalid(error),
-            _ => return Self::Unknown(error),
+            _ => return Self::Unknown(Some(error)),
         };
         Self::Obstructed { by, error }
     }

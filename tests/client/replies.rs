@@ -299,12 +299,12 @@ fn what_an_answer_says_about_a_key() {
         (503, "of_the_future"),
     ] {
         let answer = refused(status, code);
-        let expected = KeyCheck::Unknown(answer.clone().unwrap_err());
+        let expected = KeyCheck::Unknown(answer.clone().err());
         assert_eq!(KeyCheck::from(answer), expected, "{status} {code}");
     }
     // A proxy's 401 says nothing about the key.
     let proxy = answer(401, &[], "proxy authentication");
-    assert_eq!(KeyCheck::from(proxy.clone()), KeyCheck::Unknown(proxy.unwrap_err()));
+    assert_eq!(KeyCheck::from(proxy.clone()), KeyCheck::Unknown(proxy.err()));
 }
 
 /// What the service writes is what the client reads, for every code.

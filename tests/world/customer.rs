@@ -202,7 +202,9 @@ impl Customer {
                         self.met.unsubscribed += 1;
                         return self.go_on(now, 10 * MINUTE);
                     }
-                    KeyCheck::Unknown(error) => Failure::from(&error),
+                    KeyCheck::Unknown(error) => {
+                        error.as_ref().map_or(Failure::NO_ANSWER, Failure::from)
+                    }
                 }
             }
             Some((head, body)) => match read::<CallList>(&head, &body) {

@@ -66,7 +66,7 @@ pub fn reply(bytes: &[u8]) {
         KeyCheck::Obstructed { error, .. } | KeyCheck::Invalid(error) => {
             assert!(matches!(error.fault, Fault::Refused(_)));
         }
-        KeyCheck::Unknown(error) => assert_eq!(account, Err(error)),
+        KeyCheck::Unknown(error) => assert_eq!(account.err(), error),
     }
 }
 
