@@ -20,8 +20,8 @@ pub const WARNINGS: [u8; 3] = [5, 10, 15];
 /// then on is skipped, until its owner enables it again.
 ///
 /// # Stored form
-/// Plain fields, in JSON as below, in a table a column each. Unknown fields are ignored, so a later
-/// version's rows can be read.
+/// Plain fields, in JSON as below, in a table a column each, as a [`Delivery`](super::Delivery)'s.
+/// Unknown fields are ignored, so a later version's rows can be read.
 ///
 /// ```
 /// # use call_assistant::delivery::Endpoint;

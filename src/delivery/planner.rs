@@ -67,7 +67,8 @@ pub struct Planner {
 /// How many attempts may be in flight at once.
 ///
 /// For one endpoint never to starve the others, its limit is well below that of all: an attempt
-/// takes up to ten seconds, and so do all of those that it may have in flight.
+/// takes up to ten seconds, and so do all of those that it may have in flight. Where either is 0,
+/// nothing is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Of all endpoints together.

@@ -96,7 +96,9 @@ pub enum NotATarget {
 }
 
 impl Target {
-    /// Reads a URL, at registration and again whenever it is loaded.
+    /// Reads a URL, at registration and again whenever it is loaded. One that was registered and is
+    /// refused now, by a later version that knows more of what is not public, say, is not called:
+    /// [`Outcome::Forbidden`](super::Outcome::Forbidden) is what came of the attempt.
     ///
     /// # Errors
     /// [`NotATarget`] says what is wrong with it.
