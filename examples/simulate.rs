@@ -18,29 +18,51 @@
     clippy::unwrap_used
 )]
 
+#[path = "support/flags.rs"]
+#[allow(dead_code)]
+mod flags;
 #[path = "support/simulate/mod.rs"]
 mod support;
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
-use std::{env, fs, io};
+use std::{fs, io};
 
 use call_assistant::delivery::Limits;
+use flags::Help;
 use support::chart;
 use support::sender::{Scale, run};
 
+const HELP: Help = Help {
+    usage: "simulate [ENDPOINTS [DELIVERIES [CHART.svg]]]",
+    about: "A day of a service that sends webhooks, in virtual time: a million endpoints and ten\n\
+            million deliveries if nothing else is said, and a chart in target/simulate.svg.",
+    flags: &[],
+    positional: 3,
+};
+
 fn main() -> io::Result<()> {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let number = |at: usize, default: u64| {
-        arguments.get(at).map_or(default, |text| text.parse().expect("a number"))
+    let flags = HELP.parse_or_exit();
+    let arguments = flags.positional();
+    let number = |at: usize, what: &str, default: u32| match arguments.get(at) {
+        None => default,
+        Some(text) => match text.parse() {
+            Ok(number) if number > 0 => number,
+            _ => HELP.exit(&format!("{what}: expected a number from 1 to {}", u32::MAX)),
+        },
     };
     let scale = Scale {
-        endpoints: u32::try_from(number(0, 1_000_000)).expect("fewer endpoints"),
-        deliveries: number(1, 10_000_000),
+        endpoints: number(0, "ENDPOINTS", 1_000_000),
+        deliveries: number(1, "DELIVERIES", 10_000_000).into(),
         limits: Limits { overall: 5_000, per_endpoint: 4 },
         seed: 2026,
     };
+    // Before the day, for nobody waits for it twice.
     let path = arguments.get(2).map_or("target/simulate.svg", String::as_str);
+    let mut file = create(Path::new(path))
+        .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
 
     let began = Instant::now();
     let report = run(scale, |share, decisions| {
@@ -66,9 +88,16 @@ fn main() -> io::Result<()> {
         chart::grouped(scale.deliveries),
         chart::grouped(u64::from(scale.endpoints)),
     );
-    fs::write(path, chart::svg(&report, &title))?;
+    file.write_all(chart::svg(&report, &title).as_bytes())?;
     println!("chart in {path}");
     Ok(())
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::create(path)
 }
 
 fn bar(share: f64, millions: f64) {

@@ -17,6 +17,7 @@ mod http;
 mod program;
 mod receiver;
 mod service;
+mod simulate;
 mod sync;
 mod together;
 mod tour;
