@@ -1,7 +1,13 @@
 //! Prints the OpenAPI document: `cargo run --example openapi > openapi.json`.
 
+use std::io::{self, ErrorKind, Write as _};
+
 use call_assistant::service::OPENAPI;
 
-fn main() {
-    print!("{OPENAPI}");
+fn main() -> io::Result<()> {
+    match io::stdout().write_all(OPENAPI.as_bytes()) {
+        // Whoever was reading has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::Write as _;
 use std::str::FromStr;
 
 /// What a program takes, and says of itself.
@@ -82,7 +83,8 @@ impl Help {
         match self.parse(arguments) {
             Ok(flags) => flags,
             Err(Stop::Help) => {
-                print!("{}", self.text());
+                // Whoever was reading may have seen enough.
+                let _ = std::io::stdout().write_all(self.text().as_bytes());
                 std::process::exit(0);
             }
             Err(Stop::Wrong(message)) => self.exit(&message),
