@@ -50,8 +50,13 @@ impl JsonObject {
     /// text, such as half a surrogate pair.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        let fields = fields(self.as_str())?;
-        fields.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+        let mut found = None;
+        each_field(self.as_str(), |key, value| {
+            if key == name {
+                found = Some(value);
+            }
+        })?;
+        found
     }
 
     /// The string in a field, if there is one.
@@ -84,23 +89,29 @@ impl JsonObject {
 
 /// The fields of an object, in order, those of the same name included.
 pub(crate) fn fields(object: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    struct Entries;
-    impl<'de> Visitor<'de> for Entries {
-        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+    let mut fields = Vec::new();
+    each_field(object, |name, value| fields.push((name, value)))?;
+    Some(fields)
+}
+
+/// Calls with each name and value in turn. `None` once a name is no text.
+fn each_field<'s>(object: &'s str, field: impl FnMut(Cow<'s, str>, &'s RawValue)) -> Option<()> {
+    struct Entries<F>(F);
+    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Entries<F> {
+        type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object")
         }
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut fields = Vec::new();
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
             while let Some((Text(name), value)) = map.next_entry()? {
-                fields.push((name, value));
+                (self.0)(name, value);
             }
-            Ok(fields)
+            Ok(())
         }
     }
-    serde_json::Deserializer::from_str(object).deserialize_map(Entries).ok()
+    serde_json::Deserializer::from_str(object).deserialize_map(Entries(field)).ok()
 }
 
 impl PartialEq for JsonObject {

@@ -169,9 +169,15 @@ fn errors_never_show_a_value() {
 /// A name in an object that nobody specified may be data too.
 #[test]
 fn a_field_is_named_only_if_it_is_written_like_one() {
-    for (name, shown) in
-        [("snake_case_9", "snake_case_9"), ("+4712", "?"), ("4712", "?"), ("Kari", "?")]
-    {
+    let longest = "a".repeat(40);
+    for (name, shown) in [
+        ("snake_case_9", "snake_case_9"),
+        (&longest, &longest),
+        (&format!("{longest}a"), "?"),
+        ("+4712", "?"),
+        ("4712", "?"),
+        ("Kari", "?"),
+    ] {
         let text = format!("{{\"{name}\": }}");
         let error = Call::from_json(text.as_bytes()).unwrap_err();
         assert_eq!(error.field(), Some(shown));
@@ -224,6 +230,86 @@ fn what_is_not_utf_8_is_refused_with_its_place() {
     let error = Call::from_json(&text).unwrap_err();
     assert_eq!(error.kind(), ParseErrorKind::NotUtf8);
     assert_eq!(error.to_string(), "not UTF-8 at line 3 column 33");
+}
+
+/// Numbers are of their kind or not, and where nobody reads them they are text.
+#[test]
+fn numbers_at_their_bounds_and_beyond() {
+    let seconds = |number: &str| {
+        let text =
+            CALL.replace("\"duration_seconds\":3", &format!("\"duration_seconds\":{number}"));
+        Call::from_json(text.as_bytes()).map(|call| call.duration_seconds)
+    };
+    assert_eq!(seconds("0"), Ok(Some(0)));
+    assert_eq!(seconds("9223372036854775808"), Ok(Some(1 << 63)));
+    assert_eq!(seconds("18446744073709551615"), Ok(Some(u64::MAX)));
+    let beyond = [
+        "18446744073709551616",
+        "-1",
+        "-9223372036854775809",
+        "-0.0",
+        "3.0",
+        "1e2",
+        "1e308",
+        "99999999999999999999999999999999999999999",
+    ];
+    for number in beyond {
+        let error = seconds(number).unwrap_err();
+        assert_eq!(error.kind(), ParseErrorKind::Value, "{number}");
+        assert_eq!(error.field(), Some("duration_seconds"), "{number}");
+    }
+    for (number, kind) in [
+        // serde_json would make an infinity of it.
+        ("1e400", ParseErrorKind::Syntax),
+        ("-1e400", ParseErrorKind::Syntax),
+        ("007", ParseErrorKind::Syntax),
+        ("+1", ParseErrorKind::Syntax),
+        ("NaN", ParseErrorKind::Syntax),
+        ("1.", ParseErrorKind::Syntax),
+    ] {
+        let error = seconds(number).unwrap_err();
+        assert_eq!((error.kind(), error.field()), (kind, Some("duration_seconds")), "{number}");
+    }
+    for number in beyond.into_iter().chain(["1e400", "-1e-400", "1E+400"]) {
+        let unknown = CALL.replace("\"duration_seconds\":3", &format!("\"new\":{number}"));
+        assert_eq!(Call::from_json(unknown.as_bytes()).unwrap().duration_seconds, None);
+        let text = format!(r#"{{"minutes":{number}}}"#);
+        let object = JsonObject::parse(&text).unwrap();
+        assert_eq!(object.get("minutes").unwrap().get(), number);
+        assert_eq!(Appointment::from_json(text.as_bytes()).unwrap().to_json(), text.as_bytes());
+    }
+}
+
+/// What JSON can write and a text cannot hold, or can hold and should surprise nobody.
+#[test]
+fn nul_and_half_surrogates() {
+    let with = |from: &str, to: &str| Call::from_json(CALL.replacen(from, to, 1).as_bytes());
+    assert_eq!(with("Private", r"a\u0000b").unwrap().summary.unwrap(), "a\0b matters");
+    assert_eq!(with("Private", r"\ud83d\ude00").unwrap().summary.unwrap(), "\u{1f600} matters");
+    let fault = |from, to| {
+        let error = with(from, to).unwrap_err();
+        (error.kind(), error.field().map(ToOwned::to_owned))
+    };
+    let refused = |kind, field: &str| (kind, Some(field.to_owned()));
+    for half in
+        [r"\ud800", r"\udc00", r"\ud800\ud800", r"\ud800x", r"\udfff\ud800", r"\ud8", "a\0b"]
+    {
+        assert_eq!(fault("Private", half), refused(ParseErrorKind::Syntax, "summary"), "{half}");
+    }
+    for id in [r"call\u0000", r"\u0000", r"call\u00e9"] {
+        assert_eq!(fault("call_1", id), refused(ParseErrorKind::Value, "id"), "{id}");
+    }
+    assert_eq!(fault("call_1", r"\ud800"), refused(ParseErrorKind::Syntax, "id"));
+    // In what nobody reads, half a pair is passed over, or kept to the letter.
+    let unknown = CALL.replace("\"summary\":\"Private matters\"", r#""\u0000":"\ud800""#);
+    assert_eq!(Call::from_json(unknown.as_bytes()).unwrap().summary, None);
+    let object = JsonObject::parse(r#"{"half":"\ud800","nul":"\u0000"}"#).unwrap();
+    assert_eq!(object.get("half").unwrap().get(), r#""\ud800""#);
+    assert_eq!(object.get_str("half"), None);
+    assert_eq!(object.get_str("nul").as_deref(), Some("\0"));
+    // As a name it is no text, so no field can be told from it.
+    let object = JsonObject::parse(r#"{"\ud800":1,"a":2}"#).unwrap();
+    assert_eq!(object.get("a").map(|value| value.get()), None);
 }
 
 /// Depth: what nobody looks into may be as deep as it likes; nothing recurses over it.

@@ -165,15 +165,6 @@ impl<'a> Json<'a> {
         }
         writer.text
     }
-
-    /// The value of a key of this object.
-    pub(super) fn text_of(&self, wanted: &str) -> Option<&str> {
-        let Self::Object(members) = self else { return None };
-        members.iter().find_map(|(key, value)| match value {
-            Self::String(text) if key == wanted => Some(text.as_str()),
-            _ => None,
-        })
-    }
 }
 
 struct Writer {

@@ -9,6 +9,7 @@ use super::rewrite::{Json, JsonForm};
 use super::secret::{self, Candidate};
 use super::target::Reading;
 use super::{Evidence, Explanation};
+use crate::json::JsonObject;
 use crate::time::Timestamp;
 use crate::webhook::grammar::Signature;
 use crate::webhook::headers::DeliveryHeader;
@@ -262,8 +263,8 @@ fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
     }
     match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Ok(_) => {
-            let json = core::str::from_utf8(body).ok().and_then(Json::parse);
-            let id = json.as_ref().and_then(|json| json.text_of("id"));
+            let object = core::str::from_utf8(body).ok().map(JsonObject::parse);
+            let id = object.and_then(Result::ok).and_then(|object| object.get_str("id"));
             let claimed = evidence.headers.value(DeliveryHeader::Delivery);
             if let (Some(id), Some(claimed)) = (id, claimed)
                 && id.as_bytes() != claimed
