@@ -288,7 +288,7 @@ fn unknown_parameters_are_named_but_never_leak() {
 
 #[test]
 fn an_unknown_parameter_says_where_it_stands() {
-    let name = |query| match ListCalls::from_query(query) {
+    let name = |query: &str| match ListCalls::from_query(query) {
         Err(ParameterError::Unknown { name }) => name,
         other => panic!("{query}: {other:?}"),
     };
@@ -296,6 +296,9 @@ fn an_unknown_parameter_says_where_it_stands() {
     assert_eq!((named.as_str(), named.place()), ("limt", 2));
     assert_eq!(ParameterError::Unknown { name: named }.parameter(), None);
     assert_eq!(format!("{named:?}"), "limt");
+    let longest = "n".repeat(32);
+    assert_eq!(name(&format!("{longest}=6")).as_str(), longest);
+    assert_eq!(name(&format!("{longest}n=6")).as_str(), "");
     let first = name("a%00b=6");
     assert_eq!((first.as_str(), first.place()), ("", 1));
     assert_eq!(format!("{first:?}"), "number 1 of the query");

@@ -1,0 +1,367 @@
+//! What work on anybody's input costs in memory: nothing where that is promised, a fixed amount for
+//! what is refused unread, and otherwise no more than a few times the input, whatever its shape.
+//!
+//! That each bound is where it is documented, is pinned in the room of what has it.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+use allocation_counter::{AllocationInfo, measure};
+use call_assistant::Product;
+use call_assistant::api::{ApiRequest, BaseAddress, ListCalls};
+use call_assistant::client::{ClientError, Fault, RetryAfter, read};
+use call_assistant::credential::{ApiKey, KeyDigest, Mode};
+use call_assistant::delivery::{Excerpt, KEPT_BODY, Reach, Target};
+use call_assistant::error::{ErrorBody, SHOWN_LEN};
+use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+use call_assistant::json::{self, JsonObject, ParseError, ParseErrorKind};
+use call_assistant::listing::Window;
+use call_assistant::model::{Account, Call, CallList};
+use call_assistant::quota::Quota;
+use call_assistant::service::cursor::{Cursor, CursorFault, CursorKey, CursorKeys, Position};
+use call_assistant::service::exchange::{Received, RequestHead};
+use call_assistant::service::rate::RateWindows;
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::{Event, EventError};
+use call_assistant::webhook::explain::{Cause, Evidence};
+use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
+use http::response::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+const MEBIBYTE: usize = 1024 * 1024;
+
+fn secret(text: &str) -> SigningSecret {
+    SigningSecret::parse(text).unwrap()
+}
+
+/// The result, and what it took beside the memory it still holds.
+fn counted<T>(work: impl FnOnce() -> T) -> (T, AllocationInfo) {
+    let mut result = None;
+    let mut work = Some(work);
+    let info = measure(|| result = work.take().map(|work| work()));
+    (result.unwrap(), info)
+}
+
+fn free<T>(work: impl FnOnce() -> T) -> T {
+    let (result, info) = counted(work);
+    assert_eq!(info.count_total, 0, "{info:?}");
+    result
+}
+
+/// In time no more than a few pages, whatever the input.
+fn cheap<T>(work: impl FnOnce() -> T) -> T {
+    let (result, info) = counted(work);
+    assert!(info.bytes_total < 8 * 1024, "{info:?}");
+    result
+}
+
+fn head(status: u16) -> Parts {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    response.into_parts().0
+}
+
+/// The counter counts.
+#[test]
+fn what_allocates_is_seen() {
+    let (text, info) = counted(|| "x".repeat(1000));
+    assert_eq!((info.count_total, info.bytes_total, text.len()), (1, 1000, 1000));
+    let (_, info) = counted(|| drop("x".repeat(1000)));
+    assert_eq!((info.bytes_current, info.bytes_max), (0, 1000));
+}
+
+/// Whatever becomes of it, and however the headers are handed in.
+#[test]
+fn verifying_allocates_nothing() {
+    let verifier = Verifier::new(secret("whsec_new")).and(secret("whsec_test"));
+    let signer = Signer::new(secret("whsec_test"));
+    for len in [0, 1, 200, 64 * 1024] {
+        let body = vec![b'x'; len];
+        let right = free(|| signer.sign(&body, NOW));
+        let right = right.as_str();
+        let wrong = free(|| signer.sign(b"another", NOW));
+        let long =
+            format!("{right}{},x={}", ",x=y".repeat(13), "y".repeat(1024 - right.len() - 55));
+        assert_eq!(long.len(), 1024);
+        for (text, expected) in [
+            (right, Ok(1)),
+            (wrong.as_str(), Err("no v1")),
+            (&right.to_uppercase().replace("T=", "t=").replace("V1=", "v1="), Err("uppercase")),
+            (&long, Ok(1)),
+            (&format!("{long}y"), Err("1025 bytes")),
+            (&format!("{right}{}", ",x=y".repeat(15)), Err("16 parts")),
+            ("", Err("not name=value")),
+        ] {
+            let headers = DeliveryHeaders::new().signature(text.as_bytes());
+            let mut map = HeaderMap::new();
+            map.insert("x-service-signature", HeaderValue::from_str(text).unwrap());
+            let pairs = [("X-Service-Signature", text), ("X-Service-Event", "ping")];
+            let product = Product::default();
+            let in_pairs =
+                || verifier.verify_parts(DeliveryHeaders::from_pairs(&product, pairs), &body, NOW);
+            for verdict in [
+                free(|| verifier.verify_parts(headers, &body, NOW)),
+                free(|| verifier.verify(&map, &body, NOW)),
+                free(in_pairs),
+            ] {
+                let verdict = verdict.map(|verified| verified.secret());
+                match (verdict, expected) {
+                    (Ok(found), Ok(secret)) => assert_eq!(found, secret),
+                    (Err(error), Err(words)) => {
+                        assert!(error.to_string().contains(words), "{error}, not {words}");
+                    }
+                    other => assert!(verdict.is_ok() == expected.is_ok(), "{other:?}"),
+                }
+            }
+        }
+        let headers = DeliveryHeaders::new().signature(right.as_bytes());
+        let late = NOW.saturating_add(std::time::Duration::from_secs(301));
+        let refused = free(|| verifier.verify_parts(headers, &body, late)).unwrap_err();
+        assert!(matches!(refused, VerifyError::TooOld { .. }));
+        assert!(matches!(
+            free(|| verifier.verify_parts(DeliveryHeaders::new(), &body, NOW)),
+            Err(VerifyError::Missing)
+        ));
+    }
+}
+
+/// What a service does for every request.
+#[test]
+fn credentials_rates_and_cursors_allocate_next_to_nothing() {
+    let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
+    free(|| assert!(KeyDigest::of(key.reveal().as_bytes()) == key.digest()));
+
+    let mut windows = RateWindows::new(10, [7; 16]);
+    let credential = CredentialId::parse("cred_1").unwrap();
+    windows.check(&credential, Quota::ACCOUNT, NOW).unwrap();
+    for _ in 1..60 {
+        let (_, info) = counted(|| windows.check(&credential, Quota::ACCOUNT, NOW).unwrap());
+        assert!(info.bytes_total <= 512, "{info:?}");
+    }
+    // Anybody can be refused for nothing.
+    free(|| windows.check(&credential, Quota::ACCOUNT, NOW).unwrap_err());
+
+    let keys = CursorKeys::new(CursorKey::new(1, [7; 32]));
+    let account = AccountId::parse("acct_1").unwrap();
+    let after = Position { started_at: NOW, id: CallId::parse(&"c".repeat(255)).unwrap() };
+    let cursor = Cursor { after, window: Window::ALL };
+    let (text, info) = counted(|| keys.seal(&account, Mode::Live, &cursor));
+    assert_eq!(info.count_total, 1, "the text: {info:?}");
+    let (_, info) = counted(|| keys.open(&account, Mode::Live, &text).unwrap());
+    assert_eq!(info.count_total, 1, "the id: {info:?}");
+    for (len, fault) in [(0, CursorFault::Empty), (401, CursorFault::TooLong { len: 401 })] {
+        let text = "A".repeat(len);
+        assert_eq!(free(|| keys.open(&account, Mode::Live, &text)), Err(fault));
+    }
+    let many = "A".repeat(64 * MEBIBYTE);
+    let fault = CursorFault::TooLong { len: many.len() };
+    assert_eq!(free(|| keys.open(&account, Mode::Live, &many)), Err(fault));
+    let altered = text.replace(&text[..2], "AA");
+    free(|| keys.open(&account, Mode::Live, &altered).unwrap_err());
+}
+
+/// Servers bound a head, each in its own way; where one does not, nothing here grows with it but the
+/// text of a parameter that is read.
+#[test]
+fn heads_of_a_mebibyte() {
+    let long = "a".repeat(MEBIBYTE);
+    let [path, escaped] =
+        [&long[..], &"%61".repeat(MEBIBYTE / 3)].map(|id| format!("/v1/calls/{id}"));
+    let bearer = format!("Bearer {long}");
+    let id = || RequestId::parse("req_1").unwrap();
+    for query in [
+        "&".repeat(MEBIBYTE),
+        format!("limit={}", "1".repeat(MEBIBYTE)),
+        format!("limit=1{}", "&limit=1".repeat(MEBIBYTE / 8)),
+        format!("{long}=1"),
+        format!("created_after={long}"),
+        format!("cursor={long}"),
+        format!("cursor={}", "%41".repeat(MEBIBYTE / 3)),
+    ] {
+        let (_, info) = counted(|| ListCalls::from_query(&query));
+        assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &query[..10]);
+        let head = RequestHead::new("GET", "/v1/calls", Some(&query));
+        let head = head.authorization(bearer.as_bytes());
+        // The query is not looked at before the credential is known.
+        let (received, info) = counted(|| Received::new(&head, id()).unwrap());
+        assert!(info.bytes_total <= query.len() as u64 + 1024, "{}: {info:?}", &query[..10]);
+        assert_eq!(received.digest(), Some(&KeyDigest::of(long.as_bytes())));
+    }
+    for path in [&path, &escaped, &long, &"/".repeat(MEBIBYTE)] {
+        let (_, info) = counted(|| ApiRequest::read("GET", path, None).unwrap_err());
+        assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
+    }
+    cheap(|| {
+        Target::parse(&format!("https://example.com/{}", &long[..10]), Reach::Public).unwrap()
+    });
+    let url = format!("https://example.com/{long}");
+    free(|| Target::parse(&url, Reach::Public).unwrap_err());
+    free(|| BaseAddress::parse(&url).unwrap_err());
+    free(|| SigningSecret::parse(&long).unwrap_err());
+    let product = Product::default();
+    free(|| ApiKey::parse(&product, &long).unwrap_err());
+    free(|| CallId::parse(&long).unwrap_err());
+    free(|| Product::new(&long).unwrap_err());
+    free(|| Timestamp::parse(&long).unwrap_err());
+    let number = "9".repeat(MEBIBYTE);
+    free(|| RetryAfter::parse(&number));
+}
+
+/// Bodies that the host should have refused long before: proven like any other, and not read.
+#[test]
+fn sixty_four_mebibytes() {
+    let mut body = vec![b'x'; 64 * MEBIBYTE];
+    body[..6].copy_from_slice(b"{\"a\":\"");
+    let signature = Signer::new(secret("whsec_test")).sign(&body, NOW);
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    let verifier = Verifier::new(secret("whsec_test"));
+    let verified = free(|| verifier.verify_parts(headers, &body, NOW)).unwrap();
+    assert_eq!(verified.bytes().len(), body.len());
+    let too_long = |error: ParseError| {
+        assert_eq!(error.kind(), ParseErrorKind::TooLong);
+        assert_eq!(error.to_string(), "text of 67108864 bytes, more than 16777216");
+    };
+    match cheap(|| verified.event()).unwrap_err() {
+        EventError::Malformed(error) => too_long(error),
+        other => panic!("{other:?}"),
+    }
+    too_long(cheap(|| Event::from_bytes_verified_earlier(&body)).unwrap_err());
+    too_long(cheap(|| CallList::from_json(&body)).unwrap_err());
+    too_long(cheap(|| Account::from_json(&body)).unwrap_err());
+
+    let ErrorBody::Text(shown) = cheap(|| ErrorBody::read(&body)) else { panic!("it is not JSON") };
+    assert_eq!(shown.len(), SHOWN_LEN);
+    for status in [200, 400, 502] {
+        let fault = cheap(|| read::<CallList>(&head(status), &body)).unwrap_err().fault;
+        match fault {
+            Fault::Unreadable(error) if status == 200 => too_long(error),
+            Fault::Foreign(shown) => assert_eq!((shown.len(), status == 200), (SHOWN_LEN, false)),
+            other => panic!("{status}: {other:?}"),
+        }
+    }
+    let excerpt = cheap(|| Excerpt::of(&body));
+    assert_eq!((excerpt.text.len(), excerpt.cut), (KEPT_BODY, true));
+
+    let explanation = cheap(|| Evidence::new(headers, &body, "whsec_test").explain(NOW));
+    assert!(explanation.is_proven() && explanation.causes().is_empty(), "{explanation}");
+}
+
+/// It hashes such a body once for each thing that may have happened to the secret or the header.
+#[test]
+#[ignore = "ten seconds: cargo test --test bounds -- --ignored"]
+fn sixty_four_mebibytes_that_nothing_explains() {
+    let body = vec![b'x'; 64 * MEBIBYTE];
+    let signature = Signer::new(secret("whsec_other")).sign(&body, NOW);
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    let explanation = cheap(|| Evidence::new(headers, &body, "whsec_test").explain(NOW));
+    assert!(!explanation.is_proven());
+}
+
+/// A body that is searched is read into a tree; a longer one than may be searched is only hashed.
+#[test]
+fn explaining_takes_a_few_times_the_body() {
+    let long = format!("{{\"summary\": \"{}\\u00e9\"}},", "word ".repeat(200));
+    for (len, unit, most) in [
+        (16 * 1024, r#"{"id": "evt_\u00e9"},"#, 32 * 16 * 1024),
+        (Evidence::MAX_SEARCHED, &long, 16 * Evidence::MAX_SEARCHED),
+        (Evidence::MAX_SEARCHED + 1, r#"{"id": "evt_1"},"#, 2 * Evidence::MAX_SEARCHED),
+    ] {
+        let mut body = format!("[{}7", unit.repeat((len - 3) / unit.len())).into_bytes();
+        body.resize(len - 1, b' ');
+        body.push(b']');
+        let signature = Signer::new(secret("whsec_other")).sign(&body, NOW);
+        let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+        let explain = || Evidence::new(headers, &body, "whsec_test").explain(NOW);
+        let (explanation, info) = counted(explain);
+        assert!(explanation.causes().is_empty() && !explanation.is_proven(), "{explanation}");
+        assert!(info.bytes_max <= most as u64, "{len}: {info:?}");
+    }
+}
+
+#[test]
+fn nothing_at_all() {
+    let signer = Signer::new(secret("whsec_test"));
+    let signature = signer.sign(b"", NOW);
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    let verifier = Verifier::new(secret("whsec_test"));
+    let verified = verifier.verify_parts(headers, b"", NOW).unwrap();
+    let truncated = |error: ParseError| {
+        assert_eq!((error.kind(), error.field()), (ParseErrorKind::Truncated, None));
+    };
+    match verified.event().unwrap_err() {
+        EventError::Malformed(error) => truncated(error),
+        other => panic!("{other:?}"),
+    }
+    truncated(Call::from_json(b"").unwrap_err());
+    truncated(JsonObject::parse("").unwrap_err());
+    assert_eq!(ErrorBody::read(b""), ErrorBody::Text(String::new()));
+    let fault =
+        |status| read::<Account>(&head(status), b"").map_err(|error: ClientError| error.fault);
+    assert_eq!(fault(200), Err(Fault::BrokenOff));
+    for status in [204, 400, 502] {
+        assert_eq!(fault(status), Err(Fault::Foreign(String::new())));
+    }
+    assert_eq!(Excerpt::of(b"").text, "");
+    let other = Signer::new(secret("whsec_test")).sign(b"{}", NOW);
+    let headers = DeliveryHeaders::new().signature(other.as_str().as_bytes());
+    let explanation = Evidence::new(headers, b"", "whsec_test").explain(NOW);
+    assert_eq!(explanation.causes(), [Cause::EmptyBody]);
+}
+
+/// Much of one thing, in the place where it costs most.
+#[test]
+fn a_text_of_any_shape_takes_a_few_times_its_length() {
+    let many = |unit: &str| unit.repeat(MEBIBYTE / 4 / unit.len());
+    for (text, times) in [
+        (format!(r#"{{"x":{}"#, many("[")), 2),
+        (format!(r#"{{"x":{}"#, many(r#"{"a":"#)), 2),
+        (format!(r#"{{"x":{}{}}}"#, many("[]").replace(']', ""), many("[]").replace('[', "")), 2),
+        (format!(r#"{{"x":"{}"}}"#, many("\\n")), 2),
+        (format!(r#"{{"summary":"{}"}}"#, many("\\n")), 4),
+        (format!(r#"{{"data":{{"object":"{}"}}}}"#, many("\\ud83d\\ude00")), 4),
+        (format!(r#"{{{}"a":1}}"#, many(r#""b":1,"#)), 2),
+        (format!(r#"{{"{}":1}}"#, many("k")), 2),
+        (format!(r#"{{"x":{}}}"#, many("9")), 2),
+        (format!(r#"{{"duration_seconds":{}}}"#, many("9")), 2),
+        (format!(r#"{{"data":[{}1]}}"#, many("{},")), 2),
+        (many("\n"), 2),
+        // A short id is a word of its own, and a pointer to it.
+        (format!(r#"{{"appointment_ids":[{}1]}}"#, many(r#""a","#)), 12),
+    ] {
+        let most = (times * text.len() + 8 * 1024) as u64;
+        let bytes = text.as_bytes();
+        let begins = &text[..24.min(text.len())];
+        let mut errors: Vec<ParseError> = Vec::new();
+        for read in [
+            |bytes: &[u8]| Call::from_json(bytes).err(),
+            |bytes: &[u8]| CallList::from_json(bytes).err(),
+            |bytes: &[u8]| Account::from_json(bytes).err(),
+            |bytes: &[u8]| Event::from_bytes_verified_earlier(bytes).err(),
+        ] {
+            let (error, info) = counted(|| read(bytes));
+            assert!(info.bytes_max <= most, "{begins}: {info:?}");
+            errors.extend(error);
+        }
+        let (_, info) = counted(|| ErrorBody::read(bytes));
+        assert!(info.bytes_max <= most, "{begins}: {info:?}");
+        let (object, info) = counted(|| JsonObject::parse(&text));
+        assert!(info.bytes_max <= most, "{begins}: {info:?}");
+        if let Ok(object) = object {
+            let (found, info) = counted(|| object.get("b").map(|value| value.get().len()));
+            assert_eq!(found, text.contains(r#""b""#).then_some(1), "{begins}");
+            assert!(info.bytes_max <= most, "{begins}: {info:?}");
+        }
+        assert!(errors.len() >= 3, "{begins}: {errors:?}");
+        for error in errors {
+            assert!(error.to_string().len() < 256, "{begins}: {error}");
+        }
+    }
+    assert_eq!(json::MAX_LEN, 16 * MEBIBYTE);
+}
