@@ -204,6 +204,39 @@ fn calls_without_their_state_are_cut_off_and_written_again() {
     assert!(stderr(&output).contains("format 2"), "{}", stderr(&output));
 }
 
+/// The calls are on the disk before the state that counts them: what fails at either of the two, at
+/// any time, loses no call and doubles none. A state written first would count calls that never came.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_calls_are_written_before_the_state_that_counts_them() {
+    let folder = Folder::new();
+    let service = Service::start(10, NONE, "acct_1");
+    fill(&service, 25);
+    // No call can be written.
+    std::os::unix::fs::symlink("/dev/full", folder.path("calls")).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the calls cannot be written"), "{}", stderr(&output));
+    fs::remove_file(folder.path("calls")).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stdout(&output).starts_with("25 new calls, 25 in all"), "{}", stderr(&output));
+    assert_eq!(synced(&folder), service.lines());
+
+    // No state can be: what stands in its way is a folder.
+    let [calls, state] = ["calls", "state"].map(|name| fs::read(folder.path(name)).unwrap());
+    service.add("one_more", ago(2), ago(1));
+    fs::create_dir(folder.path("state.new")).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(1));
+    let written = fs::read(folder.path("calls")).unwrap();
+    assert!(written.len() > calls.len() && written.starts_with(&calls), "{}", stderr(&output));
+    assert_eq!(fs::read(folder.path("state")).unwrap(), state);
+    fs::remove_dir(folder.path("state.new")).unwrap();
+    let output = run(&mut sync(&folder, &service), b"");
+    assert!(stdout(&output).starts_with("1 new calls, 26 in all"), "{}", stderr(&output));
+    assert_eq!(synced(&folder), service.lines());
+}
+
 #[test]
 fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     let folder = Folder::new();
