@@ -16,7 +16,8 @@ use http::StatusCode;
 
 /// Any answer is read or refused, an error holds little of it, and of a success nothing.
 ///
-/// Two bytes for the status, a line for `Retry-After`, the rest is the body.
+/// Two bytes for the status, a line for `Retry-After` and, behind a `|`, for `Date`; the rest is
+/// the body.
 pub fn reply(bytes: &[u8]) {
     let [high, low, rest @ ..] = bytes else { return };
     let status = match u16::from_be_bytes([*high, *low]) {
@@ -27,8 +28,10 @@ pub fn reply(bytes: &[u8]) {
         Some(at) => (&rest[..at], &rest[at + 1..]),
         None => (&[][..], rest),
     };
+    let mut lines =
+        line.splitn(2, |byte| *byte == b'|').map(|text| core::str::from_utf8(text).ok());
     let mut head = ReplyHead::new(StatusCode::from_u16(status).unwrap());
-    head.retry_after = core::str::from_utf8(line).ok();
+    (head.retry_after, head.date) = (lines.next().flatten(), lines.next().flatten());
 
     let account = head.read::<Account>(body);
     for error in [
@@ -56,9 +59,14 @@ pub fn reply(bytes: &[u8]) {
             Fault::BrokenOff | Fault::Unreadable(_) => assert_eq!(status, 200),
             other => panic!("a fault nobody has heard of: {other:?}"),
         }
-        if (400..=404).contains(&status) {
-            let decision = Retry::new().decide(&failure, 1, [0; 8], Timestamp::MIN);
-            assert_eq!(decision, RetryDecision::GiveUp);
+        let tried = u32::from(*low);
+        match Retry::new().decide(&failure, tried, [*high; 8], Timestamp::MIN) {
+            RetryDecision::Wait(span) => {
+                assert!(failure.is_transient() && !(400..=404).contains(&status));
+                // An hour at most of what was asked for, and twice the longest backoff.
+                assert!(span <= Duration::from_secs(3600 + 2 * 60), "{span:?}");
+            }
+            RetryDecision::GiveUp => assert!(!failure.is_transient() || tried >= 5),
         }
     }
     match KeyCheck::from(account.clone()) {

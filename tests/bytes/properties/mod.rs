@@ -13,6 +13,7 @@
     clippy::unwrap_used
 )]
 
+pub mod cause;
 pub mod client;
 pub mod delivery;
 pub mod events;
@@ -27,6 +28,7 @@ pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property there is.
 pub const ALL: &[Property] = &[
+    ("cause", cause::cause),
     ("cursor", pages::cursor),
     ("delivery", delivery::delivery),
     ("event", events::event),
