@@ -15,10 +15,10 @@
 use allocation_counter::{AllocationInfo, measure};
 use call_assistant::Product;
 use call_assistant::api::{ApiRequest, BaseAddress, ListCalls};
-use call_assistant::client::{ClientError, Fault, RetryAfter, read};
+use call_assistant::client::{ClientError, Fault, ForeignBody, RetryAfter, read};
 use call_assistant::credential::{ApiKey, KeyDigest, Mode};
 use call_assistant::delivery::{Excerpt, KEPT_BODY, Reach, Target};
-use call_assistant::error::{ErrorBody, SHOWN_LEN};
+use call_assistant::error::ApiError;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::json::{self, JsonObject, ParseError, ParseErrorKind};
 use call_assistant::listing::Window;
@@ -236,13 +236,13 @@ fn sixty_four_mebibytes() {
     too_long(cheap(|| CallList::from_json(&body)).unwrap_err());
     too_long(cheap(|| Account::from_json(&body)).unwrap_err());
 
-    let ErrorBody::Text(shown) = cheap(|| ErrorBody::read(&body)) else { panic!("it is not JSON") };
-    assert_eq!(shown.len(), SHOWN_LEN);
     for status in [200, 400, 502] {
         let fault = cheap(|| read::<CallList>(&head(status), &body)).unwrap_err().fault;
         match fault {
             Fault::Unreadable(error) if status == 200 => too_long(error),
-            Fault::Foreign(shown) => assert_eq!((shown.len(), status == 200), (SHOWN_LEN, false)),
+            Fault::Foreign(shown) => {
+                assert_eq!((shown.as_str().len(), status == 200), (ForeignBody::MAX_LEN, false));
+            }
             other => panic!("{status}: {other:?}"),
         }
     }
@@ -301,12 +301,12 @@ fn nothing_at_all() {
     }
     truncated(Call::from_json(b"").unwrap_err());
     truncated(JsonObject::parse("").unwrap_err());
-    assert_eq!(ErrorBody::read(b""), ErrorBody::Text(String::new()));
     let fault =
         |status| read::<Account>(&head(status), b"").map_err(|error: ClientError| error.fault);
     assert_eq!(fault(200), Err(Fault::BrokenOff));
     for status in [204, 400, 502] {
-        assert_eq!(fault(status), Err(Fault::Foreign(String::new())));
+        let Err(Fault::Foreign(shown)) = fault(status) else { panic!("{status}") };
+        assert_eq!(shown.as_str(), "");
     }
     assert_eq!(Excerpt::of(b"").text, "");
     let other = Signer::new(secret("whsec_test")).sign(b"{}", NOW);
@@ -343,14 +343,13 @@ fn a_text_of_any_shape_takes_a_few_times_its_length() {
             |bytes: &[u8]| Call::from_json(bytes).err(),
             |bytes: &[u8]| CallList::from_json(bytes).err(),
             |bytes: &[u8]| Account::from_json(bytes).err(),
+            |bytes: &[u8]| ApiError::from_json(bytes).err(),
             |bytes: &[u8]| Event::from_bytes_verified_earlier(bytes).err(),
         ] {
             let (error, info) = counted(|| read(bytes));
             assert!(info.bytes_max <= most, "{begins}: {info:?}");
             errors.extend(error);
         }
-        let (_, info) = counted(|| ErrorBody::read(bytes));
-        assert!(info.bytes_max <= most, "{begins}: {info:?}");
         let (object, info) = counted(|| JsonObject::parse(&text));
         assert!(info.bytes_max <= most, "{begins}: {info:?}");
         if let Ok(object) = object {
