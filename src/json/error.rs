@@ -219,10 +219,10 @@ impl<'a> Place<'a> {
                 }
                 b'}' | b']' => {
                     closes = at.saturating_add(1) == text.len();
-                    match closes {
-                        true => {}
-                        false if named => drop(steps.pop()),
-                        false => deeper = deeper.saturating_sub(1),
+                    match (closes, named) {
+                        (true, _) => {}
+                        (false, true) => drop(steps.pop()),
+                        (false, false) => deeper = deeper.saturating_sub(1),
                     }
                     name_next = false;
                 }
@@ -250,31 +250,29 @@ impl<'a> Place<'a> {
 
     /// What was being read when it went wrong.
     fn here(&self) -> String {
-        self.path(0)
-    }
-
-    /// The value that ends here.
-    fn value(&self) -> String {
-        self.path(usize::from(self.closes))
-    }
-
-    /// A field of the innermost object that is still open, or that ends here.
-    fn field(&self, name: &str) -> String {
-        match self.path(1) {
-            around if around.is_empty() => name.to_owned(),
-            around => alloc::format!("{around}.{name}"),
-        }
-    }
-
-    /// The path without so many of the innermost levels.
-    fn path(&self, without: usize) -> String {
-        let named = self.steps.len().saturating_sub(without.saturating_sub(self.deeper));
-        let mut path = path(self.steps.get(..named).unwrap_or_default());
-        if self.deeper > without {
+        let mut path = path(&self.steps);
+        if self.deeper > 0 {
             path.push_str("...");
         }
         path
     }
+
+    /// The value that ends here. Values with a type lie in the levels that are named.
+    fn value(&self) -> String {
+        if self.closes { path(around(&self.steps)) } else { path(&self.steps) }
+    }
+
+    /// A field of the innermost object that is still open, or that ends here.
+    fn field(&self, name: &str) -> String {
+        match path(around(&self.steps)) {
+            around if around.is_empty() => name.to_owned(),
+            around => alloc::format!("{around}.{name}"),
+        }
+    }
+}
+
+fn around<'s, 'a>(steps: &'s [Step<'a>]) -> &'s [Step<'a>] {
+    steps.split_last().map_or(&[], |(_, around)| around)
 }
 
 fn path(steps: &[Step<'_>]) -> String {

@@ -41,14 +41,15 @@ pub enum VerifyError {
     },
     /// No `v1` is the digest of these bytes under any of the secrets.
     Mismatch,
-    /// The signature is right, but was made too long ago.
+    /// The signature is right, but was made too long ago, or the clock here is ahead.
     TooOld {
         /// How long ago.
         age: Duration,
         /// How long ago would do.
         tolerance: Duration,
     },
-    /// The signature is right, but claims to be made too far in the future.
+    /// The signature is right, but claims to be made too far in the future, or the clock here is
+    /// behind.
     TooNew {
         /// How far ahead of `now`.
         ahead: Duration,
