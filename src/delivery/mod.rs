@@ -59,7 +59,8 @@
 //! [`Feature::Recovery`](crate::plan::Feature::Recovery).
 //!
 //! What is to be done is found by one index: rows that are `waiting` or `sending` and whose
-//! [`due`](Delivery::due) time has come, lowest first. A process with many of them at hand asks a
+//! [`due`](Delivery::due) time has come, lowest first. Every process looks there now and then, for
+//! what one that died has left is found nowhere else. A process with many of them at hand asks a
 //! [`Planner`] which is next.
 //!
 //! ```

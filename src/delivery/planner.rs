@@ -23,6 +23,14 @@ use crate::time::Timestamp;
 /// them at any time. It may be behind them, too: a delivery that has meanwhile ended, or is leased
 /// to somebody else, is refused by [`Delivery::begin`](super::Delivery::begin), and costs one step.
 ///
+/// # Beside others
+/// It knows what it was given, and that alone: what another process accepted or began before it
+/// died is in the store, and in no planner. So where there are several, each looks into the store
+/// every [`LEASE`](super::LEASE) or so, by the index on what is due, and adds what it has not in
+/// hand already. What that is, a set of the host's says: a delivery enters it when it is added, and
+/// leaves it once it has been begun and finished, or was refused. One that is added twice is not
+/// sent twice, for only one of them begins, but it is looked at twice.
+///
 /// # Cost
 /// The waits of a schedule are few, so what is added for one of them comes in order, and a queue
 /// for each wait keeps all in order: every step is O(1), whatever is pending. What comes out of
