@@ -60,7 +60,7 @@ fn world_of(seed: u64) -> World {
         pause: until / 4,
         clock: if dice.chance(50) { 0 } else { dice.up_to(4 * HOUR) - 2 * HOUR },
         limit: 1 + dice.span(20) as u64,
-        slow: dice.span(until / 8),
+        slow: if dice.chance(30) { 0 } else { dice.span(until / 8) },
         failing: [0, 10, 40][dice.up_to(2) as usize],
         events: [0, 30, 100][dice.up_to(2) as usize],
         crashing: [0, 10, 40][dice.up_to(2) as usize],
@@ -173,7 +173,11 @@ fn run(world: &mut World, atomic: bool) -> Store {
         }
         let saved = store.save(&step.fresh, &step.next, *read);
         if saved && !step.next.is_walking() {
-            now += dice.span(*pause);
+            // After a while, or as soon as it is told of a call.
+            now = match service.next_visible(now) {
+                Some(visible) if dice.chance(30) => visible,
+                _ => now + dice.span(*pause),
+            };
             walks_left -= i32::from(calm);
             if walks_left == 0 {
                 return store;

@@ -46,24 +46,33 @@ impl Service {
         dice: &mut Dice,
     ) -> Self {
         let round = |millis: i64| millis.div_euclid(manner.precision) * manner.precision;
-        let mut calls: Vec<Written> = (0..count)
-            .map(|_| {
-                let started = from + dice.up_to(until - from);
-                let created = started + SECOND + dice.span(longest);
-                // As long as a transaction may take, sometimes to the millisecond.
-                let transaction = match dice.up_to(3) {
-                    0 => manner.transaction,
-                    1 => dice.up_to(manner.transaction),
-                    _ => dice.span(manner.transaction),
-                };
-                let id = CallId::parse(&format!("call_{:012x}", dice.bits() >> 16)).unwrap();
-                // The clock that stamps a call is the one that transactions are measured with, so
-                // rounding a stamp down makes its transaction that much longer.
-                let visible = round(created) + transaction;
-                let visible = visible.max(round(started));
-                Written { call: Call::new(id, at(round(started)), at(round(created))), visible }
-            })
-            .collect();
+        let write = |created: i64, transaction: i64, dice: &mut Dice| {
+            let started = created - SECOND - dice.span(longest);
+            let id = CallId::parse(&format!("call_{:012x}", dice.bits() >> 16)).unwrap();
+            // The clock that stamps a call is the one that transactions are measured with, so
+            // rounding a stamp down makes its transaction that much longer.
+            let visible = round(created) + transaction;
+            let visible = visible.max(round(started));
+            Written { call: Call::new(id, at(round(started)), at(round(created))), visible }
+        };
+        let mut calls: Vec<Written> = Vec::new();
+        for _ in 0..count {
+            let created = from + dice.up_to(until - from) + SECOND + dice.span(longest);
+            // As long as a transaction may take, sometimes to the millisecond.
+            let transaction = match dice.up_to(3) {
+                0 => manner.transaction,
+                1 => dice.up_to(manner.transaction),
+                _ => dice.span(manner.transaction),
+            };
+            let written = write(created, transaction, dice);
+            // When it shows, another may be about to that has taken as long as can be: whoever
+            // looks between the two needs all of the lag to find the other one later.
+            if dice.chance(10) {
+                let created = written.visible - manner.transaction + 1 + dice.span(SECOND);
+                calls.push(write(created, manner.transaction, dice));
+            }
+            calls.push(written);
+        }
         calls.sort_by(|one, other| {
             let ids = one.call.id.cmp(&other.call.id);
             let ids = if manner.ids_upwards { ids } else { ids.reverse() };
@@ -81,6 +90,11 @@ impl Service {
     pub(crate) fn settled(&self) -> i64 {
         let last = self.calls.iter().map(|written| written.visible).max().unwrap_or(0);
         last + self.manner.staleness + 1
+    }
+
+    /// When the next call shows, and its event is sent.
+    pub(crate) fn next_visible(&self, now: i64) -> Option<i64> {
+        self.calls.iter().map(|written| written.visible).filter(|visible| *visible > now).min()
     }
 
     /// Answers a query at an instant. `None` is `invalid_cursor`.
