@@ -281,7 +281,7 @@ impl Health {
             self.disabled = Some(Reason::Failing);
             return Change::Disabled(Reason::Failing);
         }
-        Change::Counted { failures: self.count, warn: self.count.is_multiple_of(5) }
+        Change::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
     }
 }
 
