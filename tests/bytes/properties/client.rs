@@ -158,8 +158,10 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_unix(1_767_225_600 + second).unwrap()
 }
 
+/// Two of three are written within a second, one of them at its first nanosecond.
 fn call(id: usize, started: i64, created: i64) -> Call {
-    Call::new(CallId::parse(&format!("call_{id:03}")).unwrap(), at(started), at(created))
+    let created = at(created).saturating_add(Duration::from_nanos([0, 1, 500_000_000][id % 3]));
+    Call::new(CallId::parse(&format!("call_{id:03}")).unwrap(), at(started), created)
 }
 
 fn new_sync() -> CallSync {
@@ -189,7 +191,8 @@ fn honest(script: &mut Script<'_>) {
             break;
         };
         let created = started + length % 64;
-        let visible = created + transaction % (LAG + 1);
+        // Not before it was written, and within the lag.
+        let visible = created + (transaction % (LAG + 1)).max((id % 3).signum());
         calls.push((call(id.unsigned_abs() as usize, started, created), visible));
     }
     calls.sort_by(|(one, _), (other, _)| {
