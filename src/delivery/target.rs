@@ -262,16 +262,13 @@ fn check_name(name: &str) -> Result<(), NotATarget> {
     if name.len() > 253 || !name.split('.').all(fits) {
         return Err(NotATarget::HostName);
     }
-    let reserved = |suffix: &&str| {
-        name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    if !name.contains('.') || LOCAL.iter().any(reserved) {
-        return Err(NotATarget::Local);
+    match name.rsplit_once('.') {
+        Some((_, top)) if !LOCAL.contains(&top) => Ok(()),
+        _ => Err(NotATarget::Local),
     }
-    Ok(())
 }
 
-/// Names that are never a public host's: the registry of special-use names, ICANN's names for
+/// Top-level names that are never a public host's: the registry of special-use names, ICANN's names for
 /// private use, and the names home routers, offices and clouds make up.
 const LOCAL: [&str; 19] = [
     "alt",

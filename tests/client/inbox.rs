@@ -9,7 +9,9 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::json::JsonObject;
 use call_assistant::model::Appointment;
 use call_assistant::webhook::Receipt;
-use call_assistant::webhook::event::{ApiVersion, Event, NewEvent, Origin, OriginSource};
+use call_assistant::webhook::event::{
+    ApiVersion, Event, EventData, NewEvent, Origin, OriginSource,
+};
 
 use crate::dice::at;
 use crate::dice::{Dice, HOUR, MINUTE, SECOND};
@@ -178,12 +180,20 @@ fn the_inbox_in_memory_is_bounded() {
     // Full of what is being acted on: nothing of that is forgotten before its time has run out.
     assert_eq!(inbox.arrive(&one, &event("5"), LEASE, at(0)), Arrival::Busy);
     assert_eq!(inbox.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Busy);
-    taken(inbox.arrive(&one, &event("5"), LEASE, at(60_000)));
+    let fifth = taken(inbox.arrive(&one, &event("5"), LEASE, at(60_000)));
+    taken(inbox.arrive(&one, &event("7"), LEASE, at(60_000)));
 
     // Word of an event that was never taken here finds no room, and is not kept either.
     inbox.done(&one, &event("6"), at(60_000));
     assert_eq!(inbox.len(), 2);
     assert!(!inbox.is_empty());
+    for name in ["5", "6", "7"] {
+        assert_eq!(inbox.arrive(&one, &event(name), LEASE, at(60_000)), Arrival::Busy);
+    }
+    // Where there is room, it is.
+    inbox.failed(&one, &event("5"), fifth);
+    inbox.done(&one, &event("6"), at(60_000));
+    assert_eq!(inbox.arrive(&one, &event("6"), LEASE, at(60_000)), Arrival::Duplicate);
 
     let mut none = Inbox::new(0);
     assert_eq!(none.arrive(&one, &event("1"), LEASE, at(0)), Arrival::Busy);
@@ -345,6 +355,23 @@ fn the_halves_of_a_reschedule() {
         let pair = Reschedule::of(&old, &other, &["contact_id"], RESCHEDULE_SPAN);
         assert_eq!(pair, None, "{what}");
     }
+    let mut elsewhere = new.clone();
+    elsewhere.account_id = account("acct_2");
+    assert_eq!(Reschedule::of(&old, &elsewhere, &[], RESCHEDULE_SPAN), None);
+    // The specification does not say that an appointment's id is called `id`.
+    let unnamed = |kind, made| {
+        let mut event = half(kind, "appt_1", made, voice(), "cont_1");
+        let object = JsonObject::parse(r#"{"number":1}"#).unwrap();
+        match &mut event.data {
+            EventData::AppointmentCancelled(it) | EventData::AppointmentCreated(it) => {
+                *it = Appointment::from(object);
+            }
+            other => panic!("{other:?}"),
+        }
+        event
+    };
+    let (old_one, new_one) = (unnamed("cancelled", 1_000), unnamed("created", 2_000));
+    assert!(Reschedule::of(&old_one, &new_one, &["id"], RESCHEDULE_SPAN).is_some());
     // The last millisecond, and a field that only one of them has.
     let last = half("created", "appt_2", 61_000, voice(), "cont_1");
     assert!(Reschedule::of(&old, &last, &["room"], RESCHEDULE_SPAN).is_some());

@@ -411,6 +411,9 @@ fn postponing_only_makes_a_wait_longer() {
     delivery.postpone(Duration::from_secs(5));
     assert_eq!(delivery.due(), Some(at(15)));
     assert_ne!(delivery.version(), before.version());
+    let before = delivery;
+    delivery.postpone(Duration::ZERO);
+    assert_eq!(delivery, before, "there is nothing to store");
 
     for random in [0, 1, u32::MAX / 3, u32::MAX] {
         for wait in WAITS {

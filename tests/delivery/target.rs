@@ -238,6 +238,7 @@ fn every_special_block_ends_where_the_registry_says() {
 fn addresses_within_addresses_are_seen() {
     for (text, outer, inner) in [
         ("::7f00:1", "IPv4-compatible", Some("loopback")),
+        ("::2", "IPv4-compatible", Some("this network")),
         ("::ffff:127.0.0.1", "IPv4-mapped", Some("loopback")),
         ("::ffff:169.254.169.254", "IPv4-mapped", Some("link local")),
         ("::ffff:0:10.0.0.1", "IPv4-translated", Some("private use")),

@@ -511,6 +511,27 @@ fn calls_that_are_not_theirs_are_not_there() {
     }
 }
 
+/// HTTP-7: a store in memory that keeps what matches serves nobody another's calls.
+#[test]
+fn a_query_matches_no_row_of_another_account_or_mode() {
+    let [own] = &rows(1)[..] else { panic!("one row") };
+    let elsewhere = AccountId::parse("acct_2").unwrap();
+    for (row, matches) in [
+        (own.clone(), true),
+        (CallRow { account_id: elsewhere, ..own.clone() }, false),
+        (CallRow { mode: Mode::Test, ..own.clone() }, false),
+    ] {
+        for target in ["/v1/calls", "/v1/calls/call_1"] {
+            let matched = match get(target).authorized().unwrap() {
+                Authorized::Calls(granted) => granted.query().matches(&row),
+                Authorized::Call(granted) => granted.query().matches(&row),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(matched, matches, "{target} {row:?}");
+        }
+    }
+}
+
 /// RES-7, LIST-1: what a host gives that was not asked for is a fault, and none of it is served.
 #[test]
 fn records_that_were_not_asked_for_are_not_served() {

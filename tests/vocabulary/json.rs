@@ -174,6 +174,7 @@ fn a_field_is_named_only_if_it_is_written_like_one() {
         ("snake_case_9", "snake_case_9"),
         (&longest, &longest),
         (&format!("{longest}a"), "?"),
+        ("", "?"),
         ("+4712", "?"),
         ("4712", "?"),
         ("Kari", "?"),

@@ -258,6 +258,7 @@ fn a_secret_that_was_changed() {
         (vec![Blanks], SECRET.as_bytes(), &format!("{SECRET}\n")),
         (vec![Blanks], SECRET.as_bytes(), &format!(" \u{a0}{SECRET}\t")),
         (vec![Blanks], SECRET.as_bytes(), &format!("\u{feff}{SECRET}")),
+        (vec![Blanks], SECRET.as_bytes(), &format!("\u{1b}{SECRET}\0")),
         (vec![Quotes], SECRET.as_bytes(), &quoted),
         (vec![Quotes], SECRET.as_bytes(), &format!("\u{201c}{SECRET}\u{201d}")),
         (vec![Blanks, Quotes], SECRET.as_bytes(), &format!("'{SECRET}'\n")),
