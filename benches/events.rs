@@ -1,5 +1,4 @@
-//! Reading an event, beside `serde_json` reading one known type into the same structs, and writing
-//! one.
+//! Reading an event and writing one, beside `serde_json` with one known type and the same structs.
 //!
 //! The bodies hold a call; as the service writes them they are 843 bytes long.
 
@@ -7,10 +6,12 @@
 
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::model::Call;
+use call_assistant::rfc3339::offset;
 use call_assistant::time::Timestamp;
 use call_assistant::webhook::event::{ApiVersion, Event, EventData, EventType, NewEvent, Origin};
 use divan::{AllocProfiler, Bencher, black_box};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -32,14 +33,14 @@ fn read_by_serde_json(bencher: Bencher<'_, '_>) {
     let body = body();
     bencher.bench(|| {
         let text = core::str::from_utf8(black_box(&body)).unwrap();
-        serde_json::from_str::<Ended>(text).unwrap()
+        serde_json::from_str::<Envelope<Data>>(text).unwrap()
     });
 }
 
 #[divan::bench]
 fn read_by_serde_json_from_slice(bencher: Bencher<'_, '_>) {
     let body = body();
-    bencher.bench(|| serde_json::from_slice::<Ended>(black_box(&body)).unwrap());
+    bencher.bench(|| serde_json::from_slice::<Envelope<Data>>(black_box(&body)).unwrap());
 }
 
 /// The data waits until the type is known.
@@ -58,6 +59,15 @@ fn read_data_first(bencher: Bencher<'_, '_>) {
 fn read_unknown(bencher: Bencher<'_, '_>) {
     let body = String::from_utf8(body()).unwrap().replace("call.ended", "call.ender");
     bencher.bench(|| Event::from_bytes_verified_earlier(black_box(body.as_bytes())).unwrap());
+}
+
+#[divan::bench]
+fn read_unknown_by_serde_json(bencher: Bencher<'_, '_>) {
+    let body = body();
+    bencher.bench(|| {
+        let text = core::str::from_utf8(black_box(&body)).unwrap();
+        serde_json::from_str::<Envelope<Box<RawValue>>>(text).unwrap()
+    });
 }
 
 /// Read three times: on the way, whole, and for the place of the fault.
@@ -80,21 +90,28 @@ fn write(bencher: Bencher<'_, '_>) {
     bencher.bench(|| black_box(&event).to_json());
 }
 
+#[divan::bench]
+fn write_by_serde_json(bencher: Bencher<'_, '_>) {
+    let body = body();
+    let event: Envelope<Data> = serde_json::from_slice(&body).unwrap();
+    assert_eq!(serde_json::to_vec(&event).unwrap(), body);
+    bencher.bench(|| serde_json::to_vec(black_box(&event)).unwrap());
+}
+
 /// The same structs, for somebody who knows beforehand what comes.
-#[derive(Deserialize)]
-#[allow(dead_code)]
-struct Ended {
+#[derive(Deserialize, Serialize)]
+struct Envelope<D> {
     id: EventId,
     r#type: EventType,
+    #[serde(with = "offset")]
     created_at: Timestamp,
     api_version: ApiVersion,
     account_id: AccountId,
     origin: Option<Origin>,
-    data: Data,
+    data: D,
 }
 
-#[derive(Deserialize)]
-#[allow(dead_code)]
+#[derive(Deserialize, Serialize)]
 struct Data {
     object: Call,
 }
