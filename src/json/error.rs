@@ -152,10 +152,8 @@ fn reason(kind: ParseErrorKind, message: &str) -> String {
         return message.to_owned();
     }
     if message.starts_with("invalid ") || message.starts_with("unknown ") {
-        return match message.rsplit_once(", expected ") {
-            Some((_, expected)) => alloc::format!("expected {expected}"),
-            None => "not what is expected".to_owned(),
-        };
+        let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
+        return alloc::format!("expected {}", expected.unwrap_or("something else"));
     }
     if message.starts_with("missing field") {
         return "required but missing".to_owned();
