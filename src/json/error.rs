@@ -99,6 +99,15 @@ impl ParseError {
         let place = Place::find(text.as_bytes(), at);
         let (kind, field) = match error.classify() {
             Category::Eof => (ParseErrorKind::Truncated, place.here()),
+            // A number that nobody looks into, cut off behind what has to be followed by a digit:
+            // `serde_json` calls that no number.
+            Category::Syntax
+                if message.starts_with("invalid number")
+                    && at >= text.len()
+                    && text.ends_with(['.', 'e', 'E', '+', '-']) =>
+            {
+                (ParseErrorKind::Truncated, place.here())
+            }
             Category::Syntax | Category::Io => (ParseErrorKind::Syntax, place.here()),
             Category::Data => {
                 // The words are serde's, the name in them a field of our own types.
@@ -148,7 +157,7 @@ fn named<'a>(message: &'a str, before: &str) -> Option<&'a str> {
 /// from the errors of this crate, which carry no value either.
 fn reason(kind: ParseErrorKind, message: &str) -> String {
     let message = message.rsplit_once(" at line ").map_or(message, |(before, _)| before);
-    if kind == ParseErrorKind::Syntax {
+    if matches!(kind, ParseErrorKind::Syntax | ParseErrorKind::Truncated) {
         return message.to_owned();
     }
     if message.starts_with("invalid ") || message.starts_with("unknown ") {

@@ -210,6 +210,7 @@ fn an_object_is_nothing_but_an_object() {
 fn what_stands_behind_or_before_the_value_is_refused() {
     for (text, kind) in [
         (format!("{CALL}x"), ParseErrorKind::Syntax),
+        (format!("{CALL}-"), ParseErrorKind::Syntax),
         (format!("{CALL}{CALL}"), ParseErrorKind::Syntax),
         (format!("\u{feff}{CALL}"), ParseErrorKind::Syntax),
         (String::new(), ParseErrorKind::Truncated),
@@ -381,6 +382,7 @@ fn what_is_not_json_is_said_in_words() {
         (r#"{"x":-}"#, "x: invalid number at line 1 column 7"),
         (r#"{"x":"\q"}"#, "x: invalid escape at line 1 column 8"),
         (r#"{"x":nul}"#, "x: expected ident at line 1 column 9"),
+        (r#"{"x":1.}"#, "x: invalid number at line 1 column 8"),
     ] {
         let error = Call::from_json(text.as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), words);

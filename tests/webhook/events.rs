@@ -154,14 +154,7 @@ fn every_truncation_is_refused() {
         let text = body(event_type.as_str(), &data);
         for end in 0..text.len() {
             let text = &text[..end];
-            let expected = match text.chars().next_back() {
-                // To `serde_json`, a number that ends there is no number.
-                Some('.' | 'e') if text.contains("1.") || text.contains("75.") => {
-                    [ParseErrorKind::Syntax, ParseErrorKind::Truncated]
-                }
-                _ => [ParseErrorKind::Truncated; 2],
-            };
-            assert!(expected.contains(&refused(text).0), "{text}");
+            assert_eq!(refused(text).0, ParseErrorKind::Truncated, "{text}");
         }
     }
 }
