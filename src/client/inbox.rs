@@ -5,7 +5,8 @@
 //!
 //! - **Queue it.** Store the verified bytes under (account, event id), where that pair is a unique
 //!   key, and acknowledge: [`Receipt::Accepted`], or [`Receipt::Duplicate`] where the key was there.
-//!   Work through the queue at leisure. Nothing of this module is needed.
+//!   What is genuine and no event is stored under a digest of its bytes. Work through the queue at
+//!   leisure. Nothing of this module is needed.
 //! - **Act on it at once**, with effects that cannot share a transaction with the store. Then the
 //!   store keeps one [`InboxEntry`] for each event, and says whose turn it is:
 //!
