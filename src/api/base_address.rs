@@ -8,7 +8,8 @@ use core::str::FromStr;
 /// Where a service's API is: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// Whatever one of these holds, an address made of it is valid and means the same to every URL
-/// parser: what some of them would repair or fold into something else is refused.
+/// parser: what some of them would repair or fold into something else is refused. Punycode alone is
+/// not looked into: parsers that decode it refuse a host of `xn--` and nonsense.
 ///
 /// ```
 /// use call_assistant::api::{BaseAddress, BaseAddressError};
