@@ -54,6 +54,7 @@ pub fn reply(bytes: &[u8]) {
             Fault::Foreign(shown) => {
                 // A byte that is not UTF-8 becomes a character of three.
                 assert!(shown.as_str().len() <= 3 * ForeignBody::MAX_LEN);
+                shows_no_secret(shown.as_str());
                 assert!(status != 200 || body.trim_ascii_start().first() != Some(&b'{'));
             }
             Fault::BrokenOff | Fault::Unreadable(_) => assert_eq!(status, 200),
@@ -75,6 +76,19 @@ pub fn reply(bytes: &[u8]) {
             assert!(matches!(error.fault, Fault::Refused(_)));
         }
         KeyCheck::Unknown(error) => assert_eq!(account.err(), error),
+    }
+}
+
+/// Nothing follows the prefix of a key or of a secret that could be part of one.
+fn shows_no_secret(shown: &str) {
+    for mark in ["whsec_", "_live_", "_test_"] {
+        for (at, _) in shown.match_indices(mark) {
+            let next = shown[at + mark.len()..].chars().next();
+            assert!(
+                !next.is_some_and(|c| c.is_ascii_alphanumeric() || "-_+/=".contains(c)),
+                "{shown}"
+            );
+        }
     }
 }
 
