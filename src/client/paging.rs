@@ -84,8 +84,8 @@ pub enum PagingError {
     ///
     /// A page that leads to itself is found out at once. A longer cycle is found out after at most
     /// three times as many pages as were there until it closed: [`Paging`] keeps two cursors,
-    /// not all of them. (A [`CallSync`](super::sync::CallSync) knows such a page by its calls, before any of
-    /// them is returned twice.)
+    /// not all of them. (A [`CallSync`](super::sync::CallSync) knows such a page by its calls,
+    /// before any of them is returned twice.)
     #[error("next_cursor leads back to a page that was there before")]
     Cycle,
     /// The cursor is longer than [`ListCalls::MAX_CURSOR_LEN`].

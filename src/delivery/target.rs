@@ -268,8 +268,8 @@ fn check_name(name: &str) -> Result<(), NotATarget> {
     }
 }
 
-/// Top-level names that are never a public host's: the registry of special-use names, ICANN's names for
-/// private use, and the names home routers, offices and clouds make up.
+/// Top-level names that are never a public host's: the registry of special-use names, ICANN's names
+/// for private use, and the names home routers, offices and clouds make up.
 const LOCAL: [&str; 19] = [
     "alt",
     "arpa",
