@@ -138,6 +138,21 @@ fn endpoints_in_line_take_turns() {
     }
 }
 
+/// An endpoint that has a turn gets no second one when an attempt of it finishes.
+#[test]
+fn who_finishes_early_takes_no_turn_of_anothers() {
+    let mut planner = Planner::new(Limits { overall: 9, per_endpoint: 2 });
+    for (delivery, endpoint) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 1)] {
+        planner.add(delivery, endpoint, start());
+    }
+    let mut order = Vec::new();
+    while let Some(next) = planner.next(start()) {
+        order.push(next.delivery);
+        planner.finished(next.endpoint);
+    }
+    assert_eq!(order, [1, 4, 2, 5, 3, 6]);
+}
+
 /// Those whose time came at different instants, long ago, take turns as well.
 #[test]
 fn turns_are_taken_however_late_it_is() {
