@@ -368,6 +368,8 @@ fn the_path_of_an_error_is_bounded() {
         (r#"{"a":[{"b":[{"c":[{"d":{"e":[7,{"x":1}],"f":,"#.to_owned(), "a[0].b[0].c[0].d.f"),
         (format!(r#"{{"a":[{}"#, "[".repeat(1_000_000)), "a[0][0][0][0][0][0][0]..."),
         (format!(r#"{{"a":[{}{},x"#, "[".repeat(99), "]".repeat(99)), "a[1]"),
+        // Below the last level that is named, commas count nothing.
+        (format!(r#"{{"a":{}[1,2,3],x"#, "[".repeat(7)), "a[0][0][0][0][0][0][1]"),
     ] {
         let error = Call::from_json(text.as_bytes()).unwrap_err();
         assert_eq!(error.field(), Some(field));
