@@ -90,6 +90,6 @@ impl Attempt {
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         number @ 1..=ATTEMPTS => Ok(number),
-        _ => Err(serde::de::Error::custom("number is not from 1 to 6")),
+        _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {ATTEMPTS}"))),
     }
 }
