@@ -39,7 +39,7 @@
 //! let client = Client::new(BaseAddress::parse("https://api.example.com")?, key);
 //! let (retry, mut pace) = (Retry::new(), Pace::of(Quota::READS));
 //!
-//! let (mut sync, mut tried) = (stored, 0);
+//! let (mut sync, mut tried, mut restarts) = (stored, 0, 0);
 //! loop {
 //!     sleep(pace.turn(now()));
 //!     let answer = send(client.request(&sync.query())?).map(http::Response::into_parts);
@@ -51,8 +51,8 @@
 //!                 (sync, tried) = (step.next, 0);
 //!                 if sync.is_walking() { continue } else { break }
 //!             }
-//!             Err(error) if error.remedy() == Remedy::BeginListAgain => {
-//!                 sync = sync.restarted(); // its cursor is not taken any more
+//!             Err(error) if error.remedy() == Remedy::BeginListAgain && restarts < 3 => {
+//!                 (sync, restarts) = (sync.restarted(), restarts + 1); // its cursor is not taken
 //!                 continue;
 //!             }
 //!             Err(error) => Failure::from(&error),
