@@ -110,6 +110,10 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}", self.log.lock().unwrap());
+        }
+
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
