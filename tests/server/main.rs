@@ -19,4 +19,17 @@ mod hostile;
 mod receiver;
 mod rest;
 mod running;
+mod steps;
 mod tls;
+
+// What `steps` looks at from inside.
+#[allow(dead_code)]
+#[path = "../../examples/service/scale.rs"]
+mod scale;
+#[path = "../../examples/service/sender/mod.rs"]
+mod sender;
+#[allow(dead_code, unused_imports)]
+#[path = "../../examples/service/store/mod.rs"]
+mod store;
+#[path = "../../examples/support/mod.rs"]
+mod support;

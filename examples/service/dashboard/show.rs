@@ -84,7 +84,7 @@ pub(super) fn delivery(row: &DeliveryRow, tables: &Tables) -> Value {
         "event_created_at": row.body.created_at(),
         "attempts_made": row.state.attempts(),
         "by_hand": row.state.is_by_hand(),
-        "next_at": row.state.due().and(row.due),
+        "next_at": row.due,
         "ended_at": row.state.ended_at(),
         "attempts": attempts,
         "payload": serde_json::from_str::<Value>(row.body.as_str()).unwrap_or_default(),

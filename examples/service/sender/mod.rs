@@ -45,6 +45,7 @@ enum Message {
 pub(crate) struct Sender {
     messages: UnboundedReceiver<Message>,
     outbox: Outbox,
+    planner: Planner,
     store: Arc<Store>,
     trust: Trust,
     scale: Scale,
@@ -59,10 +60,11 @@ impl Outbox {
 }
 
 impl Sender {
-    /// A sender over a store.
+    /// A sender of what is pending in a store by now. It has to be told of what comes later.
     pub(crate) fn new(store: Arc<Store>, trust: Trust, scale: Scale) -> Self {
         let (sender, messages) = unbounded_channel();
-        Self { messages, outbox: Outbox(sender), store, trust, scale }
+        let planner = Planner::rebuild(LIMITS, store.lock().pending());
+        Self { messages, outbox: Outbox(sender), planner, store, trust, scale }
     }
 
     /// Where to hand in what is to be sent.
@@ -73,32 +75,31 @@ impl Sender {
     /// Sends until the end is asked for. Attempts in flight are then given up, uncounted: the store
     /// has them as not sent.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
-        let mut planner = Planner::rebuild(LIMITS, self.store.lock().pending());
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         loop {
             let now = clock::now();
-            while let Some(planned) = planner.next(now) {
+            while let Some(planned) = self.planner.next(now) {
                 let begun = self.store.lock().begin(planned.delivery, now);
                 match begun {
                     Ok(begun) => self.attempt(planned.delivery, planned.endpoint, begun, &shutdown),
                     Err(later) => {
-                        planner.finished(planned.endpoint);
+                        self.planner.finished(planned.endpoint);
                         if let Some(due) = later {
-                            planner.add(planned.delivery, planned.endpoint, due);
+                            self.planner.add(planned.delivery, planned.endpoint, due);
                         }
                     }
                 }
             }
             tokio::select! {
                 () = shutdown.requested() => break,
-                () = until(planner.next_due()) => {}
+                () = until(self.planner.next_due()) => {}
                 _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
-                Some(message) = self.messages.recv() => heard(&mut planner, message),
+                Some(message) = self.messages.recv() => heard(&mut self.planner, message),
             }
         }
-        while planner.in_flight() > 0 {
+        while self.planner.in_flight() > 0 {
             let Some(message) = self.messages.recv().await else { break };
-            heard(&mut planner, message);
+            heard(&mut self.planner, message);
         }
     }
 

@@ -43,7 +43,8 @@ pub(crate) struct DeliveryRow {
     pub(crate) endpoint: u32,
     pub(crate) body: EventBody,
     pub(crate) state: Delivery,
-    /// When it is due here, where `--time-scale` makes the waits of the schedule shorter.
+    /// When the next attempt is due here, where `--time-scale` makes the waits of the schedule
+    /// shorter. `None` while one is in flight, and when there is none to come.
     pub(crate) due: Option<Timestamp>,
     pub(crate) log: Vec<LogEntry>,
 }
@@ -203,16 +204,22 @@ impl Tables {
         };
         let begun = row.state.begin(&endpoint.health, by_schedule);
         let made = match begun {
-            Ok(attempt) => Ok(Begun {
-                attempt,
-                body: row.body.clone(),
-                target: endpoint.target.clone(),
-                signer: endpoint.signer.clone(),
-                began_at: now,
-            }),
+            Ok(attempt) => {
+                row.due = None;
+                Ok(Begun {
+                    attempt,
+                    body: row.body.clone(),
+                    target: endpoint.target.clone(),
+                    signer: endpoint.signer.clone(),
+                    began_at: now,
+                })
+            }
             Err(NotBegun::Early { .. }) => Err(row.due),
             Err(NotBegun::Leased { until }) => Err(Some(until)),
-            Err(_) => Err(None),
+            Err(_) => {
+                row.due = None;
+                Err(None)
+            }
         };
         self.index(number);
         self.changed();
@@ -237,14 +244,16 @@ impl Tables {
         let finished = row.state.finish(&begun.attempt, outcome, now);
         let change = endpoint.health.record(finished.report, now);
 
-        row.due = row.state.due();
-        if let Step::Again { at } = finished.step {
-            row.due = Some(now.saturating_add(scale.wait(at.since(now))));
-        }
-        if finished.step == Step::Unsent {
-            // Whatever we are short of will not be there at once.
-            row.state.postpone(UNSENT);
-            row.due = row.state.due();
+        match finished.step {
+            Step::Again { at } => row.due = Some(now.saturating_add(scale.wait(at.since(now)))),
+            Step::Unsent => {
+                // Whatever we are short of will not be there at once.
+                row.state.postpone(UNSENT);
+                row.due = row.state.due();
+            }
+            Step::Delivered | Step::Failed | Step::Gone => row.due = None,
+            // Whoever took the attempt over has the delivery in hand.
+            Step::Late => {}
         }
         let mut entry =
             LogEntry::new(&begun.attempt, outcome, &finished, &row.state, response, now);
@@ -265,9 +274,8 @@ impl Tables {
         self.park(number, now);
         self.index(number);
         self.changed();
-        let row = self.deliveries.get(&number)?;
-        let due = row.state.due().and(row.due)?;
-        Some(ToSend { delivery: number, endpoint: row.endpoint, due })
+        let row = self.deliveries.get(&number).filter(|_| finished.step != Step::Late)?;
+        Some(ToSend { delivery: number, endpoint: row.endpoint, due: row.due? })
     }
 
     /// Has a delivery made once more, by hand.

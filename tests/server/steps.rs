@@ -1,0 +1,114 @@
+//! The store's steps and the sender over them, without a process around: what a test from outside
+//! meets only when it is lucky.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::delivery::{Outcome, Reach, Status, Target};
+use call_assistant::id::{AccountId, EndpointId, EventId};
+use call_assistant::time::Timestamp;
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+
+use super::receiver::{Receiver, Reply};
+use super::running::eventually;
+use super::scale::Scale;
+use super::sender::{Sender, Trust};
+use super::store::{AccountRow, Store, Tables, ToSend};
+use super::support::{clock, shutdown};
+
+/// Ten seconds in one millisecond.
+const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
+
+fn store(url: &str, now: Timestamp) -> Store {
+    let store = Store::default();
+    let account = AccountId::parse("acct_1").unwrap();
+    let secret = SigningSecret::parse("whsec_0123456789abcdefghijklmnopqrstuv").unwrap();
+    let mut tables = store.lock();
+    tables.add_account(AccountRow::new(account.clone(), "UTC")).unwrap();
+    let target = Target::parse(url, Reach::PublicOrLoopback).unwrap();
+    let endpoint = EndpointId::parse("we_1").unwrap();
+    tables.add_endpoint(&account, endpoint, target, secret, now).unwrap();
+    drop(tables);
+    store
+}
+
+fn event(now: Timestamp) -> EventBody {
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let id = EventId::parse("evt_1").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello")
+}
+
+fn accept(tables: &mut Tables, now: Timestamp) -> ToSend {
+    tables.accept(&event(now), None, now).unwrap()[0]
+}
+
+fn after(now: Timestamp, millis: u64) -> Timestamp {
+    now.saturating_add(Duration::from_millis(millis))
+}
+
+// Where waits are scaled as well, an attempt in flight is nobody else's.
+#[test]
+fn what_is_in_flight_is_not_begun_again() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    for attempt in 1..=2 {
+        // The second wait is 10 seconds by the schedule, and a millisecond here.
+        let now = after(now, attempt * 10);
+        let begun = tables.begin(sent.delivery, now).unwrap();
+        assert_eq!(u64::from(begun.attempt.number()), attempt);
+        let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
+        assert!(lease > after(now, 10_000), "{lease}");
+        assert_eq!(tables.pending().collect::<Vec<_>>(), [(sent.delivery, sent.endpoint, lease)]);
+        let again = tables.finish(sent.delivery, &begun, Outcome::Refused, None, FAST, now);
+        assert!(again.unwrap().due <= after(now, 10));
+    }
+}
+
+// D-58: a late outcome of an attempt that was taken over moves nothing.
+#[test]
+fn a_late_failure_leaves_the_next_attempt_when_it_was() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    let lost = tables.begin(sent.delivery, now).unwrap();
+    let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
+    let taken_over = tables.begin(sent.delivery, lease).unwrap();
+    let mut finish =
+        |begun| tables.finish(sent.delivery, begun, Outcome::Refused, None, FAST, lease);
+    let again = finish(&taken_over).unwrap();
+    assert_eq!(finish(&lost), None, "it is in the planner's hands once");
+    assert_eq!(tables.pending().map(|(_, _, due)| due).collect::<Vec<_>>(), [again.due]);
+    assert!(tables.begin(sent.delivery, again.due).is_ok());
+}
+
+// What is accepted before the sender's task gets to run is stored, and handed in, and sent once.
+#[test]
+fn accepted_before_the_sender_runs() {
+    let receiver = Receiver::start();
+    let url = receiver.url("/hook", &[Reply::Status(204)]);
+    let store = Arc::new(store(&url, clock::now()));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (trigger, stop) = shutdown::manual();
+
+    let before = accept(&mut store.lock(), clock::now());
+    let sender = Sender::new(Arc::clone(&store), Trust::new(None).unwrap(), FAST);
+    let told = accept(&mut store.lock(), clock::now());
+    sender.outbox().send(vec![told]);
+    let sending = runtime.spawn(sender.run(stop));
+    for sent in [before, told] {
+        eventually("it is delivered", || {
+            let tables = store.lock();
+            let id = tables.delivery_id(sent.delivery)?;
+            let row = tables.delivery(id.as_str()).unwrap();
+            (row.state.status() == Status::Delivered).then(|| assert_eq!(row.log.len(), 1))
+        });
+    }
+    trigger.pull();
+    runtime.block_on(sending).unwrap();
+    assert_eq!(receiver.got("/hook").len(), 2);
+}
