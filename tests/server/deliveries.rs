@@ -5,7 +5,7 @@ use call_assistant::webhook::{SigningSecret, Verifier};
 use serde_json::{Value, json};
 
 use super::receiver::{Got, Receiver, Reply};
-use super::running::{Service, eventually};
+use super::running::{Service, connect, eventually};
 
 const FJORD: &str = "/accounts/acct_fjord_dental";
 
@@ -177,9 +177,9 @@ fn a_success_forgets_failures() {
 #[test]
 fn receivers_of_every_kind() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let refusing = format!("http://{}/", nobody.local_addr().unwrap());
-    drop(nobody);
+    // The port of a connection is nobody else's, and nobody listens there.
+    let held = connect(service.api());
+    let refusing = format!("http://{}/", held.local_addr().unwrap());
     let kinds = [
         (receiver.url("/endless", &[Reply::Endless]), "200"),
         (receiver.url("/stuck", &[Reply::Stuck(200)]), "200"),
