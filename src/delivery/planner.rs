@@ -158,6 +158,10 @@ impl Planner {
 
     /// A planner of what is stored: delivery, endpoint and due time of each that is pending, in any
     /// order. Attempts that others have in flight are due when their leases end.
+    ///
+    /// Do this before the process accepts any, or in the same breath as it starts to
+    /// [`add`](Self::add) them: one that is accepted in between is found in the store and handed in
+    /// as well, and then looked at twice.
     #[must_use]
     pub fn rebuild(
         limits: Limits,
