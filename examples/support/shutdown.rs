@@ -2,6 +2,8 @@
 
 use std::io;
 
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// Told to everything that has to stop. Clone it freely.
@@ -18,26 +20,30 @@ pub(crate) fn manual() -> (Trigger, Shutdown) {
     (Trigger(sender), Shutdown(receiver))
 }
 
-/// A shutdown that also comes on Ctrl-C, and on Unix on SIGTERM. A second Ctrl-C ends the process
-/// without waiting for anything.
+/// A shutdown that also comes on Ctrl-C, and on Unix on SIGTERM: from now on, however soon they
+/// come. A second Ctrl-C ends the process without waiting for anything.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
 pub(crate) fn on_ctrl_c() -> io::Result<(Trigger, Shutdown)> {
     let (trigger, shutdown) = manual();
     let on_signal = trigger.clone();
+    // Here and not in the task, which may begin when the first signal has come and gone.
     #[cfg(unix)]
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    #[cfg(windows)]
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
     tokio::spawn(async move {
         #[cfg(unix)]
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
+            _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
+        #[cfg(windows)]
+        interrupt.recv().await;
         on_signal.pull();
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if interrupt.recv().await.is_some() {
             std::process::exit(130);
         }
     });
