@@ -214,9 +214,8 @@ impl Endpoint {
 fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         failures @ 0..=FAILURES_TO_DISABLE => Ok(failures),
-        _ => {
-            let error = format_args!("failures is more than {FAILURES_TO_DISABLE}");
-            Err(serde::de::Error::custom(error))
-        }
+        _ => Err(serde::de::Error::custom(format_args!(
+            "failures is more than {FAILURES_TO_DISABLE}"
+        ))),
     }
 }
