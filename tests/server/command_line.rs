@@ -1,11 +1,10 @@
 //! How the binary starts and ends.
 
-use std::path::PathBuf;
 use std::process::Output;
 
 use serde_json::json;
 
-use super::running::{Service, command};
+use super::running::{File, Service, command};
 
 fn run(arguments: &[&str]) -> Output {
     command().args(arguments).output().unwrap()
@@ -37,13 +36,6 @@ fn mistakes_end_it_with_a_word() {
     for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
         assert!(text.contains(flag), "{flag}");
     }
-}
-
-fn file(name: &str, text: &str) -> PathBuf {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("{name}-{}.json", std::process::id()));
-    std::fs::write(&file, text).unwrap();
-    file
 }
 
 #[test]
@@ -80,8 +72,8 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
         (call(r#""started_at":"noon""#), "accounts[0].calls[0].started_at: "),
         (call(r#""note":1"#), "accounts[0].calls[0].note: unknown field"),
     ] {
-        let path = file("bad", &text);
-        let output = run(&["--data", path.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+        let file = File::new("bad.json", &text);
+        let output = run(&["--data", file.path(), "--listen", "127.0.0.1:0"]);
         assert_eq!(output.status.code(), Some(1), "{text}");
         let said = said(&output);
         assert!(said.contains(message), "{text}: {said}");
@@ -100,8 +92,8 @@ fn data_is_what_it_says() {
             { "name": "three", "secret": "service_live_three0123456789abcdef", "state": "revoked" },
         ],
     }]});
-    let path = file("good", &data.to_string());
-    let mut service = Service::start(&["--data", path.to_str().unwrap()]);
+    let file = File::new("good.json", &data.to_string());
+    let mut service = Service::start(&["--data", file.path()]);
     assert_eq!(
         service.first["accounts"],
         json!([{ "id": "acct_1", "keys": [

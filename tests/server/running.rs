@@ -20,6 +20,9 @@ pub(crate) struct Service {
     log: Arc<Mutex<String>>,
 }
 
+/// A file that is there until this is dropped.
+pub(crate) struct File(PathBuf);
+
 /// An answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
@@ -116,6 +119,25 @@ impl Drop for Service {
 
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl File {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let name = format!("{}-{name}", std::process::id());
+        let file = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        std::fs::write(&file.0, text).unwrap();
+        file
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 

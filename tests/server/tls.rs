@@ -2,24 +2,21 @@
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::json;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::receiver::{Receiver, Reply};
-use super::running::{Service, eventually};
+use super::running::{File, Service, eventually};
 
 /// A receiver at `https://localhost`, and the authority that says so.
-fn receiver(name: &str) -> (Receiver, PathBuf) {
+fn receiver(name: &str) -> (Receiver, File) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority_key = KeyPair::generate().unwrap();
     let certificate = authority.self_signed(&authority_key).unwrap();
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("authority-{name}-{}.pem", std::process::id()));
-    std::fs::write(&file, certificate.pem()).unwrap();
+    let file = File::new(&format!("authority-{name}.pem"), &certificate.pem());
 
     let key = KeyPair::generate().unwrap();
     let issuer = Issuer::from_params(&authority, authority_key);
@@ -42,8 +39,7 @@ fn receiver(name: &str) -> (Receiver, PathBuf) {
 fn only_to_whom_the_certificate_names() {
     let (trusted, authority) = receiver("trusted");
     let (stranger, _) = receiver("stranger");
-    let service =
-        Service::start(&["--allow-loopback-endpoints", "--trust-ca", authority.to_str().unwrap()]);
+    let service = Service::start(&["--allow-loopback-endpoints", "--trust-ca", authority.path()]);
     let good = trusted.url("/hook", &[Reply::Status(204)]);
     let named_otherwise = good.replace("localhost", "127.0.0.1");
     let kinds = [
