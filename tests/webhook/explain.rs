@@ -286,17 +286,15 @@ fn a_header_that_was_changed() {
     let body = BODY.as_bytes();
     let right = header(body);
     let digest = right.split_once("v1=").unwrap().1.to_owned();
-    let bytes: Vec<u8> =
-        (0..32).map(|at| u8::from_str_radix(&digest[2 * at..2 * at + 2], 16).unwrap()).collect();
-    let base64 = base64(&bytes);
+    let right_base64 = base64(&unhex(&digest));
     let milliseconds = format!("{NOW}123");
     let with = |t: &str, message: String| {
         format!("t={t},v1={}", hex(SECRET.as_bytes(), message.as_bytes()))
     };
     let cases = [
         (Uppercase, right.replace(&digest, &digest.to_uppercase())),
-        (Base64, format!("t={NOW},v1={base64}")),
-        (Base64, format!("t={NOW},v1={}", base64.trim_end_matches('='))),
+        (Base64, format!("t={NOW},v1={right_base64}")),
+        (Base64, format!("t={NOW},v1={}", right_base64.trim_end_matches('='))),
         (Surrounded, format!("t={NOW},v1=\"{digest}\"")),
         (Surrounded, format!("t={NOW},v1=0x{digest}")),
         // Signatures of other schemes say nothing, and are passed over.
@@ -314,11 +312,30 @@ fn a_header_that_was_changed() {
         assert_eq!(proven(&header, body, SECRET), [Cause::Text(change)], "{change:?}");
     }
 
+    // Base64 that looks like a number in hex.
+    let (other, right) = (0_u32..)
+        .map(|body| (body.to_string(), header(body.to_string().as_bytes())))
+        .find(|(_, header)| header.contains("v1=d31"))
+        .unwrap();
+    let text = base64(&unhex(right.split_once("v1=").unwrap().1));
+    assert!(text.starts_with("0x"), "{text}");
+    for (header, causes) in [
+        (format!("t={NOW},v1={text}"), vec![Cause::Text(Base64)]),
+        (format!("t={NOW},v1=\"{text}\""), vec![Cause::Text(Surrounded), Cause::Text(Base64)]),
+    ] {
+        assert_eq!(proven(&header, other.as_bytes(), SECRET), causes, "{header}");
+    }
+
     // Standard Webhooks, in all its ways.
     let header = with(&NOW.to_string(), format!("evt_1.{NOW}.{BODY}"));
     let headers = DeliveryHeaders::new().signature(header.as_bytes()).delivery(b"evt_1");
     let explanation = Evidence::new(headers, body, SECRET).explain(at(NOW));
     assert_eq!(explanation.causes(), [Cause::Text(SignedWithId)]);
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -55,33 +55,31 @@ impl<'a> Reading<'a> {
 }
 
 fn received(text: &str) -> Option<Received> {
-    let mut changes = Vec::new();
-    let bare = text.trim_matches(['"', '\'', '<', '>', ' ', '\t']);
-    let bare = bare.strip_prefix("0x").or_else(|| bare.strip_prefix("sha256=")).unwrap_or(bare);
-    if bare.len() < text.len() {
-        changes.push(TextChange::Surrounded);
-    }
-    let digits = match bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => bare.to_ascii_lowercase().into_bytes(),
-        false => {
-            let bytes = decode_base64(bare.as_bytes()).filter(|bytes| bytes.len() == 32)?;
-            changes.push(TextChange::Base64);
+    let inner = text.trim_matches(['"', '\'', '<', '>', ' ', '\t']);
+    let bare = inner.strip_prefix("0x").or_else(|| inner.strip_prefix("sha256=")).unwrap_or(inner);
+    let hex = bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (read, digits) = if hex {
+        (bare, bare.to_ascii_lowercase().into_bytes())
+    } else {
+        // Base64 may begin with `0x` of its own accord.
+        [bare, inner].into_iter().find_map(|read| {
+            let bytes = decode_base64(read.as_bytes()).filter(|bytes| bytes.len() == 32)?;
             let mut digits = alloc::vec![0; Digest::HEX_LEN];
             write_hex(&bytes, &mut digits);
-            digits
-        }
+            Some((read, digits))
+        })?
     };
     if digits.len() > Digest::HEX_LEN || digits.len() < MIN_DIGITS {
         return None;
     }
-    if bare.bytes().any(|byte| byte.is_ascii_uppercase()) && !changes.contains(&TextChange::Base64)
-    {
-        changes.push(TextChange::Uppercase);
-    }
-    if digits.len() < Digest::HEX_LEN {
-        changes.push(TextChange::Cut { digits: digits.len() });
-    }
-    Some(Received { digits, changes })
+    let changes = [
+        (read.len() < text.len()).then_some(TextChange::Surrounded),
+        (!hex).then_some(TextChange::Base64),
+        (hex && read.bytes().any(|byte| byte.is_ascii_uppercase()))
+            .then_some(TextChange::Uppercase),
+        (digits.len() < Digest::HEX_LEN).then_some(TextChange::Cut { digits: digits.len() }),
+    ];
+    Some(Received { digits, changes: changes.into_iter().flatten().collect() })
 }
 
 /// Base64 of either alphabet, padded or not, as decoders are that take whatever comes. (A crate

@@ -66,7 +66,10 @@ pub fn cause(bytes: &[u8]) {
     let found = evidence.explain(now);
     assert!(found.is_proven(), "{found}, and not {:?}", mishap.cause);
     match (&mishap.cause, found.causes()) {
-        (Some(_), found) => assert!(found.iter().eq(mishap.cause.iter().chain(&mishap.second))),
+        (Some(_), found) => {
+            let expected = mishap.cause.iter().chain(&mishap.second);
+            assert!(found.iter().eq(expected.clone()), "{found:?}, and not {expected:?}");
+        }
         (None, [Cause::Body(BodyChange::Rewritten(form))]) => {
             assert_eq!((form.blanks, form.order), (mishap.blanks, KeyOrder::AsIs));
             assert_eq!((form.escapes, form.slashes), (Escapes::Least, false));
