@@ -58,28 +58,30 @@ impl Trust {
 /// gets its share of the time, so that the next one is tried as well.
 ///
 /// # Errors
-/// What came of the attempt.
+/// What came of the attempt: of the last address that could be tried.
 pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<TcpStream, Outcome> {
     let resolved = resolve(target).await?;
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
-    let mut outcome = Outcome::Forbidden;
+    let mut failed = None;
     let share =
         u32::try_from(allowed.len()).ok().and_then(|n| patience.checked_div(n)).unwrap_or(patience);
     for address in allowed {
-        outcome = match tokio::time::timeout(share, TcpStream::connect(address)).await {
+        let outcome = match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
-            Ok(Err(error)) => of_connecting(&error),
+            Ok(Err(error)) => of_connecting(address, &error),
             Err(_) => Outcome::TimedOut,
         };
         if outcome == Outcome::Unsent {
-            break;
+            // The next would fare no better; what has been found out stands.
+            return Err(failed.unwrap_or(outcome));
         }
+        failed = Some(outcome);
     }
-    Err(outcome)
+    Err(failed.unwrap_or(Outcome::Forbidden))
 }
 
 async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Outcome> {
@@ -89,6 +91,7 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Outcome> {
         Some(Host::Ipv6(address)) => vec![(address, port).into()],
         Some(Host::Domain(name)) => match tokio::net::lookup_host((name, port)).await {
             Ok(found) => found.collect(),
+            Err(error) if is_ours(&error) => return Err(Outcome::Unsent),
             Err(_) => Vec::new(),
         },
         None => Vec::new(),
@@ -97,14 +100,20 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Outcome> {
 }
 
 /// Whether it was the endpoint that could not be reached, or we that could not try.
-fn of_connecting(error: &io::Error) -> Outcome {
-    // Linux's ENFILE, EMFILE and ENOBUFS, which have no kind of their own.
-    let ours = matches!(error.raw_os_error(), Some(23 | 24 | 105));
+fn of_connecting(address: SocketAddr, error: &io::Error) -> Outcome {
     match error.kind() {
-        _ if ours => Outcome::Unsent,
-        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory => Outcome::Unsent,
+        _ if is_ours(error) => Outcome::Unsent,
+        // No port is left. For IPv6, this is also how a machine says that it has none of it.
+        io::ErrorKind::AddrNotAvailable if address.is_ipv4() => Outcome::Unsent,
         io::ErrorKind::TimedOut => Outcome::TimedOut,
         io::ErrorKind::ConnectionReset => Outcome::Reset,
         _ => Outcome::Refused,
     }
+}
+
+/// Whether this machine has run out of something.
+fn is_ours(error: &io::Error) -> bool {
+    // Linux's ENFILE, EMFILE and ENOBUFS, which have no kind of their own.
+    error.kind() == io::ErrorKind::OutOfMemory
+        || matches!(error.raw_os_error(), Some(23 | 24 | 105))
 }
