@@ -86,6 +86,48 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     assert!(tables.begin(sent.delivery, again.due).is_ok());
 }
 
+// D-55: it was in flight when its endpoint was disabled, and is no less parked for ending later.
+#[test]
+fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
+    let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
+    let gone = Outcome::Answered(http::StatusCode::GONE);
+    assert_eq!(tables.finish(last, &last_begun, gone, None, FAST, now), None);
+    assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
+
+    let again = tables.finish(slow, &slow_begun, Outcome::Reset, None, FAST, after(now, 2));
+    assert_eq!(again, None, "no attempt is to come");
+    let id = tables.delivery_id(slow).unwrap().clone();
+    let row = tables.delivery(id.as_str()).unwrap();
+    assert_eq!((row.state.status(), row.due), (Status::Parked, None));
+    assert_eq!((row.log[0].status, row.log[0].next_at), (Status::Parked, None));
+    assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
+}
+
+// The log of a delivery is bounded, and what the schedule did is the last to go.
+#[test]
+fn a_log_keeps_what_the_schedule_did() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let number = accept(&mut tables, now).delivery;
+    let id = tables.delivery_id(number).unwrap().clone();
+    for attempt in 1..=70 {
+        let now = after(now, attempt * 3_000);
+        if attempt > 6 {
+            tables.redeliver(id.as_str(), now).unwrap();
+        }
+        let begun = tables.begin(number, now).unwrap();
+        tables.finish(number, &begun, Outcome::Refused, None, FAST, now);
+    }
+    let log = &tables.delivery(id.as_str()).unwrap().log;
+    assert_eq!((log.len(), log.iter().filter(|entry| !entry.by_hand).count()), (50, 6));
+    assert_eq!(log.last().unwrap().began_at, after(now, 210_000));
+}
+
 // What is accepted before the sender's task gets to run is stored, and handed in, and sent once.
 #[test]
 fn accepted_before_the_sender_runs() {

@@ -36,7 +36,7 @@ pub(crate) struct EndpointRow {
 }
 
 /// One event on its way to one endpoint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DeliveryRow {
     pub(crate) id: DeliveryId,
     pub(crate) account_id: AccountId,
@@ -255,27 +255,29 @@ impl Tables {
             // Whoever took the attempt over has the delivery in hand.
             Step::Late => {}
         }
+        if matches!(change, Change::Disabled(_)) {
+            for pending in endpoint.pending.clone() {
+                self.park(pending, now);
+            }
+        }
+        // The endpoint may have been disabled, and even enabled again, while this was in flight.
+        self.park(number, now);
+        self.index(number);
+        self.changed();
+
+        let row = self.deliveries.get_mut(&number)?;
         let mut entry =
             LogEntry::new(&begun.attempt, outcome, &finished, &row.state, response, now);
         entry.began_at = begun.began_at;
         entry.took_ms = u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
         entry.next_at = entry.next_at.and(row.due);
         if row.log.len() >= KEPT_ATTEMPTS {
-            row.log.remove(0);
+            let beside = |entry: &LogEntry| entry.by_hand || entry.outcome == Outcome::Unsent;
+            row.log.remove(row.log.iter().position(beside).unwrap_or(0));
         }
         row.log.push(entry);
-
-        if matches!(change, Change::Disabled(_)) {
-            for pending in endpoint.pending.clone() {
-                self.park(pending, now);
-            }
-        }
-        // The endpoint may have been disabled while this attempt was in flight.
-        self.park(number, now);
-        self.index(number);
-        self.changed();
-        let row = self.deliveries.get(&number).filter(|_| finished.step != Step::Late)?;
-        Some(ToSend { delivery: number, endpoint: row.endpoint, due: row.due? })
+        let again = ToSend { delivery: number, endpoint: row.endpoint, due: row.due? };
+        (finished.step != Step::Late).then_some(again)
     }
 
     /// Has a delivery made once more, by hand.
@@ -342,15 +344,15 @@ impl Tables {
         }
     }
 
-    /// Parks a pending delivery whose endpoint is disabled: beginning it does that, and nothing
-    /// else while its endpoint is disabled.
+    /// Parks a delivery that was pending when its endpoint was disabled: beginning it does that,
+    /// and is not kept where it does anything else.
     fn park(&mut self, number: u64, now: Timestamp) {
         let Some(row) = self.deliveries.get_mut(&number) else { return };
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
-        if let Some(endpoint) = endpoint
-            && !endpoint.health.is_active()
-            && row.state.begin(&endpoint.health, now) == Err(NotBegun::Parked)
-        {
+        let Some(endpoint) = endpoint else { return };
+        let mut parked = row.state;
+        if parked.begin(&endpoint.health, now) == Err(NotBegun::Parked) {
+            row.state = parked;
             row.due = None;
             self.index(number);
         }
