@@ -180,3 +180,25 @@ fn events_of_every_type() {
         assert!(payload["created_at"].as_str().unwrap().ends_with("+00:00"));
     }
 }
+
+// A thousand of the longest bodies would be a gigabyte.
+#[test]
+fn a_list_leaves_long_bodies_out() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    let endpoint = json!({ "url": "http://127.0.0.1:9/" });
+    service.ask("POST", &format!("{FJORD}/endpoints"), &endpoint, 201);
+    for len in [10, 100_000] {
+        let event = json!({ "type": "note", "data": { "text": "x".repeat(len) } });
+        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+    }
+    let list = format!("{FJORD}/deliveries?limit=2");
+    let list = service.ask("GET", &list, &json!({}), 200)["data"].clone();
+    let overview = service.ask("GET", &format!("{FJORD}/overview"), &json!({}), 200);
+    for shown in [&list, &overview["deliveries"]] {
+        assert!(shown[0]["payload"].is_null());
+        assert_eq!(shown[1]["payload"]["data"]["text"], "x".repeat(10));
+    }
+    let whole = format!("/deliveries/{}", list[0]["id"].as_str().unwrap());
+    let whole = service.ask("GET", &whole, &json!({}), 200);
+    assert_eq!(whole["payload"]["data"]["text"].as_str().map(str::len), Some(100_000));
+}

@@ -7,7 +7,8 @@ use http::header::{
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::input::Bad;
 use crate::store::Refused;
@@ -101,8 +102,9 @@ fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -
 }
 
 /// A value as an answer.
-pub(super) fn json(status: StatusCode, value: &Value) -> Answer {
-    answer(status, "application/json", value.to_string())
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    // What is shown has names for keys and nothing that JSON has no form for.
+    answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
 }
 
 /// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
@@ -113,7 +115,7 @@ pub(super) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
 }
 
 /// A value that a page polls, with a tag by which it asks whether there is another.
-pub(super) fn tagged(value: &Value, tag: HeaderValue) -> Answer {
+pub(super) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);
     answer.headers_mut().insert(ETAG, tag);
     answer

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use call_assistant::credential::Mode;
 use call_assistant::id::{AccountId, CallId, EventId};
+use call_assistant::model::Call;
 use call_assistant::plan::Feature;
 use call_assistant::time::Timestamp;
 use call_assistant::webhook::event::{
@@ -25,26 +26,28 @@ const NEWEST: usize = 100;
 
 impl Dashboard {
     pub(super) fn calls(&self, id: &str) -> Result<Answer, Error> {
-        let tables = self.store.lock();
-        let live = tables.account(id)?.calls(Mode::Live);
-        Ok(ok(show::list(live.newest(NEWEST).map(show::call).collect())))
+        let calls: Vec<Call> = {
+            let tables = self.store.lock();
+            tables.account(id)?.calls(Mode::Live).newest(NEWEST).cloned().collect()
+        };
+        Ok(ok(&show::list(calls.iter().map(show::call).collect())))
     }
 
     /// Records a call and emits `call.ended`, in one write.
     pub(super) fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
-        let mut tables = self.store.lock();
-        let account = tables.account(id)?;
-        if tables.has_call(account, &call.id) {
+        let account = self.store.lock().account(id)?.id.clone();
+        let event = new_event(account, Origin::voice(), asked.now).call_ended(&call);
+        let mut shown = show::call(&call);
+        let (mut tables, now) = self.store.write();
+        if tables.has_call(tables.account(id)?, &call.id) {
             return Err(Refused::Conflict("a call of this id is there already".into()).into());
         }
-        let event = new_event(account.id.clone(), Origin::voice(), asked.now).call_ended(&call);
-        let mut shown = show::call(&call);
         tables.account_mut(id)?.calls_mut(Mode::Live).add(call)?;
         let accepted = match event {
             Ok(body) => {
                 shown["event_id"] = json!(body.id());
-                tables.accept(&body, None, asked.now)?
+                tables.accept(&body, None, now)?
             }
             // The call is one all the same; its event comes when there is something to say.
             Err(error) => {
@@ -56,7 +59,7 @@ impl Dashboard {
         shown["deliveries"] = ids(&tables, &accepted);
         drop(tables);
         self.outbox.send(accepted);
-        Ok(created(shown))
+        Ok(created(&shown))
     }
 
     /// Emits any event.
@@ -74,24 +77,24 @@ impl Dashboard {
         if !data.is_object() {
             return Err(Bad::new("data", "expected an object").into());
         }
-        let mut tables = self.store.lock();
-        let account = tables.account(id)?.id.clone();
+        let account = self.store.lock().account(id)?.id.clone();
         let body = any_event(account, event_type, data, asked.now)?;
-        let accepted = tables.accept(&body, None, asked.now)?;
+        let (mut tables, now) = self.store.write();
+        let accepted = tables.accept(&body, None, now)?;
         Ok(self.emitted(&body, accepted, &tables))
     }
 
     /// Sends one endpoint a ping, which is a delivery like any other.
     pub(super) fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        let mut tables = self.store.lock();
+        let (mut tables, now) = self.store.write();
         let (number, endpoint) = tables.endpoint(id)?;
         let account = endpoint.account_id.clone();
         let plan = tables.account(account.as_str())?.plan.entitlements;
         plan.require(Feature::Webhooks).map_err(|error| Refused::NotInPlan(error.to_string()))?;
         let body = new_event(account, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.");
-        let accepted = tables.accept(&body, Some(number), asked.now)?;
+        let accepted = tables.accept(&body, Some(number), now)?;
         Ok(self.emitted(&body, accepted, &tables))
     }
 
@@ -103,7 +106,7 @@ impl Dashboard {
             "deliveries": ids(tables, &accepted),
         });
         self.outbox.send(accepted);
-        created(shown)
+        created(&shown)
     }
 }
 

@@ -18,19 +18,22 @@ use call_assistant::Product;
 use call_assistant::credential::{ApiKey, Mode, StoredKey};
 use call_assistant::delivery::{Missed, Reach, Status};
 use call_assistant::id::{CredentialId, EndpointId};
+use call_assistant::model::Call;
 use call_assistant::time::Timestamp;
 use http::header::{HOST, IF_NONE_MATCH, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::answer::{Answer, Error};
+use self::show::{Delivery, Taken};
 use crate::data;
 use crate::input::{Bad, Fields};
 use crate::sender::Outbox;
 use crate::store::{DeliveryRow, Store};
-use crate::support::serve::read_body;
+use crate::support::serve::{self, read_body};
 use crate::support::{clock, log, random};
 
 const PAGE: &str = include_str!("page.html");
@@ -103,7 +106,8 @@ impl Dashboard {
         if answer.status() != StatusCode::NOT_MODIFIED {
             let took = clock::now().since(began).as_micros();
             let status = answer.status().as_u16();
-            log::line(&format!("dashboard {} {route} {status} {took} us", head.method));
+            let method = serve::method(&head.method);
+            log::line(&format!("dashboard {method} {route} {status} {took} us"));
         }
         answer
     }
@@ -114,8 +118,8 @@ impl Dashboard {
         let post = *method == Method::POST;
         match path.as_slice() {
             [""] if get => Ok(answer::page(PAGE, &self.policy)),
-            ["accounts"] if get => Ok(ok(self.accounts())),
-            ["accounts", id] if get => Ok(ok(show::account(self.store.lock().account(id)?))),
+            ["accounts"] if get => Ok(ok(&self.accounts())),
+            ["accounts", id] if get => Ok(ok(&show::account(self.store.lock().account(id)?))),
             ["accounts", id] if *method == Method::PATCH => self.change_account(id, asked),
             ["accounts", id, "overview"] if get => self.overview(id, asked),
             ["accounts", id, "keys"] if get => self.keys(id, asked),
@@ -127,12 +131,14 @@ impl Dashboard {
             ["accounts", id, "endpoints"] if post => self.create_endpoint(id, asked),
             ["accounts", id, "deliveries"] if get => self.deliveries(id, asked),
             ["keys", id, "revoke"] if post => self.revoke(id, asked),
-            ["endpoints", id] if get => Ok(ok(show::endpoint(self.store.lock().endpoint(id)?.1))),
+            ["endpoints", id] if get => Ok(ok(&show::endpoint(self.store.lock().endpoint(id)?.1))),
             ["endpoints", id, "enable"] if post => self.enable(id, asked),
             ["endpoints", id, "ping"] if post => self.ping(id, asked),
             ["deliveries", id] if get => {
                 let tables = self.store.lock();
-                Ok(ok(show::delivery(tables.delivery(id)?, &tables)))
+                let taken = Taken::of(tables.delivery(id)?, &tables);
+                drop(tables);
+                Ok(ok(&taken.whole()))
             }
             ["deliveries", id, "redeliver"] if post => self.redeliver(id, asked),
             path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
@@ -154,21 +160,20 @@ impl Dashboard {
         if asked.headers.get(IF_NONE_MATCH) == Some(&tag) {
             return Ok(answer::unchanged(tag));
         }
-        let live = account.calls(Mode::Live);
-        let shown = json!({
+        let mut shown = json!({
             "account": show::account(account),
             "plans": crate::store::PLANS.map(|plan| plan.name),
             "keys": tables.keys(account).map(|key| show::key(key, asked.now)).collect::<Vec<_>>(),
             "endpoints": tables.endpoints(account).map(show::endpoint).collect::<Vec<_>>(),
-            "deliveries": tables
-                .deliveries(account)
-                .take(50)
-                .map(|row| show::delivery(row, &tables))
-                .collect::<Vec<_>>(),
-            "calls": live.newest(10).map(show::call).collect::<Vec<_>>(),
             "now": asked.now,
         });
-        Ok(answer::tagged(&shown, tag))
+        let calls: Vec<Call> = account.calls(Mode::Live).newest(10).cloned().collect();
+        let deliveries = tables.deliveries(account).take(50);
+        let deliveries: Vec<Taken> = deliveries.map(|row| Taken::of(row, &tables)).collect();
+        drop(tables);
+        shown["calls"] = calls.iter().map(show::call).collect();
+        let deliveries = deliveries.iter().map(Taken::listed).collect();
+        Ok(answer::tagged(&Overview { rest: shown, deliveries }, tag))
     }
 
     fn change_account(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
@@ -182,14 +187,14 @@ impl Dashboard {
         row.plan = plan.unwrap_or(row.plan);
         row.subscription_active = subscription_active.unwrap_or(row.subscription_active);
         row.closing = closing.unwrap_or(row.closing);
-        Ok(ok(show::account(row)))
+        Ok(ok(&show::account(row)))
     }
 
     fn keys(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let tables = self.store.lock();
         let account = tables.account(id)?;
         let keys = tables.keys(account).map(|key| show::key(key, asked.now));
-        Ok(ok(show::list(keys.collect())))
+        Ok(ok(&show::list(keys.collect())))
     }
 
     fn create_key(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
@@ -217,39 +222,39 @@ impl Dashboard {
         drop(tables);
         let mut shown = show::key(&key, asked.now);
         shown["secret"] = secret.reveal().into();
-        Ok(created(shown))
+        Ok(created(&shown))
     }
 
     fn revoke(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        let mut tables = self.store.lock();
+        let (mut tables, now) = self.store.write();
         let key = tables.key_mut(id)?;
-        key.revoke(asked.now);
-        Ok(ok(show::key(key, asked.now)))
+        key.revoke(now);
+        Ok(ok(&show::key(key, now)))
     }
 
     fn endpoints(&self, id: &str) -> Result<Answer, Error> {
         let tables = self.store.lock();
         let account = tables.account(id)?;
-        Ok(ok(show::list(tables.endpoints(account).map(show::endpoint).collect())))
+        Ok(ok(&show::list(tables.endpoints(account).map(show::endpoint).collect())))
     }
 
     fn create_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, &["url", "secret"])?;
         let (target, secret) = data::endpoint(&fields, self.reach)?;
-        let mut tables = self.store.lock();
+        let (mut tables, now) = self.store.write();
         let account = tables.account(id)?.id.clone();
         let endpoint = EndpointId::from_random(random::bytes());
-        let row = tables.add_endpoint(&account, endpoint, target, secret.clone(), asked.now)?;
+        let row = tables.add_endpoint(&account, endpoint, target, secret.clone(), now)?;
         let mut shown = show::endpoint(row);
         shown["secret"] = secret.reveal().into();
-        Ok(created(shown))
+        Ok(created(&shown))
     }
 
     fn enable(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        let mut tables = self.store.lock();
-        let missed = tables.enable(id, asked.now)?;
+        let (mut tables, now) = self.store.write();
+        let missed = tables.enable(id, now)?;
         let (_, row) = tables.endpoint(id)?;
         let mut shown = show::endpoint(row);
         // What it missed is not sent by itself; its owner may redeliver each.
@@ -260,7 +265,7 @@ impl Dashboard {
         };
         let ids: Vec<_> = tables.deliveries(account).filter(of_it).map(|row| &row.id).collect();
         shown["missed_deliveries"] = json!(ids);
-        Ok(ok(shown))
+        Ok(ok(&shown))
     }
 
     fn deliveries(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
@@ -297,30 +302,47 @@ impl Dashboard {
             status.is_none_or(|status| row.state.status() == status)
                 && endpoint.is_none_or(|endpoint| of == Some(endpoint))
         };
-        let mut found = tables.deliveries(account).filter(fits);
-        let shown = found.by_ref().take(limit).map(|row| show::delivery(row, &tables)).collect();
-        let mut shown = show::list(shown);
-        shown["has_more"] = found.next().is_some().into();
-        Ok(ok(shown))
+        // One more tells whether there are more.
+        let found = tables.deliveries(account).filter(fits).take(limit.saturating_add(1));
+        let mut taken: Vec<Taken> = found.map(|row| Taken::of(row, &tables)).collect();
+        drop(tables);
+        let has_more = taken.len() > limit;
+        taken.truncate(limit);
+        Ok(ok(&Deliveries { data: taken.iter().map(Taken::listed).collect(), has_more }))
     }
 
     fn redeliver(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        let mut tables = self.store.lock();
-        let again = tables.redeliver(id, asked.now)?;
-        let shown = show::delivery(tables.delivery(id)?, &tables);
+        let (mut tables, now) = self.store.write();
+        let again = tables.redeliver(id, now)?;
+        let taken = Taken::of(tables.delivery(id)?, &tables);
         drop(tables);
         self.outbox.send(vec![again]);
-        Ok(answer::json(StatusCode::ACCEPTED, &shown))
+        Ok(answer::json(StatusCode::ACCEPTED, &taken.whole()))
     }
 }
 
-fn ok(value: Value) -> Answer {
-    answer::json(StatusCode::OK, &value)
+/// Deliveries, newest first.
+#[derive(Debug, Serialize)]
+struct Deliveries<'a> {
+    data: Vec<Delivery<'a>>,
+    has_more: bool,
 }
 
-fn created(value: Value) -> Answer {
-    answer::json(StatusCode::CREATED, &value)
+/// Everything that a page shows of an account.
+#[derive(Debug, Serialize)]
+struct Overview<'a> {
+    #[serde(flatten)]
+    rest: Value,
+    deliveries: Vec<Delivery<'a>>,
+}
+
+fn ok(value: &impl Serialize) -> Answer {
+    answer::json(StatusCode::OK, value)
+}
+
+fn created(value: &impl Serialize) -> Answer {
+    answer::json(StatusCode::CREATED, value)
 }
 
 fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {

@@ -1,10 +1,13 @@
 //! Rows as the dashboard's JSON. No secret is in any of it: those are shown once, when made.
 
 use call_assistant::credential::StoredKey;
-use call_assistant::delivery::Outcome;
+use call_assistant::delivery::{LogEntry, Outcome, Status, Target};
+use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::model::Call;
 use call_assistant::time::Timestamp;
+use call_assistant::webhook::event::EventType;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::store::{AccountRow, DeliveryRow, EndpointRow, Tables, key_state};
@@ -56,39 +59,83 @@ pub(super) fn endpoint(row: &EndpointRow) -> Value {
     })
 }
 
+/// A delivery as it stands, to be shown once the store is unlocked.
+#[derive(Debug)]
+pub(super) struct Taken {
+    row: DeliveryRow,
+    endpoint: Option<(EndpointId, Target)>,
+}
+
 /// A delivery with each of its attempts.
-pub(super) fn delivery(row: &DeliveryRow, tables: &Tables) -> Value {
-    let endpoint = tables.endpoint_of(row.endpoint);
-    let attempts: Vec<Value> = row
-        .log
-        .iter()
-        .map(|entry| {
-            let mut shown = value(entry);
-            shown["number"] = entry.attempt.into();
-            shown["http_status"] = match entry.outcome {
-                Outcome::Answered(status) => status.as_u16().into(),
-                _ => Value::Null,
-            };
-            shown
-        })
-        .collect();
-    json!({
-        "id": row.id,
-        "account_id": row.account_id,
-        "endpoint_id": endpoint.map(|endpoint| &endpoint.id),
-        "url": endpoint.map(|endpoint| endpoint.target.as_str()),
-        "event_id": row.body.id(),
-        "type": row.body.event_type(),
-        "status": row.state.status(),
-        "pending": row.state.is_pending(),
-        "event_created_at": row.body.created_at(),
-        "attempts_made": row.state.attempts(),
-        "by_hand": row.state.is_by_hand(),
-        "next_at": row.due,
-        "ended_at": row.state.ended_at(),
-        "attempts": attempts,
-        "payload": serde_json::from_str::<Value>(row.body.as_str()).unwrap_or_default(),
-    })
+#[derive(Debug, Serialize)]
+pub(super) struct Delivery<'a> {
+    id: &'a DeliveryId,
+    account_id: &'a AccountId,
+    endpoint_id: Option<&'a EndpointId>,
+    url: Option<&'a str>,
+    event_id: &'a EventId,
+    #[serde(rename = "type")]
+    event_type: &'a EventType,
+    status: Status,
+    pending: bool,
+    event_created_at: Timestamp,
+    attempts_made: u8,
+    by_hand: bool,
+    next_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    attempts: Vec<Value>,
+    payload: Option<&'a RawValue>,
+}
+
+/// In a list, a longer body is left out: a thousand of the longest are a gigabyte.
+const LISTED_BODY: usize = 16 * 1024;
+
+impl Taken {
+    /// Takes a copy.
+    pub(super) fn of(row: &DeliveryRow, tables: &Tables) -> Self {
+        let endpoint = tables.endpoint_of(row.endpoint);
+        let endpoint = endpoint.map(|endpoint| (endpoint.id.clone(), endpoint.target.clone()));
+        Self { row: row.clone(), endpoint }
+    }
+
+    /// All of it.
+    pub(super) fn whole(&self) -> Delivery<'_> {
+        let Self { row, endpoint } = self;
+        Delivery {
+            id: &row.id,
+            account_id: &row.account_id,
+            endpoint_id: endpoint.as_ref().map(|(id, _)| id),
+            url: endpoint.as_ref().map(|(_, target)| target.as_str()),
+            event_id: row.body.id(),
+            event_type: row.body.event_type(),
+            status: row.state.status(),
+            pending: row.state.is_pending(),
+            event_created_at: row.body.created_at(),
+            attempts_made: row.state.attempts(),
+            by_hand: row.state.is_by_hand(),
+            next_at: row.due,
+            ended_at: row.state.ended_at(),
+            attempts: row.log.iter().map(attempt).collect(),
+            payload: serde_json::from_str(row.body.as_str()).ok(),
+        }
+    }
+
+    /// As one of many.
+    pub(super) fn listed(&self) -> Delivery<'_> {
+        let mut shown = self.whole();
+        shown.payload = shown.payload.filter(|payload| payload.get().len() <= LISTED_BODY);
+        shown
+    }
+}
+
+fn attempt(entry: &LogEntry) -> Value {
+    let mut shown = value(entry);
+    shown["number"] = entry.attempt.into();
+    shown["http_status"] = match entry.outcome {
+        Outcome::Answered(status) => status.as_u16().into(),
+        _ => Value::Null,
+    };
+    shown
 }
 
 /// A call as the public API has it.

@@ -43,7 +43,8 @@ impl Calls {
         self.rows.get(&(started_at, id.clone()))
     }
 
-    /// The rows of a page, newest first: O(log n) to the first of them, and one step for each.
+    /// The rows of a page, newest first: O(log n) to the first of them, and one step for each; and
+    /// one for each call that is newer than a wide window of `created_before`.
     pub(crate) fn page(&self, query: &PageQuery) -> Vec<Call> {
         let window = query.window();
         if window.is_empty() {

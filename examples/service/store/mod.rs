@@ -1,7 +1,8 @@
 //! The service's database, in memory: accounts, keys, calls, endpoints, deliveries.
 //!
 //! One lock stands for the database's transactions: what happens under it happens at once, and is
-//! stored when the lock is released. It is never held while anything is awaited or rendered.
+//! stored when the lock is released. It is never held while anything is awaited, or while what may
+//! be large is read from JSON or written as JSON.
 
 mod accounts;
 mod calls;
@@ -18,6 +19,8 @@ use call_assistant::service::page::PageQuery;
 use call_assistant::service::refusal::Refusal;
 use call_assistant::service::standing::Standing;
 use call_assistant::time::Timestamp;
+
+use crate::support::clock;
 
 pub(crate) use accounts::{AccountRow, PLANS, Plan, key_state};
 pub(crate) use calls::Calls;
@@ -63,6 +66,12 @@ impl Store {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
         // Nothing under the lock panics half way through a change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tables to change, and the time of the change: what is changed later is not earlier.
+    pub(crate) fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
+        let tables = self.lock();
+        (tables, clock::now())
     }
 
     /// Takes an exchange past its credential: finds the key, and notes that it was used.
