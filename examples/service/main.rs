@@ -39,11 +39,9 @@ use crate::support::serve::{Limits, serve};
 use crate::support::{clock, log, shutdown};
 
 /// A customer's integration keeps few connections; a stranger may keep none for long.
-const PUBLIC: Limits =
-    Limits { connections: 512, idle: Duration::from_secs(60), head: Duration::from_secs(10) };
+const PUBLIC: Limits = Limits { connections: 512, head: Duration::from_secs(10) };
 
-const DASHBOARD: Limits =
-    Limits { connections: 64, idle: Duration::from_secs(60), head: Duration::from_secs(10) };
+const DASHBOARD: Limits = Limits { connections: 64, head: Duration::from_secs(10) };
 
 fn main() {
     let options = flags::read();
@@ -51,7 +49,7 @@ fn main() {
     let ended = match runtime {
         Ok(runtime) => {
             let ended = runtime.block_on(run(&options));
-            // A name that is still being looked up holds nobody up.
+            // A name that is still being looked up holds nobody up, nor does an unread line.
             runtime.shutdown_background();
             ended
         }
@@ -93,8 +91,14 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 
     let (api_url, dashboard_url) =
         (format!("http://{api_address}"), format!("http://{dashboard_address}"));
-    announce(&api_url, &dashboard_url, &store.lock(), &keys);
-    eprint!("{}", banner(&api_url, &dashboard_url, options.data.is_none()));
+    let line = first_line(&api_url, &dashboard_url, &store.lock(), &keys);
+    // Whoever has closed either does not want to know, and whoever does not read stops nobody.
+    tokio::task::spawn_blocking(move || {
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    });
+    let banner = banner(&api_url, &dashboard_url, options.data.is_none());
+    let _ = std::io::stderr().write_all(banner.as_bytes());
     stop.requested().await;
     log::line("stopping");
     for task in running {
@@ -108,7 +112,7 @@ async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> 
 }
 
 /// One line of JSON for whoever started this: where it listens, and with what it can be asked.
-fn announce(api: &str, dashboard: &str, tables: &Tables, keys: &[KnownKey]) {
+fn first_line(api: &str, dashboard: &str, tables: &Tables, keys: &[KnownKey]) -> Value {
     let accounts: Vec<Value> = tables
         .accounts()
         .map(|account| {
@@ -117,10 +121,7 @@ fn announce(api: &str, dashboard: &str, tables: &Tables, keys: &[KnownKey]) {
             json!({ "id": account.id, "keys": keys })
         })
         .collect();
-    let line = json!({ "api": api, "dashboard": dashboard, "accounts": accounts });
-    let mut out = std::io::stdout().lock();
-    // Whoever closed standard output does not want to know.
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    json!({ "api": api, "dashboard": dashboard, "accounts": accounts })
 }
 
 fn known_key(key: &KnownKey, tables: &Tables) -> Value {

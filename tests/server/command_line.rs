@@ -1,10 +1,11 @@
 //! How the binary starts and ends.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Output;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::running::{File, Service, command};
+use super::running::{File, Process, Service, command, request};
 
 fn run(arguments: &[&str]) -> Output {
     command().args(arguments).output().unwrap()
@@ -22,6 +23,7 @@ fn mistakes_end_it_with_a_word() {
         (["--dashboard", "0.0.0.0:0"], "--dashboard: it has no login, so it listens on loopback"),
         (["--time-scale", "0"], "--time-scale: not a number above 0"),
         (["--timeout-scale", "NaN"], "--timeout-scale: not a number above 0"),
+        (["--timeout-scale", "3"], "--timeout-scale: not a number above 0 and up to 2.5"),
         (["--allow-loopback-endpoints", "x"], "there is an argument too many"),
         (["--data=a", "--data=b"], "--data is given twice"),
     ] {
@@ -108,4 +110,32 @@ fn data_is_what_it_says() {
     assert_eq!(service.get("/v1/account", &service.key("acct_1", "revoked")).status, 401);
     #[cfg(unix)]
     assert!(service.terminate().success());
+}
+
+// Whoever does not read what it says, or has gone, stops nobody.
+#[cfg(unix)]
+#[test]
+fn nobody_has_to_listen() {
+    let lives = |process: &mut Process, address: &str| {
+        let status = request(address, "GET", "/v1/account", "", b"").status;
+        assert_eq!((status, process.terminate().code()), (401, Some(0)));
+    };
+
+    // The first line is longer than a pipe.
+    let keys: Vec<_> =
+        (0..1000).map(|key| json!({ "secret": format!("service_live_{key:0100}") })).collect();
+    let data = json!({ "accounts": [{ "id": "acct_1", "timezone": "UTC", "keys": keys }] });
+    let file = File::new("long.json", &data.to_string());
+    let mut unread = Process::start(&["--data", file.path()]);
+    let mut log = BufReader::new(unread.0.stderr.take().unwrap()).lines();
+    let address =
+        log.find_map(|line| Some(line.unwrap().strip_prefix("  Public API   http://")?.to_owned()));
+    lives(&mut unread, &address.unwrap());
+
+    let mut unlogged = Process::start(&[]);
+    drop(unlogged.0.stderr.take());
+    let mut line = String::new();
+    BufReader::new(unlogged.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let first: Value = serde_json::from_str(&line).unwrap();
+    lives(&mut unlogged, first["api"].as_str().unwrap().strip_prefix("http://").unwrap());
 }

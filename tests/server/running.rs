@@ -12,9 +12,12 @@ use serde_json::Value;
 /// How long anything may take on a machine that has other things to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A process that runs until this is dropped.
+pub(crate) struct Process(pub(crate) Child);
+
 /// A service that runs until this is dropped.
 pub(crate) struct Service {
-    child: Child,
+    process: Process,
     /// The first line it printed.
     pub(crate) first: Value,
     log: Arc<Mutex<String>>,
@@ -31,19 +34,37 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
+impl Process {
+    /// Starts the service with these flags, on ports of its own.
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        let mut command = command();
+        command.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]).args(flags);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+
+    /// Asks it to end. The shell has `kill` where nothing else does.
+    #[cfg(unix)]
+    pub(crate) fn terminate(&mut self) -> ExitStatus {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("sh").args(["-c", "kill -TERM $0", &pid]).status().unwrap().success());
+        eventually("it ends", || self.0.try_wait().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Service {
     /// Starts the demonstration with these flags, on ports of its own.
     pub(crate) fn start(flags: &[&str]) -> Self {
-        let mut child = command()
-            .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process = Process::start(flags);
         let log = Arc::new(Mutex::new(String::new()));
-        let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
+        let (mut stderr, kept) = (process.0.stderr.take().unwrap(), Arc::clone(&log));
         std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(read @ 1..) = stderr.read(&mut chunk) {
@@ -51,10 +72,10 @@ impl Service {
             }
         });
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let first = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("no first line: {}", log.lock().unwrap()));
-        Self { child, first, log }
+        Self { process, first, log }
     }
 
     /// The address of the public API, `127.0.0.1:PORT`.
@@ -98,14 +119,13 @@ impl Service {
     /// Asks it to end, as an init system does.
     #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        eventually("it ends", || self.child.try_wait().unwrap())
+        self.process.terminate()
     }
 
     /// Its peak memory in KiB, where the system tells.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
         line.split_whitespace().nth(1)?.parse().ok()
     }
@@ -116,9 +136,6 @@ impl Drop for Service {
         if std::thread::panicking() {
             println!("{}", self.log.lock().unwrap());
         }
-
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
