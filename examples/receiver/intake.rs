@@ -19,7 +19,7 @@ use tokio::sync::{mpsc as queue, oneshot};
 use tokio::time::{Instant, timeout};
 
 use crate::journal::{Journal, Key, Record, StoreError, Stored};
-use crate::support::serve::{BodyError, read_body};
+use crate::support::serve::{self, BodyError, read_body};
 use crate::support::shutdown::Trigger;
 use crate::support::{clock, log};
 
@@ -101,7 +101,8 @@ impl Intake {
             },
         };
         let took = began.elapsed().as_millis();
-        log::line(&format!("{} {} {took} ms: {}", head.method, outcome.status, outcome.what));
+        let method = serve::method(&head.method);
+        log::line(&format!("{method} {} {took} ms: {}", outcome.status, outcome.what));
         let mut response = Response::new(Full::default());
         *response.status_mut() = outcome.status;
         if outcome.status == StatusCode::METHOD_NOT_ALLOWED {

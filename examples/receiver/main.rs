@@ -186,8 +186,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     let intake = Arc::new(intake);
 
     log::line(&format!("listening on http://{address}"));
-    let limits =
-        Limits { connections: 512, idle: Duration::from_secs(60), head: Duration::from_secs(5) };
+    let limits = Limits { connections: 512, head: Duration::from_secs(5) };
     let handler = {
         let intake = Arc::clone(&intake);
         move |request, _peer| {

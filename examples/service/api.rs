@@ -14,7 +14,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 
 use crate::store::Store;
-use crate::support::{clock, log, random};
+use crate::support::{clock, log, random, serve};
 
 /// More credentials than this are not active in one minute.
 const WINDOWS: usize = 100_000;
@@ -60,7 +60,8 @@ impl Api {
         let took = clock::now().since(began).as_micros();
         let status = answer.status().as_u16();
         let route = route(parts.uri.path());
-        log::line(&format!("api {} {route} {status} {took} us {id}{cause}", parts.method));
+        let method = serve::method(&parts.method);
+        log::line(&format!("api {method} {route} {status} {took} us {id}{cause}"));
         answer.map(|body| Full::new(Bytes::from(body)))
     }
 }

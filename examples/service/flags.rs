@@ -42,7 +42,11 @@ const HELP: Help = Help {
             "F",
             "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
         ),
-        Flag::value("--timeout-scale", "F", "multiplies the ten seconds of an attempt [1]"),
+        Flag::value(
+            "--timeout-scale",
+            "F",
+            "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
+        ),
     ],
     positional: 0,
 };
@@ -57,7 +61,7 @@ pub(crate) fn read() -> Options {
             Err(_) => HELP.exit(&format!("{name}: expected an address, such as {default}")),
         }
     };
-    let factor = |name| match scale::factor(flags.text(name).unwrap_or("1")) {
+    let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
         Ok(factor) => factor,
         Err(error) => HELP.exit(&format!("{name}: {error}")),
     };
@@ -70,7 +74,10 @@ pub(crate) fn read() -> Options {
             true => Reach::PublicOrLoopback,
             false => Reach::Public,
         },
-        scale: Scale { waits: factor("--time-scale"), timeouts: factor("--timeout-scale") },
+        scale: Scale {
+            waits: factor("--time-scale", scale::MOST_WAITS),
+            timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
+        },
     };
     if !options.dashboard.ip().is_loopback() {
         HELP.exit("--dashboard: it has no login, so it listens on loopback only");

@@ -29,14 +29,20 @@ impl Scale {
     }
 }
 
+/// The greatest factor for waits.
+pub(crate) const MOST_WAITS: f64 = 1000.0;
+
+/// The greatest factor for attempts: ten seconds and a little more have to fit into a lease.
+pub(crate) const MOST_TIMEOUTS: f64 = 2.5;
+
 /// A factor from a command line.
 ///
 /// # Errors
-/// It is no number above 0, or above a thousand.
-pub(crate) fn factor(text: &str) -> Result<f64, String> {
+/// It is no number above 0, or above `most`.
+pub(crate) fn factor(text: &str, most: f64) -> Result<f64, String> {
     match text.parse() {
-        Ok(factor) if factor > 0.0 && factor <= 1000.0 => Ok(factor),
-        _ => Err("not a number above 0 and up to 1000".to_owned()),
+        Ok(factor) if factor > 0.0 && factor <= most => Ok(factor),
+        _ => Err(format!("not a number above 0 and up to {most}")),
     }
 }
 

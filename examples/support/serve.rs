@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -33,9 +33,8 @@ use super::shutdown::Shutdown;
 pub(crate) struct Limits {
     /// Connections open at once.
     pub(crate) connections: usize,
-    /// How long a connection may be open without a request.
-    pub(crate) idle: Duration,
-    /// How long the head of a request may take.
+    /// How long a connection may take to its next request: to the end of its head, from the answer
+    /// before it or from the start.
     pub(crate) head: Duration,
 }
 
@@ -48,6 +47,20 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long an answer may still be on its way then. After that, who asks for nothing is left.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// A method for a log: those that are known, for anything else may be a secret, or very long.
+pub(crate) fn method(method: &Method) -> &str {
+    match *method {
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE
+        | Method::OPTIONS => method.as_str(),
+        _ => "(other)",
+    }
+}
+
 /// Answers requests until the end is asked for, then lets those that have begun finish.
 pub(crate) async fn serve<H, F>(
     listener: TcpListener,
@@ -59,14 +72,9 @@ pub(crate) async fn serve<H, F>(
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let connections = Arc::new(Connections::default());
-    let mut sweep = tokio::time::interval(Duration::from_secs(5).min(limits.idle));
     loop {
         let accepted = tokio::select! {
             () = shutdown.requested() => break,
-            _ = sweep.tick() => {
-                connections.close_idle_for(limits.idle);
-                continue;
-            }
             accepted = listener.accept() => accepted,
         };
         let (stream, peer) = match accepted {
@@ -91,7 +99,7 @@ pub(crate) async fn serve<H, F>(
     while connections.open() > 0 && began.elapsed() < GRACE {
         tokio::time::sleep(Duration::from_millis(10)).await;
         if began.elapsed() >= LAST_WORDS {
-            connections.close_idle_for(Duration::ZERO);
+            while connections.close_oldest_idle() {}
         }
     }
 }
@@ -175,7 +183,7 @@ struct Open {
     count: usize,
     /// The next number to give out: numbers tell the order in which connections became idle.
     next: u64,
-    idle: BTreeMap<u64, (Instant, Arc<Notify>)>,
+    idle: BTreeMap<u64, Arc<Notify>>,
 }
 
 /// One connection's place among those that are open, given back when dropped.
@@ -205,18 +213,11 @@ impl Connections {
     fn close_oldest_idle(&self) -> bool {
         lock(&self.0).close_first()
     }
-
-    fn close_idle_for(&self, patience: Duration) {
-        let mut open = lock(&self.0);
-        while open.idle.first_key_value().is_some_and(|(_, (at, _))| at.elapsed() >= patience) {
-            open.close_first();
-        }
-    }
 }
 
 impl Open {
     fn close_first(&mut self) -> bool {
-        let Some((_, (_, closed))) = self.idle.pop_first() else { return false };
+        let Some((_, closed)) = self.idle.pop_first() else { return false };
         // Its place is free from now on, so that whoever needs it does not wait for its task.
         self.count = self.count.saturating_sub(1);
         closed.notify_one();
@@ -239,7 +240,7 @@ impl Place {
         let mut open = lock(&self.all.0);
         let number = open.next;
         open.next = open.next.wrapping_add(1);
-        open.idle.insert(number, (Instant::now(), Arc::clone(&self.closed)));
+        open.idle.insert(number, Arc::clone(&self.closed));
         *idle = Some(number);
     }
 }
