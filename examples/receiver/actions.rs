@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Key, Record, open_to_append, whole_lines};
+use crate::journal::{Key, Record, fault, whole_lines};
 use crate::support::log;
 use crate::told;
 
@@ -32,16 +32,15 @@ struct Action {
 }
 
 impl Actions {
-    /// Opens what was done so far, to go on from there.
+    /// Reads what was done so far, to go on from there.
     ///
     /// # Errors
     /// A file cannot be opened or read, a line is damaged, or the actions are not those of this
     /// journal.
-    pub(crate) fn open(path: &Path, journal: &Path, journal_len: u64) -> Result<Self, String> {
-        let file = open_to_append(path).map_err(|error| error.to_string())?;
+    pub(crate) fn of(file: File, journal: &Path, journal_len: u64) -> Result<Self, String> {
         let mut reached = 0;
         whole_lines(&file, |line, _| {
-            let action: Action = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            let action: Action = serde_json::from_slice(line).map_err(|error| fault(&error))?;
             if action.from != reached || action.next <= action.from {
                 return Err("it does not go on from the line before".to_owned());
             }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use call_assistant::time::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// An open journal, and which events are in it.
@@ -82,13 +83,13 @@ impl Journal {
     /// told that its event is stored.
     ///
     /// # Errors
-    /// The file cannot be opened or read, or a line in its middle is damaged. Nothing is repaired
-    /// by guessing: which events those were, only a copy of the file can tell.
+    /// The file cannot be opened or read, or a line is damaged. Nothing is repaired by guessing:
+    /// which events those were, only a copy of the file can tell.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let file = open_to_append(path).map_err(|error| error.to_string())?;
         let mut known = HashSet::new();
         let len = whole_lines(&file, |line, _| {
-            let record: Record = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            let record: Record = serde_json::from_slice(line).map_err(|error| fault(&error))?;
             known.insert(record.key);
             Ok(())
         })?;
@@ -148,43 +149,41 @@ pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// What is wrong with a line, without a word of it.
+pub(crate) fn fault(error: &serde_json::Error) -> String {
+    format!("it is not what is written here, at column {}", error.column())
+}
+
 /// Reads a file line by line, each with its place, cuts off a last one that was not finished, and
 /// says how long the file is now.
 ///
 /// # Errors
-/// The file cannot be read or cut, or `take` refuses a line that is not the last.
+/// The file cannot be read or cut, or `take` refuses a line, or the last is no beginning of JSON:
+/// then this is not a file that was written here.
 pub(crate) fn whole_lines(
     file: &File,
     mut take: impl FnMut(&[u8], u64) -> Result<(), String>,
 ) -> Result<u64, String> {
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    let mut good = 0_u64;
-    let mut number = 0_usize;
-    let mut bad: Option<String> = None;
-    loop {
+    let mut whole = 0_u64;
+    for number in 1_usize.. {
         line.clear();
         let len = reader.read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
         if len == 0 {
             break;
         }
-        number = number.saturating_add(1);
-        if let Some(error) = bad {
-            return Err(error);
-        }
-        let taken = match line.strip_suffix(b"\n") {
-            Some(line) => take(line, good),
-            None => Err("it has no end".to_owned()),
-        };
-        match taken {
-            Ok(()) => good = good.saturating_add(u64::try_from(len).unwrap_or(u64::MAX)),
-            Err(error) => {
-                bad = Some(format!("line {number} is damaged, and lines follow it: {error}"));
+        let damaged = |error: String| format!("line {number} is damaged: {error}");
+        let Some(line) = line.strip_suffix(b"\n") else {
+            match serde_json::from_slice::<IgnoredAny>(&line) {
+                Err(error) if !error.is_eof() => return Err(damaged(fault(&error))),
+                _ => file.set_len(whole).and_then(|()| file.sync_all()),
             }
-        }
+            .map_err(|error| error.to_string())?;
+            break;
+        };
+        take(line, whole).map_err(damaged)?;
+        whole = whole.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
     }
-    if bad.is_some() {
-        file.set_len(good).and_then(|()| file.sync_all()).map_err(|error| error.to_string())?;
-    }
-    Ok(good)
+    Ok(whole)
 }

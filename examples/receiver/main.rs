@@ -33,8 +33,8 @@
 //! event's id as its idempotency key. Standard output is only a view of the actions: a line is
 //! shown after it is written, so a kill just then leaves it unshown, not undone.
 //!
-//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such, and
-//! let one receiver at a time write them. Every id is kept, though none can come again after thirty
+//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such. One
+//! receiver at a time writes them: another that is begun says so and ends. Every id is kept, though none can come again after thirty
 //! days: a table would forget those that are older.
 
 #[path = "../support/mod.rs"]
@@ -54,14 +54,14 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::webhook::Verifier;
-use support::flags::{Flag, Flags, Help};
+use support::flags::{Flag, Flags, Help, last_words};
 use support::serve::{Limits, serve};
-use support::{log, secrets, shutdown};
+use support::{files, log, secrets, shutdown};
 use tokio::net::TcpListener;
 
 use crate::actions::Actions;
 use crate::intake::Intake;
-use crate::journal::Journal;
+use crate::journal::{Journal, open_to_append};
 
 const HELP: Help = Help {
     usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
@@ -101,6 +101,9 @@ const HELP: Help = Help {
 const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
 
+/// How long to act on what has come, once the end is asked for.
+const LAST_ACTIONS: Duration = Duration::from_secs(5);
+
 fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
     let set_up = match SetUp::from_flags(&flags) {
@@ -109,12 +112,17 @@ fn main() -> ExitCode {
     };
     let run = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let run = run.map_err(|error| format!("cannot start: {error}"));
-    let ended = run.and_then(|runtime| runtime.block_on(receive(set_up)));
+    let ended = run.and_then(|runtime| {
+        let ended = runtime.block_on(receive(set_up));
+        // An action that does not end holds nobody up.
+        runtime.shutdown_background();
+        ended
+    });
     log::flush();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("receiver: {message}");
+            last_words(&format!("receiver: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -202,18 +210,25 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     let ended = tokio::task::spawn_blocking(move || {
         storing.join().map_err(|_| failed)?.and_then(|()| acting.join().map_err(|_| failed)?)
     });
-    ended.await.map_err(|_| failed.to_owned())?
+    match tokio::time::timeout(LAST_ACTIONS, ended).await {
+        Ok(ended) => ended.map_err(|_| failed.to_owned())?,
+        Err(_) => Err("stopped while still acting: the next start goes on from there".to_owned()),
+    }
 }
 
 /// Opens both files, cuts off what a crash left half-written, and says what was found.
 fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
-    let name = |error: String| format!("{}: {error}", set_up.journal.display());
-    let journal = Journal::open(&set_up.journal).map_err(name)?;
     let mut path = set_up.journal.clone().into_os_string();
     path.push(".actions");
     let path = PathBuf::from(path);
-    let name = |error: String| format!("{}: {error}", path.display());
-    let actions = Actions::open(&path, &set_up.journal, journal.len()).map_err(name)?;
+    let of_actions = |error: String| format!("{}: {error}", path.display());
+    let actions = open_to_append(&path).map_err(|error| of_actions(error.to_string()))?;
+    // Before anything is read: what another receiver is writing would look half-written.
+    files::hold(&actions).map_err(of_actions)?;
+
+    let of_journal = |error: String| format!("{}: {error}", set_up.journal.display());
+    let journal = Journal::open(&set_up.journal).map_err(of_journal)?;
+    let actions = Actions::of(actions, &set_up.journal, journal.len()).map_err(of_actions)?;
     log::line(&format!(
         "journal {}: {} events, {} bytes still to act on",
         set_up.journal.display(),

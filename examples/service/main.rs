@@ -35,6 +35,7 @@ use crate::data::KnownKey;
 use crate::flags::Options;
 use crate::sender::{Sender, Trust};
 use crate::store::{Store, Tables, key_state};
+use crate::support::flags::last_words;
 use crate::support::serve::{Limits, serve};
 use crate::support::{clock, log, shutdown};
 
@@ -57,7 +58,7 @@ fn main() {
     };
     log::flush();
     if let Err(error) = ended {
-        eprintln!("service: {error}");
+        last_words(&format!("service: {error}"));
         std::process::exit(1);
     }
 }

@@ -8,7 +8,7 @@
 //!     positional: 0,
 //! };
 //! let flags = HELP.parse_or_exit();
-//! let listen: SocketAddr = flags.read_or_exit("--listen", DEFAULT);
+//! let listen: SocketAddr = flags.read("--listen", DEFAULT)?;
 //! ```
 
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ impl Help {
 
     /// Says what is wrong with the command line, and ends with status 2.
     pub(crate) fn exit(&self, message: &str) -> ! {
-        eprintln!("{message}\nUsage: {}\nTry --help.", self.usage);
+        last_words(&format!("{message}\nUsage: {}\nTry --help.", self.usage));
         std::process::exit(2);
     }
 
@@ -204,6 +204,11 @@ impl Flags {
     pub(crate) fn positional(&self) -> &[String] {
         &self.positional
     }
+}
+
+/// Says why a program ends. Who has gone does not hear it.
+pub(crate) fn last_words(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn wrong(message: String) -> Stop {

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod clock;
+pub(crate) mod files;
 pub(crate) mod flags;
 pub(crate) mod log;
 pub(crate) mod random;

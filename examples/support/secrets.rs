@@ -3,6 +3,7 @@
 //! Several of them, newest first, each on a line of its own: while one replaces another, both are
 //! in use. Nothing is trimmed but the line ends, for a secret that needs trimming is not the secret.
 
+use std::env::VarError;
 use std::fs;
 
 use call_assistant::webhook::SigningSecret;
@@ -33,10 +34,9 @@ pub(crate) fn texts(flags: &Flags) -> Result<Vec<String>, String> {
         (None, name) => {
             let name = name.unwrap_or(DEFAULT_VARIABLE);
             let place = format!("the environment variable {name}");
-            match std::env::var(name) {
-                Ok(text) => (text, place),
-                Err(error) => return Err(format!("no signing secret: {place}: {error}")),
-            }
+            let text =
+                variable(name).map_err(|error| format!("no signing secret: {place} {error}"))?;
+            (text, place)
         }
     };
     let texts: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -44,6 +44,17 @@ pub(crate) fn texts(flags: &Flags) -> Result<Vec<String>, String> {
         return Err(format!("no signing secret: {place} is empty"));
     }
     Ok(texts)
+}
+
+/// The text of an environment variable that holds a secret.
+///
+/// # Errors
+/// What is wrong with it, and never what is in it.
+pub(crate) fn variable(name: &str) -> Result<String, &'static str> {
+    std::env::var(name).map_err(|error| match error {
+        VarError::NotPresent => "is not set",
+        VarError::NotUnicode(_) => "is not UTF-8",
+    })
 }
 
 /// The same texts as secrets.

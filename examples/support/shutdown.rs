@@ -21,7 +21,7 @@ pub(crate) fn manual() -> (Trigger, Shutdown) {
 }
 
 /// A shutdown that also comes on Ctrl-C, and on Unix on SIGTERM: from now on, however soon they
-/// come. A second Ctrl-C ends the process without waiting for anything.
+/// come. A second one of either ends the process without waiting for anything.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -35,25 +35,26 @@ pub(crate) fn on_ctrl_c() -> io::Result<(Trigger, Shutdown)> {
     #[cfg(windows)]
     let mut interrupt = tokio::signal::windows::ctrl_c()?;
     tokio::spawn(async move {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        #[cfg(windows)]
-        interrupt.recv().await;
-        on_signal.pull();
-        if interrupt.recv().await.is_some() {
-            std::process::exit(130);
+        loop {
+            #[cfg(unix)]
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            #[cfg(windows)]
+            interrupt.recv().await;
+            if on_signal.pull() {
+                std::process::exit(130);
+            }
         }
     });
     Ok((trigger, shutdown))
 }
 
 impl Trigger {
-    /// Tells everybody to stop.
-    pub(crate) fn pull(&self) {
-        self.0.send_replace(true);
+    /// Tells everybody to stop. Whether they had been told before.
+    pub(crate) fn pull(&self) -> bool {
+        self.0.send_replace(true)
     }
 }
 

@@ -21,7 +21,8 @@
 //! | between 1 and 2 | the same |
 //! | after 2 | nothing: both are there |
 //!
-//! One sync at a time writes these files. Two that share a key do no harm, but each needs its own.
+//! One sync at a time writes these files: another that is begun says so and ends. Two that share a
+//! key do no harm, but each needs files of its own.
 //!
 //! # What stands in the way, and what is done
 //!
@@ -51,9 +52,9 @@ use call_assistant::client::sync::CallSync;
 use call_assistant::client::{Client, KeyCheck, Obstacle, Remedy};
 use call_assistant::credential::ApiKey;
 use call_assistant::time::Timestamp;
-use support::flags::{Flag, Flags, Help};
+use support::flags::{Flag, Flags, Help, last_words};
 use support::shutdown::Shutdown;
-use support::{clock, shutdown};
+use support::{clock, secrets, shutdown};
 
 use crate::asking::{Asker, Failed};
 use crate::progress::Progress;
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
     match runtime.and_then(|runtime| runtime.block_on(run(set_up))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("sync: {message}");
+            last_words(&format!("sync: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -148,6 +149,10 @@ impl SetUp {
         let state = flags.text("--state").ok_or("--state is missing: where is the state kept?")?;
         let state = PathBuf::from(state);
         let out = PathBuf::from(flags.text("--out").unwrap_or("calls.jsonl"));
+        let taken = [Some(&state), Some(&store::successor(&state))];
+        if taken.contains(&Some(&out)) {
+            return Err("--out: this is where the state is kept".to_owned());
+        }
         let wire = Wire::new(&base, flags.text("--trust-ca").map(Path::new))?;
         let every = every.map(|Span(span)| span);
         let client = Client::new(base, key);
@@ -166,8 +171,8 @@ fn key_text(flags: &Flags) -> Result<String, String> {
         }
         (None, None, name) => {
             let name = name.unwrap_or(DEFAULT_VARIABLE);
-            std::env::var(name)
-                .map_err(|error| format!("no API key: the environment variable {name}: {error}"))
+            secrets::variable(name)
+                .map_err(|error| format!("no API key: the environment variable {name} {error}"))
         }
         _ => Err("--key, --key-file or --key-env: one of them".to_owned()),
     }
@@ -207,7 +212,7 @@ async fn run(set_up: SetUp) -> Result<(), String> {
     let SetUp { client, wire, begin, every, time_scale, state, out } = set_up;
     let (_trigger, shutdown) =
         shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let mut store = Store::open(&state, &out, begin)?;
+    let mut store = Store::open(&state, &out, client.key().mode(), begin)?;
     let mut asker = Asker::new(client, wire, time_scale, shutdown.clone(), Progress::new());
 
     let worked = async {

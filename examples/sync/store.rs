@@ -5,8 +5,11 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use call_assistant::client::sync::{CallSync, SyncStep};
+use call_assistant::credential::Mode;
 use call_assistant::id::AccountId;
 use serde::{Deserialize, Serialize};
+
+use crate::support::files;
 
 /// Both files, open.
 pub(crate) struct Store {
@@ -22,6 +25,8 @@ struct State {
     format: u32,
     /// Whose calls these are, once that is known.
     account: Option<AccountId>,
+    /// Which of them: test keys see test calls alone, and the others those that are real.
+    mode: Mode,
     /// How much of the other file counts, in bytes. What is behind was never finished.
     out_len: u64,
     /// How many calls that is.
@@ -33,19 +38,38 @@ impl Store {
     /// Opens both files, or begins them, and cuts off calls whose state was not saved.
     ///
     /// # Errors
-    /// A file cannot be read or written, or the two are not of the same sync.
-    pub(crate) fn open(path: &Path, out_path: &Path, begin: CallSync) -> Result<Self, String> {
-        let stored = match fs::read(path) {
+    /// A file cannot be read or written, another process has them, or they are not of one sync, or
+    /// not of this mode.
+    pub(crate) fn open(
+        path: &Path,
+        out_path: &Path,
+        mode: Mode,
+        begin: CallSync,
+    ) -> Result<Self, String> {
+        let out = OpenOptions::new().append(true).create(true).open(out_path);
+        let out = out.map_err(|error| at(out_path)(error.to_string()))?;
+        // Before the state is read: another process would be about to replace it.
+        files::hold(&out).map_err(at(out_path))?;
+        let stored: Option<State> = match fs::read(path) {
             Ok(bytes) => Some(read(&bytes).map_err(at(path))?),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(at(path)(error.to_string())),
         };
-        let out = OpenOptions::new().append(true).create(true).open(out_path);
-        let out = out.map_err(|error| at(out_path)(error.to_string()))?;
+        if stored.as_ref().is_some_and(|stored| stored.mode != mode) {
+            return Err(at(path)(
+                "these are not the calls that this key sees: it is of the other mode".to_owned(),
+            ));
+        }
         let len = out.metadata().map_err(|error| at(out_path)(error.to_string()))?.len();
         let fresh = stored.is_none();
-        let state =
-            stored.unwrap_or(State { format: 1, account: None, out_len: 0, calls: 0, sync: begin });
+        let state = stored.unwrap_or(State {
+            format: 1,
+            account: None,
+            mode,
+            out_len: 0,
+            calls: 0,
+            sync: begin,
+        });
         if fresh && len > 0 {
             return Err(at(out_path)("there are calls in it, but there is no state".to_owned()));
         }
@@ -123,9 +147,7 @@ impl Store {
 
     /// Puts a new state in the place of the old one: afterwards there is one or the other.
     fn replace_state(&mut self, state: State) -> Result<(), String> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".new");
-        let new = PathBuf::from(name);
+        let new = successor(&self.path);
         let write = || {
             let bytes = serde_json::to_vec_pretty(&state)?;
             let mut file = File::create(&new)?;
@@ -138,6 +160,13 @@ impl Store {
         self.state = state;
         Ok(())
     }
+}
+
+/// Where a new state is written before it replaces the old one.
+pub(crate) fn successor(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
 }
 
 fn read(bytes: &[u8]) -> Result<State, String> {

@@ -35,7 +35,7 @@ use call_assistant::Product;
 use call_assistant::webhook::event::Event;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{Signer, Verifier};
-use support::flags::{Flag, Flags, Help, Stop};
+use support::flags::{Flag, Flags, Help, Stop, last_words};
 use support::secrets;
 
 use crate::evidence::{Captured, now, read_body, tolerance};
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     match run(&flags) {
         Ok(status) => ExitCode::from(status),
         Err(message) => {
-            eprintln!("verify: {message}");
+            last_words(&format!("verify: {message}"));
             ExitCode::from(USAGE)
         }
     }
@@ -208,8 +208,13 @@ fn sign(flags: &Flags) -> Result<u8, String> {
     let signer = signer.with_product(product);
     let body = read_body(flags)?;
     let now = now(flags)?;
+    // Without it there is nothing, so that it could not be written is a failure.
+    let write = |line: &str| {
+        let written = writeln!(io::stdout(), "{line}");
+        written.map_err(|error| format!("the signature cannot be written: {error}"))
+    };
     if !flags.has("--headers") {
-        say(signer.sign(&body, now).as_str());
+        write(signer.sign(&body, now).as_str())?;
         return Ok(0);
     }
     let event = Event::from_bytes_verified_earlier(&body)
@@ -219,7 +224,7 @@ fn sign(flags: &Flags) -> Result<u8, String> {
         .map_err(|error| error.to_string())?;
     for (name, value) in &headers {
         // Every value is text that the signer has written.
-        say(&format!("{name}: {}", value.to_str().unwrap_or_default()));
+        write(&format!("{name}: {}", value.to_str().unwrap_or_default()))?;
     }
     Ok(0)
 }

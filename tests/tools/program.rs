@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,14 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
+    /// Starts a program whose standard output nobody reads.
+    pub(crate) fn unread(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = Lines::of(child.stderr.take().unwrap());
+        Self { child, stdout: Lines::of(std::io::empty()), stderr }
+    }
+
     /// Waits for a line on standard output with this in it.
     pub(crate) fn said(&mut self, text: &str) -> String {
         self.stdout.wait_for(text)
@@ -82,7 +90,8 @@ impl Running {
     /// As Ctrl-C does.
     pub(crate) fn interrupt(self) -> Told {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        // The shell has `kill` where nothing else does.
+        assert!(Command::new("sh").args(["-c", "kill -INT $0", &id]).status().unwrap().success());
         self.ended()
     }
 
@@ -152,6 +161,15 @@ impl Lines {
 
     fn drain(&mut self) {
         self.seen.extend(self.coming.iter());
+    }
+}
+
+/// Says when a test is over, also when it fails: whoever waits for that is not waited for.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

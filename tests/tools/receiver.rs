@@ -1,14 +1,15 @@
 //! `receiver`: what it answers, and that a crash loses no event and doubles none.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
@@ -17,7 +18,7 @@ use call_assistant::webhook::{Signer, SigningSecret};
 use http::{HeaderValue, Request};
 
 use crate::http::{exchange, send};
-use crate::program::{Folder, Running, example, run, stderr, stdout};
+use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};
 use crate::{SECRET, new_event, now, ping, signer};
 
 fn receiver(journal: &Path) -> Command {
@@ -28,7 +29,10 @@ fn receiver(journal: &Path) -> Command {
 
 /// Starts it, and learns where it listens.
 fn start(command: &mut Command) -> (Running, SocketAddr) {
-    let mut running = Running::start(command);
+    listening(Running::start(command))
+}
+
+fn listening(mut running: Running) -> (Running, SocketAddr) {
     let line = running.logged("listening on http://");
     let (_, address) = line.split_once("http://").unwrap();
     (running, address.parse().unwrap())
@@ -54,6 +58,20 @@ fn ids(lines: &str) -> BTreeMap<String, u32> {
         *ids.entry(line["id"].as_str().unwrap().to_owned()).or_default() += 1;
     }
     ids
+}
+
+/// Two would read each other's half-written lines.
+#[test]
+fn one_at_a_time_has_a_journal() {
+    let folder = Folder::new();
+    let journal = folder.path("a.journal");
+    let (running, address) = start(&mut receiver(&journal));
+    let told = Running::start(&mut receiver(&journal)).ended();
+    assert_eq!(told.code, Some(1));
+    assert!(told.stderr.concat().contains("another process is using it"), "{:?}", told.stderr);
+    let request = ping("evt_1").signed_request(&signer(), now()).unwrap();
+    assert_eq!(send(address, &request).unwrap(), 204);
+    assert_eq!(running.interrupt().code, Some(0));
 }
 
 /// EVT-8, D-46: accepted once, acknowledged as often as it comes, also after a restart.
@@ -209,17 +227,15 @@ fn deliveries_at_the_same_moment_are_told_once() {
 fn whoever_does_not_listen_keeps_no_sender_waiting() {
     let folder = Folder::new();
     let journal = folder.path("a.journal");
-    let mut command = receiver(&journal);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = log.find_map(|line| line.unwrap().split_once("http://").map(|it| it.1.to_owned()));
-    let address = line.unwrap().parse().unwrap();
+    let (unread, address) = listening(Running::unread(&mut receiver(&journal)));
     for number in 0..40 {
         let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096));
         assert_eq!(send(address, &event.signed_request(&signer(), now()).unwrap()).unwrap(), 204);
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // Nor whoever wants it to end.
+    let told = unread.interrupt();
+    assert_eq!(told.code, Some(1));
+    assert!(told.stderr.concat().contains("stopped while still acting"), "{:?}", told.stderr);
     assert!(acted_on(&journal).len() < 40);
 
     let (mut running, _) = start(&mut receiver(&journal));
@@ -239,17 +255,19 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
     let journal = folder.path("a.journal");
     let address = Mutex::new(None::<SocketAddr>);
     let (done, acknowledged) = (AtomicBool::new(false), AtomicU32::new(0));
+    let over = AtomicBool::new(false);
     let sent: Vec<u32> = std::thread::scope(|scope| {
         let senders: Vec<_> = (0..SENDERS)
             .map(|sender| {
                 let (address, done, acknowledged) = (&address, &done, &acknowledged);
+                let over = &over;
                 scope.spawn(move || {
                     let mut number = 0;
                     while !done.load(Ordering::Relaxed) {
                         number += 1;
                         let event = ping(&format!("evt_{sender}_{number}"));
                         // At least once, as a service sends: until there is a 2xx.
-                        loop {
+                        while !over.load(Ordering::Relaxed) {
                             let to = *address.lock().unwrap();
                             let request = event.signed_request(&signer(), now()).unwrap();
                             if to.is_some_and(|to| send(to, &request).is_ok_and(|it| it == 204)) {
@@ -263,12 +281,15 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
                 })
             })
             .collect();
+        let _stop = [Stop(&done), Stop(&over)];
         for round in 0..ROUNDS {
             let (running, at) = start(&mut receiver(&journal));
             *address.lock().unwrap() = Some(at);
             // Wherever it stands once a few more are acknowledged, at another place each time.
             let enough = acknowledged.load(Ordering::Relaxed) + 5 + round;
+            let began = Instant::now();
             while acknowledged.load(Ordering::Relaxed) < enough {
+                assert!(began.elapsed() < PATIENCE, "it acknowledges no more");
                 std::thread::sleep(Duration::from_micros(u64::from(100 + 37 * round)));
             }
             running.kill();
@@ -322,13 +343,27 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     assert_eq!(running.interrupt().stdout, ["evt_2 ping \"this is evt_2\""]);
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1), ("evt_2".into(), 1)]));
 
-    // Damage in the middle is not a crash's doing, and is not repaired by guessing.
-    let mut damaged = whole_journal.clone();
-    damaged[3] = b'#';
-    fs::write(&journal, damaged).unwrap();
-    let told = Running::start(&mut receiver(&journal)).ended();
-    assert_eq!(told.code, Some(1));
-    assert!(told.stderr.concat().contains("line 1 is damaged"), "{:?}", told.stderr);
+    // Damage is not a crash's doing, and is not repaired by guessing; nor is another file emptied.
+    let flipped = |at: usize| {
+        let mut damaged = whole_journal.clone();
+        damaged[at] = b'#';
+        damaged
+    };
+    for (content, line) in [
+        (flipped(3), 1),
+        (flipped(last(&whole_journal) + 3), 2),
+        (SECRET.into(), 1),
+        ([SECRET, "\n"].concat().into(), 1),
+        (format!("{SECRET:?}\n").into(), 1),
+    ] {
+        fs::write(&journal, &content).unwrap();
+        let told = Running::start(&mut receiver(&journal)).ended();
+        assert_eq!(told.code, Some(1));
+        let message = format!("line {line} is damaged");
+        assert!(told.stderr.concat().contains(&message), "{:?}", told.stderr);
+        assert!(!told.stderr.concat().contains("no-output-may-show"), "{:?}", told.stderr);
+        assert_eq!(fs::read(&journal).unwrap(), content);
+    }
 
     // Actions of another journal.
     fs::write(&journal, b"").unwrap();
@@ -363,6 +398,10 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
         assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
         assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
     }
+    let spoilt = OsString::from_vec([SECRET.as_bytes(), b"\xff"].concat());
+    let output = run(example("receiver").env("WEBHOOK_SECRET", spoilt), b"");
+    assert!(stderr(&output).contains("is not UTF-8"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("no-output-may-show"));
     let output = run(example("receiver").arg("--help"), b"");
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("--journal FILE"));

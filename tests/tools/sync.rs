@@ -1,7 +1,9 @@
 //! `sync`: whatever fails and whenever it dies, every call is in the file, once.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use call_assistant::error::ErrorCode;
 use call_assistant::time::Timestamp;
 
 use crate::now;
-use crate::program::{Folder, PATIENCE, Running, example, run, stderr, stdout};
+use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};
 use crate::service::{Fault, Faults, Service};
 
 const KEY: &str = "service_live_the-one-that-no-output-may-show-either";
@@ -18,8 +20,12 @@ const KEY: &str = "service_live_the-one-that-no-output-may-show-either";
 const NONE: Faults = |_| None;
 
 fn sync(folder: &Folder, service: &Service) -> Command {
+    sync_with(KEY, folder, service)
+}
+
+fn sync_with(key: &str, folder: &Folder, service: &Service) -> Command {
     let mut command = example("sync");
-    command.args(["--api", &service.url(), "--key", KEY, "--time-scale", "0.001"]);
+    command.args(["--api", &service.url(), "--key", key, "--time-scale", "0.001"]);
     command.arg("--state").arg(folder.path("state"));
     command.arg("--out").arg(folder.path("calls"));
     command
@@ -168,14 +174,6 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
     assert!(synced == expected);
 }
 
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Every point between the two files at which a crash may have come.
 #[test]
 fn calls_without_their_state_are_cut_off_and_written_again() {
@@ -246,6 +244,10 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     running.said("5 new calls, 5 in all");
     service.add("one_more", ago(2), ago(1));
     running.said("1 new calls, 6 in all");
+    // Nobody else writes these files in the meantime.
+    let output = run(&mut sync(&folder, &service), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("another process is using it"), "{}", stderr(&output));
     assert_eq!(running.interrupt().code, Some(0));
     assert_eq!(synced(&folder), service.lines());
 }
@@ -282,11 +284,15 @@ fn a_refusal_is_told_to_whoever_can_act() {
     let output = run(&mut sync(&folder, &other), b"");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("another account"), "{}", stderr(&output));
+    // Nor do test calls get in between: the watermark would pass over those that are real.
+    let output = run(&mut sync_with(&KEY.replace("live", "test"), &folder, &service), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the other mode"), "{}", stderr(&output));
 }
 
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_key() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
         (&[], "--api is missing"),
         (&["--api", "example.com", "--key", KEY], "--api"),
         (&["--api", "http://h", "--key", "the-one-that-no-output-may-show"], "the key"),
@@ -294,6 +300,8 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
         (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
         (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
         (&["--api", "http://h", "--key", KEY], "--state is missing"),
+        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"], "--out: this is"),
+        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"], "--out: this is"),
     ];
     for (arguments, message) in cases {
         let output = run(example("sync").args(arguments).env_remove("SERVICE_API_KEY"), b"");
@@ -301,6 +309,10 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
         assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
         assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
     }
+    let spoilt = OsString::from_vec([KEY.as_bytes(), b"\xff"].concat());
+    let output = run(example("sync").args(cases[3].0).env("SERVICE_API_KEY", spoilt), b"");
+    assert!(stderr(&output).contains("is not UTF-8"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("no-output-may-show"));
     let output = run(example("sync").arg("--help"), b"");
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("--state FILE"));
