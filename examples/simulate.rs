@@ -72,24 +72,27 @@ fn main() -> io::Result<()> {
     let took = began.elapsed();
     eprintln!();
 
-    println!("{}", chart::table(&report));
-    let rate = report.decisions as f64 / took.as_secs_f64();
-    println!(
-        "{} decisions in {:.1} s: {:.1} million a second",
-        chart::grouped(report.decisions),
-        took.as_secs_f64(),
-        rate / 1e6
-    );
-    if let Some(peak) = peak_memory() {
-        println!("peak memory {} MiB", peak >> 20);
-    }
     let title = format!(
         "{} deliveries to {} endpoints in a day",
         chart::grouped(scale.deliveries),
         chart::grouped(u64::from(scale.endpoints)),
     );
     file.write_all(chart::svg(&report, &title).as_bytes())?;
-    println!("chart in {path}");
+
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", chart::table(&report))?;
+    let rate = report.decisions as f64 / took.as_secs_f64();
+    writeln!(
+        out,
+        "{} decisions in {:.1} s: {:.1} million a second",
+        chart::grouped(report.decisions),
+        took.as_secs_f64(),
+        rate / 1e6
+    )?;
+    if let Some(peak) = peak_memory() {
+        writeln!(out, "peak memory {} MiB", peak >> 20)?;
+    }
+    writeln!(out, "chart in {path}")?;
     Ok(())
 }
 

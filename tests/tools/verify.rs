@@ -1,6 +1,7 @@
 //! `verify`: its verdicts, its exit status, and that it says enough and not too much.
 
-use std::process::{Command, Output};
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
 
 use call_assistant::time::Timestamp;
 
@@ -118,6 +119,12 @@ fn sign_and_check_are_each_others_inverse() {
     let arguments = ["check", "--headers", headers.to_str().unwrap()];
     let output = run(&mut verify(&arguments), event.as_bytes());
     assert_eq!(output.status.code(), Some(0));
+
+    // A signature that cannot be written is none.
+    if let Ok(full) = File::create("/dev/full") {
+        let status = verify(&["sign"]).stdin(Stdio::null()).stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(2));
+    }
 
     // A captured request with the header in it twice (D-40).
     let line = stdout(&run(&mut verify(&["sign", "--headers"]), event.as_bytes())).to_owned();

@@ -46,6 +46,7 @@ pub fn app(hooks: Hooks) -> Router {
 }
 
 async fn receive(State(hooks): State<Arc<Hooks>>, genuine: Genuine) -> Response {
+    let receipt = hooks.store(&genuine.bytes);
     println!("{} {}", genuine.event.id, genuine.event.event_type());
-    hooks.store(&genuine.bytes).into_response()
+    receipt.into_response()
 }
