@@ -16,6 +16,7 @@ const [binary, shots] = process.argv.slice(2);
 const chromium = process.env.CHROMIUM || "chromium";
 const profile = mkdtempSync(join(tmpdir(), "dashboard-"));
 const children = [];
+process.on("uncaughtException", (error) => { console.error(error); end(1); });
 const failed = setTimeout(() => { console.error("timed out"); end(1); }, 120_000);
 let passed = 0;
 
