@@ -304,9 +304,10 @@ pub struct StoredKey {
     /// When it was created.
     pub created_at: Timestamp,
     /// When it last authenticated a request.
+    // Said to be read by its own reader, so that a value without it is refused.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub last_used_at: Option<Timestamp>,
     /// The instant from which on it is expired.
-    // Said to be read by its own reader, so that a value without it is refused.
     #[serde(deserialize_with = "Option::deserialize")]
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.

@@ -145,19 +145,21 @@ impl Endpoint {
     ///
     /// Nothing that was parked or skipped is sent by this: the endpoint is not flooded with old
     /// events. What it missed is returned, to be [redelivered](super::Delivery::redeliver) if its
-    /// owner wants it. The range begins [`LONGEST`] before the endpoint was disabled, since the
-    /// deliveries parked then may be that old. Some may be older, if senders were late by hours or
-    /// what was parked was a redelivery by hand: those are in [`Missed::between`] an earlier instant
-    /// and now, as is all that failed before.
+    /// owner wants it: all that was parked or skipped in the life that ends with this, however old,
+    /// and what failed of events not older than [`LONGEST`] when the endpoint was disabled. What
+    /// failed before is in [`Missed::between`].
+    ///
+    /// One that is accepted at the same moment, by somebody who read the endpoint before, may be
+    /// stored after the host has run over them: see step 1 of [the order](super).
     pub fn enable(&mut self, now: Timestamp) -> Option<Missed> {
         self.disabled?;
-        let missed = Missed::between(self.since.saturating_sub(LONGEST), now, now);
+        let failed_from = self.since.saturating_sub(LONGEST);
         self.disabled = None;
         self.since = now;
         self.failures = 0;
         self.generation = self.generation.wrapping_add(1);
         self.changed();
-        Some(missed.before(self.generation))
+        Some(Missed::of_former_life(self.generation, failed_from, now))
     }
 
     /// Whether deliveries are sent to it.

@@ -130,6 +130,13 @@ pub enum NotRedelivered {
     /// It is on its way already.
     #[error("pending already")]
     Pending,
+    /// It was pending when its endpoint was disabled, and a sender may still be at it. Ask again
+    /// then.
+    #[error("leased to a sender until {until}")]
+    Leased {
+        /// From when on the sender is taken for dead.
+        until: Timestamp,
+    },
     /// The receiver acknowledged it.
     #[error("delivered already")]
     Delivered,
@@ -166,7 +173,8 @@ pub enum Step {
     Gone,
     /// No attempt was made: the same one is to be made again, at once or when the host can.
     Unsent,
-    /// The outcome came when it could change nothing any more: for the log only.
+    /// The outcome came when it could change nothing of the delivery any more. Its endpoint may
+    /// still hear of it: the report is to be recorded all the same.
     Late,
 }
 
@@ -268,9 +276,11 @@ impl Delivery {
     /// # Errors
     /// It is pending or delivered, the event is thirty days old, or the endpoint is disabled.
     pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), NotRedelivered> {
-        let leased = self.status == Status::Sending && now < self.at;
-        if leased || self.is_pending() && !self.outlived(endpoint) {
+        if self.is_pending() && !self.outlived(endpoint) {
             return Err(NotRedelivered::Pending);
+        }
+        if self.status == Status::Sending && now < self.at {
+            return Err(NotRedelivered::Leased { until: self.at });
         }
         if self.status == Status::Delivered {
             return Err(NotRedelivered::Delivered);
@@ -352,10 +362,9 @@ impl Delivery {
         !endpoint.is_active() || endpoint.generation() != self.generation
     }
 
-    /// Whether it is still pending from before this generation of its endpoint: it is parked as soon
-    /// as somebody looks at it.
-    pub(super) fn is_stranded(&self, generation: u32) -> bool {
-        self.is_pending() && self.generation < generation
+    /// The endpoint's, when it was accepted or redelivered.
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
     }
 
     fn acknowledged(&mut self, attempt: &Attempt, now: Timestamp) -> (Step, Heard) {
@@ -370,8 +379,9 @@ impl Delivery {
     }
 
     fn gone(&mut self, attempt: &Attempt, leased: bool, now: Timestamp) -> (Step, Heard) {
-        // What has ended stays as it ended; the endpoint hears of it all the same.
-        if !self.is_pending() {
+        // What has ended stays as it ended, and what was redelivered since the endpoint was enabled
+        // goes on; the endpoint hears of it all the same.
+        if !self.is_pending() || attempt.generation != self.generation {
             return (Step::Late, Heard::Gone);
         }
         if leased && !attempt.by_hand {

@@ -31,7 +31,8 @@ pub struct LogEntry {
     pub took_ms: u64,
     /// What came of it.
     pub outcome: Outcome,
-    /// Whether it came too late to count.
+    /// Whether it came too late to change anything of the delivery. A 410 may have disabled its
+    /// endpoint all the same.
     pub late: bool,
     /// Where the delivery stood after it.
     pub status: Status,

@@ -24,13 +24,17 @@
 //!
 //! 1. **Accept.** Store the event's bytes, under the one id that all endpoints will see, and a
 //!    [`Delivery::accept`]ed delivery for each endpoint, in one write with the change that the event
-//!    is about. Only then has it happened. A ping is accepted like any other event.
+//!    is about. Only then has it happened. A ping is accepted like any other event. (The write is
+//!    for endpoints that still have the version that was read: one that was enabled meanwhile has
+//!    been told already what it missed.)
 //! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Only when
 //!    that is stored*, send: whoever else comes finds the lease.
 //! 3. **Send** what [`Attempt::request`] makes, to an address that [`Target::check`] passes, with
 //!    ten seconds for everything up to the head of the response, following no redirect.
 //! 4. **Finish.** Read both rows again, [`Delivery::finish`], [`Endpoint::record`], and store both
-//!    *in one write*, with a [`LogEntry`] if you keep a log.
+//!    *in one write*, with a [`LogEntry`] if you keep a log. Where the endpoint has been disabled
+//!    meanwhile, or disabled and enabled, begin what is still waiting before the entry is made: that
+//!    parks it, and the log speaks of no attempt that will not come.
 //!
 //! When that has [disabled](Change::Disabled) the endpoint, its pending deliveries are as good as
 //! parked: none is sent any more. Each is stored so when it is next begun, which [`NotBegun::Parked`]
@@ -50,8 +54,10 @@
 //!
 //! A store that cannot write two rows at once still loses no event and counts none twice, if it
 //! stores what forgives or ends first, and what counts after: on [`Change::Recovered`] and on
-//! [`Reason::Gone`] the endpoint before the delivery, else the delivery before the endpoint. What a
-//! crash in between can cost is then one failure that is not counted.
+//! [`Reason::Gone`] the endpoint before the delivery, else the delivery before the endpoint. Where
+//! only the second of them has moved, read that one again and [record](Endpoint::record) the same
+//! report, or finish the same attempt, again: the first is done. What a crash in between can cost is
+//! then one failure that is not counted.
 //!
 //! Webhooks need a plan that includes [`Feature::Webhooks`](crate::plan::Feature::Webhooks), which a
 //! host asks for when an endpoint is registered and when an event is accepted; redelivering what

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::life::Delivery;
+use super::life::{Delivery, Status};
 use crate::time::Timestamp;
 
 /// How long delivery logs and payloads are kept, from the event's `created_at`.
@@ -15,7 +15,8 @@ pub fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
     now < event_created_at.saturating_add(RETENTION)
 }
 
-/// Events of a span of time, to redeliver those that an endpoint did not get.
+/// What an endpoint did not get, to redeliver it: of a span of time, or of its life until it was
+/// enabled.
 ///
 /// The span is over the events' `created_at`, from the start on, the end not included, and never
 /// reaches back further than [`RETENTION`]: what is older may be gone from the store.
@@ -27,8 +28,16 @@ pub fn is_kept(event_created_at: Timestamp, now: Timestamp) -> bool {
 pub struct Missed {
     from: Timestamp,
     until: Timestamp,
-    /// Of the endpoint, once it was enabled; 0 where that is not known, and nothing precedes it.
+    former: Option<Former>,
+}
+
+/// An endpoint's life until it was enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Former {
+    /// The endpoint's, now that it is enabled.
     generation: u32,
+    /// What failed of older events failed long before the endpoint was disabled.
+    failed_from: Timestamp,
 }
 
 impl Missed {
@@ -39,12 +48,14 @@ impl Missed {
         // At exactly thirty days an event is gone: the span begins one nanosecond later.
         let oldest = now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
         let from = from.max(oldest);
-        Self { from, until: until.max(from), generation: 0 }
+        Self { from, until: until.max(from), former: None }
     }
 
-    /// What an endpoint that has been enabled missed: of its former life, also what is pending.
-    pub(super) fn before(self, generation: u32) -> Self {
-        Self { generation, ..self }
+    /// What an endpoint missed that has been enabled. It is told by the generation and not by the
+    /// time: clocks differ, and who accepts an event may not have heard yet that it is enabled.
+    pub(super) fn of_former_life(generation: u32, failed_from: Timestamp, now: Timestamp) -> Self {
+        let former = Some(Former { generation, failed_from });
+        Self { former, ..Self::between(Timestamp::MIN, Timestamp::MAX, now) }
     }
 
     /// The `created_at` of the oldest event in the span.
@@ -66,7 +77,20 @@ impl Missed {
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
         let created_at = delivery.event_created_at();
-        let missed = delivery.status().is_missed() || delivery.is_stranded(self.generation);
+        let missed = match self.former {
+            None => delivery.status().is_missed(),
+            Some(Former { generation, failed_from }) => match delivery.status() {
+                Status::Waiting | Status::Sending => delivery.generation() < generation,
+                Status::Parked | Status::Skipped => {
+                    delivery.generation().checked_add(1) == Some(generation)
+                }
+                Status::Failed | Status::Gone => {
+                    delivery.generation().checked_add(1) == Some(generation)
+                        && failed_from <= created_at
+                }
+                Status::Delivered => false,
+            },
+        };
         self.from <= created_at && created_at < self.until && missed
     }
 }

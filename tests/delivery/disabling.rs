@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use call_assistant::delivery::{
-    Change, Delivery, Endpoint, FAILURES_TO_DISABLE, LONGEST, Missed, NotBegun, Outcome, RETENTION,
-    Reason, Report, Status, Step, WARNINGS,
+    Change, Delivery, Endpoint, FAILURES_TO_DISABLE, Missed, NotBegun, Outcome, RETENTION, Reason,
+    Report, Status, Step, WARNINGS,
 };
 use call_assistant::time::Timestamp;
 
@@ -199,6 +199,71 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     assert_eq!(fresh.status(), Status::Waiting);
 }
 
+/// D-55, D-56: what an endpoint missed is told by its life, whatever the clocks of those who accepted
+/// it said; what failed long before it was disabled is not of that.
+#[test]
+fn what_was_missed_is_told_by_the_life_it_was_of() {
+    let mut endpoint = Endpoint::new(start());
+    let disable = |endpoint: &mut Endpoint, now| {
+        let gone = report(endpoint, 0, answered(410));
+        assert_eq!(endpoint.record(gone, now), Change::Disabled(Reason::Gone));
+    };
+    // Skipped in an earlier life, and left there by the owner.
+    disable(&mut endpoint, at(1));
+    let left = Delivery::accept(at(2), &endpoint, at(2));
+    endpoint.enable(at(3)).unwrap();
+
+    let days = |days: u64| start().saturating_add(Duration::from_secs(days * 86_400));
+    // Pending for ten days, by senders that were late and waits with jitter.
+    let mut old = Delivery::accept(at(4), &endpoint, at(4));
+    let mut pending = Delivery::accept(at(4), &endpoint, at(4));
+    let [long_ago, lately] = [at(5), days(10)].map(|created| {
+        let mut failed = Delivery::accept(created, &endpoint, created);
+        failed.redeliver(&endpoint, created).unwrap_err();
+        let mut now = created;
+        for _ in 0..6 {
+            let attempt = failed.begin(&endpoint, now).unwrap();
+            let _ = failed.finish(&attempt, Outcome::Reset, now);
+            now = failed.due().unwrap_or(now);
+        }
+        assert_eq!(failed.status(), Status::Failed);
+        failed
+    });
+    disable(&mut endpoint, days(10));
+    assert_eq!(old.begin(&endpoint, days(10)), Err(NotBegun::Parked));
+    // Accepted by a clock that is ahead, and by who has not heard yet that it is enabled.
+    let ahead = Delivery::accept(days(11), &endpoint, days(11));
+    let before = endpoint;
+    let now = days(11);
+    let missed = endpoint.enable(now).unwrap();
+    let unheard = Delivery::accept(days(12), &before, days(12));
+    for included in [old, pending, lately, ahead, unheard] {
+        assert!(missed.includes(&included), "{included:?}");
+    }
+    let fresh = Delivery::accept(now, &endpoint, now);
+    for excluded in [left, long_ago, fresh] {
+        assert!(!missed.includes(&excluded), "{excluded:?}");
+    }
+    pending.redeliver(&endpoint, now).unwrap();
+    assert!(!missed.includes(&pending), "on its way again");
+}
+
+/// A 410 of an attempt of a former life says nothing of what has been redelivered since.
+#[test]
+fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let slow = delivery.begin(&endpoint, start()).unwrap();
+    let gone = report(&endpoint, 0, answered(410));
+    let _ = endpoint.record(gone, at(9));
+    let _ = endpoint.enable(at(40));
+    assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
+    let finished = delivery.finish(&slow, answered(410), at(42));
+    assert_eq!(finished.step, Step::Late);
+    assert_eq!(endpoint.record(finished.report, at(42)), Change::Unchanged);
+    assert!(delivery.begin(&endpoint, at(42)).unwrap().is_by_hand());
+}
+
 /// A late 410 of the endpoint's former life does not disable what was enabled since.
 #[test]
 fn what_was_begun_before_enabling_says_nothing_after_it() {
@@ -221,7 +286,8 @@ fn a_range_of_missed_events_ends_where_retention_does() {
     let gone = report(&endpoint, 0, answered(410));
     let _ = endpoint.record(gone, start());
     let missed = endpoint.enable(at(60)).unwrap();
-    assert_eq!((missed.from(), missed.until()), (start().saturating_sub(LONGEST), at(60)));
+    let oldest = at(60).saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
+    assert_eq!((missed.from(), missed.until()), (oldest, Timestamp::MAX));
 
     let gone = report(&endpoint, 0, answered(410));
     let _ = endpoint.record(gone, start());

@@ -356,7 +356,8 @@ fn what_is_as_good_as_parked_is_redelivered() {
     let _ = endpoint.record(finished.report, at(1));
 
     assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(NotRedelivered::Disabled));
-    assert_eq!(sending.redeliver(&endpoint, at(2)), Err(NotRedelivered::Pending));
+    let leased = Err(NotRedelivered::Leased { until: at(30) });
+    assert_eq!(sending.redeliver(&endpoint, at(2)), leased);
     let missed = endpoint.enable(at(3)).unwrap();
     assert!([waiting, sending, gone].iter().all(|delivery| missed.includes(delivery)));
     // A span that knows of no endpoint goes by what the rows say.
@@ -368,7 +369,7 @@ fn what_is_as_good_as_parked_is_redelivered() {
     assert!(waiting.begin(&endpoint, at(5)).unwrap().is_by_hand());
 
     // Its sender may still be at it, until the lease is over.
-    assert_eq!(sending.redeliver(&endpoint, at(29)), Err(NotRedelivered::Pending));
+    assert_eq!(sending.redeliver(&endpoint, at(29)), leased);
     assert_eq!(sending.redeliver(&endpoint, at(30)), Ok(()));
     let again = sending.begin(&endpoint, at(30)).unwrap();
     // The failure that comes so late is of an attempt that no longer counts.

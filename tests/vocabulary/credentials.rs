@@ -149,7 +149,7 @@ fn a_stored_key_is_stable_in_storage() {
     assert_eq!(serde_json::from_value::<StoredKey>(json.clone()).unwrap(), stored);
 
     // Without its ends it would be valid for ever. It has never been written without.
-    for end in ["expires_at", "revoked_at"] {
+    for end in ["expires_at", "revoked_at", "last_used_at"] {
         let mut without = json.clone();
         without.as_object_mut().unwrap().remove(end);
         let error = serde_json::from_value::<StoredKey>(without).unwrap_err().to_string();

@@ -39,7 +39,7 @@ pub fn delivery(bytes: &[u8]) {
                 let (attempt, by_hand, life) = jobs[job];
                 let (outcome, verdict) = OUTCOMES[how % OUTCOMES.len()];
                 let finished = delivery.finish(&attempt, outcome, now);
-                let step = model.finish(job, attempt.number(), by_hand, verdict, now);
+                let step = model.finish(job, attempt.number(), by_hand, life, verdict, now);
                 assert_eq!(finished.step, step);
                 let failed = step == Step::Failed && !by_hand;
                 let change = health.hear(step, failed, verdict, life);
@@ -185,6 +185,7 @@ impl Model {
         job: usize,
         number: u8,
         by_hand: bool,
+        life: u32,
         verdict: Verdict,
         now: Timestamp,
     ) -> Step {
@@ -199,7 +200,7 @@ impl Model {
                 self.stands = Stands::Ended(Status::Delivered);
                 Step::Delivered
             }
-            Verdict::Gone if pending => {
+            Verdict::Gone if pending && life == self.life => {
                 self.charged += u8::from(current && !by_hand);
                 self.stands = Stands::Ended(Status::Gone);
                 Step::Gone
@@ -233,8 +234,8 @@ impl Model {
     fn redeliver(&mut self, health: &Health, now: Timestamp) -> Result<(), NotRedelivered> {
         let outlived = health.disabled.is_some() || health.life != self.life;
         match self.stands {
-            Stands::Sending(until, _) if now < until => Err(NotRedelivered::Pending),
             Stands::Waiting(_) | Stands::Sending(..) if !outlived => Err(NotRedelivered::Pending),
+            Stands::Sending(until, _) if now < until => Err(NotRedelivered::Leased { until }),
             Stands::Ended(Status::Delivered) => Err(NotRedelivered::Delivered),
             _ if now.since(self.created) >= Duration::from_secs(30 * 86_400) => {
                 Err(NotRedelivered::Expired)
