@@ -64,7 +64,7 @@ fn proven(header: &str, body: &[u8], secret: &str) -> Vec<Cause> {
 fn what_is_genuine_is_said_to_be() {
     assert_eq!(proven(&header(BODY.as_bytes()), BODY.as_bytes(), SECRET), []);
     let explanation = explain(&header(b""), b"", SECRET);
-    assert_eq!(explanation.to_string(), "proven: nothing is wrong with this delivery");
+    assert_eq!(explanation.to_string(), "proven: nothing is wrong with the signature");
 }
 
 #[test]
@@ -259,6 +259,8 @@ fn a_secret_that_was_changed() {
         (vec![Blanks], SECRET.as_bytes(), &format!(" \u{a0}{SECRET}\t")),
         (vec![Blanks], SECRET.as_bytes(), &format!("\u{feff}{SECRET}")),
         (vec![Blanks], SECRET.as_bytes(), &format!("\u{1b}{SECRET}\0")),
+        (vec![Blanks], SECRET.as_bytes(), &format!("{SECRET}\0")),
+        (vec![Label], SECRET.as_bytes(), &format!("whsec_{SECRET}")),
         (vec![Quotes], SECRET.as_bytes(), &quoted),
         (vec![Quotes], SECRET.as_bytes(), &format!("\u{201c}{SECRET}\u{201d}")),
         (vec![Blanks, Quotes], SECRET.as_bytes(), &format!("'{SECRET}'\n")),
@@ -412,6 +414,49 @@ fn another_secret_or_another_delivery() {
         .known_delivery(DeliveryHeaders::new(), body)
         .explain(at(NOW));
     assert_eq!(found.causes(), [Cause::Body(BodyChange::LineEndAdded)]);
+}
+
+/// Attempts of one event share body and delivery header, and are no two deliveries.
+#[test]
+fn another_attempt_is_not_another_delivery() {
+    let body = BODY.as_bytes();
+    let first = header(body);
+    let known = DeliveryHeaders::new().signature(first.as_bytes()).delivery(b"evt_1");
+    let retried = keyed(b"whsec_rotated", body);
+    let retried = DeliveryHeaders::new().signature(retried.as_bytes()).delivery(b"evt_1");
+    let cut = &body[..body.len() - 9];
+    for (headers, received, causes) in [(retried, body, vec![]), (known, cut, vec![Cause::CutOff])]
+    {
+        let found =
+            Evidence::new(headers, received, SECRET).known_delivery(known, body).explain(at(NOW));
+        assert!(!found.is_proven(), "{found}");
+        assert_eq!(found.causes(), causes);
+    }
+}
+
+/// What was signed, given as the body, is the receiver's doing and not the signer's.
+#[test]
+fn the_signed_text_as_the_body() {
+    let signed = format!("{NOW}.{BODY}");
+    let found = proven(&header(BODY.as_bytes()), signed.as_bytes(), SECRET);
+    assert_eq!(found, [Cause::Body(BodyChange::TimePrepended)]);
+}
+
+/// A hostile body is not written a hundred times as long, as often as there are forms.
+#[test]
+fn what_grows_too_long_is_not_written() {
+    const SEVENS: usize = 40_000;
+    const DEPTH: usize = 30;
+    let line = |depth, text: &str| format!("\n{}{text}", "\t".repeat(depth));
+    let compact = [&"[".repeat(DEPTH), "7", &",7".repeat(SEVENS), &"]".repeat(DEPTH)].concat();
+    let open: String = (1..DEPTH).map(|depth| line(depth, "[")).collect();
+    let close: String = (0..DEPTH).rev().map(|depth| line(depth, "]")).collect();
+    let sevens = line(DEPTH, "7") + &line(DEPTH, "7").repeat(SEVENS).replace("\n", ",\n");
+    let form = ["[", &open, &sevens, &close].concat();
+    let signature = header(form.as_bytes());
+    let headers = DeliveryHeaders::new().signature(signature.as_bytes());
+    let found = Evidence::new(headers, compact.as_bytes(), SECRET).explain(at(NOW));
+    assert!(!found.is_proven(), "{found}");
 }
 
 /// What verifies is genuine, whatever stands beside it in the header.

@@ -39,6 +39,8 @@ pub enum BodyChange {
     Base64,
     /// It was printed as a Python bytes literal, `b'...'`.
     BytesLiteral,
+    /// The time and a period were put in front of it, as they are when it is signed.
+    TimePrepended,
     /// It was read as JSON and written again in another form than this one.
     Rewritten(JsonForm),
 }
@@ -62,6 +64,7 @@ impl fmt::Display for BodyChange {
             Self::Quoted => "the body was put into a JSON string",
             Self::Base64 => "the body was put into base64",
             Self::BytesLiteral => "the body was printed as a Python bytes literal",
+            Self::TimePrepended => "the body got the time and a period in front of it",
             Self::Rewritten(form) => {
                 return write!(
                     f,

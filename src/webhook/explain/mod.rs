@@ -65,7 +65,8 @@ pub struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     /// For bodies longer than this, only what may have happened to the secret and the header is
-    /// tried, not what may have happened to the body: 256 KiB.
+    /// tried, not what may have happened to the body: 256 KiB. Nor is JSON written in forms that take
+    /// more than four times as much.
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
     /// The headers and the body as the handler has them, and the text of the secret as it stands
@@ -140,7 +141,7 @@ impl Explanation {
         self.proven
     }
 
-    /// The causes. None, and proven: nothing is wrong with this delivery. None, and not proven:
+    /// The causes. None, and proven: nothing is wrong with the signature. None, and not proven:
     /// nothing that is looked for here explains it.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
@@ -159,7 +160,7 @@ impl Explanation {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, joined) = match (self.proven, self.causes.is_empty()) {
-            (true, true) => return f.write_str("proven: nothing is wrong with this delivery"),
+            (true, true) => return f.write_str("proven: nothing is wrong with the signature"),
             (false, true) => {
                 return f.write_str(
                     "no cause found: forged, signed with a secret that is not known here, or \

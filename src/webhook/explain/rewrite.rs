@@ -7,6 +7,7 @@ use core::fmt;
 
 use serde_json::value::RawValue;
 
+use super::Evidence;
 use crate::json::fields;
 
 /// A form in which JSON is written.
@@ -157,13 +158,14 @@ impl<'a> Json<'a> {
         })
     }
 
-    pub(super) fn write(&self, form: JsonForm) -> String {
+    /// `None` if it grows too long: what is nested deep can be sixty times as long, indented.
+    pub(super) fn write(&self, form: JsonForm) -> Option<String> {
         let mut writer = Writer { text: String::new(), form, depth: 0 };
         writer.value(self);
         if form.line_end {
             writer.text.push('\n');
         }
-        writer.text
+        (!writer.is_full()).then_some(writer.text)
     }
 }
 
@@ -173,7 +175,14 @@ struct Writer {
     depth: usize,
 }
 
+/// No longer text is written, for it is written hundreds of times.
+const MAX_WRITTEN: usize = 4 * Evidence::MAX_SEARCHED;
+
 impl Writer {
+    fn is_full(&self) -> bool {
+        self.text.len() > MAX_WRITTEN
+    }
+
     fn value(&mut self, value: &Json<'_>) {
         match value {
             Json::Plain(text) => self.text.push_str(text),
@@ -206,6 +215,9 @@ impl Writer {
         let empty = items.len() == 0;
         self.depth = self.depth.saturating_add(1);
         for (index, item) in items.enumerate() {
+            if self.is_full() {
+                return;
+            }
             if index > 0 {
                 self.text.push(',');
                 if self.form.blanks == Blanks::AfterPunctuation {

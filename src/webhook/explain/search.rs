@@ -111,6 +111,11 @@ impl<'a> Search<'a> {
     fn any_construction(&self, evidence: &Evidence<'_>) -> Option<Vec<Cause>> {
         let body = evidence.body;
         let time = self.reading.timestamp.as_bytes();
+        if let Some(signed) = body.strip_prefix(time).and_then(|rest| rest.strip_prefix(b"."))
+            && let Some(causes) = self.sign(&[time, b".", signed], Keys::All)
+        {
+            return Some(body_first(&[BodyChange::TimePrepended], causes));
+        }
         let id = evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         let constructions: [(&[&[u8]], TextChange); 3] = [
             (&[body], TextChange::SignedWithoutTime),
@@ -123,8 +128,14 @@ impl<'a> Search<'a> {
     }
 
     /// This header over another delivery's body, or this body under another delivery's header.
+    /// Another attempt of the same event is no other delivery.
     fn any_delivery(&self, evidence: &Evidence<'_>) -> Option<Vec<Cause>> {
+        let own = evidence.headers.value(DeliveryHeader::Delivery);
         evidence.deliveries.iter().enumerate().find_map(|(index, (headers, body))| {
+            let same = own.is_some() && headers.value(DeliveryHeader::Delivery) == own;
+            if same || *body == evidence.body {
+                return None;
+            }
             let causes = self.plainly(body).or_else(|| {
                 let other = Reading::of(headers.value(DeliveryHeader::Signature)?)?;
                 let message: [&[u8]; 3] = [other.timestamp.as_bytes(), b".", evidence.body];
@@ -147,7 +158,7 @@ impl<'a> Search<'a> {
     fn any_form(&self, body: &[u8], before: Option<BodyChange>) -> Option<Vec<Cause>> {
         let json = Json::parse(core::str::from_utf8(body).ok()?)?;
         JsonForm::all().find_map(|form| {
-            let causes = self.plainly(json.write(form).as_bytes())?;
+            let causes = self.plainly(json.write(form)?.as_bytes())?;
             let rewritten = BodyChange::Rewritten(form);
             Some(match before {
                 Some(before) => body_first(&[before, rewritten], causes),

@@ -68,14 +68,19 @@ pub(super) fn candidates(given: &str) -> Vec<Candidate> {
         found.push(Candidate { key: Key::from_bytes(bytes), changes: changes.into(), unusable });
     };
 
-    add(given.as_bytes(), &[]);
+    // To HMAC, a key is the same with zeros behind it: no other candidate would be found first.
+    let padded = given.ends_with('\0') && SigningSecret::parse(without_blanks(given)).is_ok();
+    add(given.as_bytes(), if padded { &[SecretChange::Blanks] } else { &[] });
     for (text, mut changes) in readings(given) {
         if !changes.is_empty() {
             add(text.as_bytes(), &changes);
         }
         let rest = match text.strip_prefix(SigningSecret::PREFIX) {
             Some(rest) => {
-                changes.push(SecretChange::PrefixDropped);
+                // With a second prefix behind the first, it is the first that is too many.
+                let twice = rest.starts_with(SigningSecret::PREFIX);
+                let change = if twice { SecretChange::Label } else { SecretChange::PrefixDropped };
+                changes.push(change);
                 add(rest.as_bytes(), &changes);
                 changes.pop();
                 rest

@@ -162,6 +162,10 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
             Some(Cause::Text(TextChange::Milliseconds))
         }
         24 => {
+            // Which of the two put the time there cannot be told.
+            if body.starts_with(b"1767225600.") {
+                return None;
+            }
             let before = [b"".as_slice(), NOW.as_bytes()][first];
             mishap.message = [before, body].concat();
             let causes = [TextChange::SignedWithoutTime, TextChange::SignedWithoutPeriod];
