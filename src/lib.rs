@@ -40,18 +40,24 @@
 //! use call_assistant::webhook::{Receipt, Verifier};
 //! use http::Request;
 //!
-//! fn receive(verifier: &Verifier, request: &Request<Vec<u8>>, now: Timestamp) -> Receipt {
+//! fn receive(
+//!     verifier: &Verifier,
+//!     request: &Request<Vec<u8>>,
+//!     store: impl FnOnce(&[u8]), // your database or queue
+//!     now: Timestamp,
+//! ) -> Receipt {
 //!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified,
 //!         Err(refused) => return refused.receipt(), // and log it: it says precisely why
 //!     };
+//!     store(verified.bytes()); // first: what is acknowledged does not come again
 //!     match verified.event() {
 //!         Ok(event) => match event.data {
 //!             EventData::CallEnded(call) => println!("{}: {:?}", call.id, call.summary),
-//!             _ => {}
+//!             _ => {} // also a type, or a form of one, that this version does not know
 //!         },
-//!         Err(error) => return error.receipt(), // genuine, but no event: keep the bytes
+//!         Err(error) => return error.receipt(), // genuine, but no event
 //!     }
 //!     Receipt::Accepted
 //! }

@@ -18,8 +18,10 @@
 //! The first page is the service's own word for what time it was there when the walk began, so no
 //! clock of the customer's has to be right: one that is ahead loses nothing. `now` serves one
 //! purpose: a record dated after it is not believed, so that one call dated to the year 9999 does
-//! not end the sync for good. (With a clock that is behind by a week the watermark stays a week
-//! behind, a week of ids is kept, and that is all.) A first page that is empty and yet leads on says
+//! not end the sync for good. With a clock that is behind, the watermark stays behind as far, and the
+//! ids from there on are kept; and it moves only while the first page shows a call that is old
+//! enough, so that a clock behind by more than the newest page spans leaves it where it is: nothing
+//! is lost, but every walk asks for all of it again. A first page that is empty and yet leads on says
 //! nothing about the time, so its walk moves no watermark, and loses nothing either.
 //!
 //! # What is promised
