@@ -165,7 +165,8 @@ impl InboxEntry {
 ///
 /// It keeps at most so many entries, and forgets first what was done first. Where all of them are
 /// being acted on, another event is answered `Busy` and comes again. A capacity for what arrives
-/// within seven and a half hours recognises every automatic retry.
+/// within seven and a half hours, and an eighth more, recognises every automatic retry: where more
+/// than that eighth has been taken and not finished, what was taken a day ago is forgotten.
 ///
 /// ```
 /// use call_assistant::client::inbox::{Arrival, Inbox, LEASE};
@@ -192,7 +193,15 @@ pub struct Inbox {
     entries: BTreeMap<Key, InboxEntry>,
     /// The keys of what is done, in that order: each is in `entries` as done, and here once.
     done: VecDeque<Key>,
+    /// When it was last looked for what nobody has finished.
+    swept: Option<Timestamp>,
 }
+
+/// Whoever has had an event for so long is not coming back, nor is the event.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often to look for what is abandoned, at most: that goes over all entries.
+const SWEEP: Duration = Duration::from_secs(60);
 
 type Key = (AccountId, EventId);
 
@@ -200,7 +209,7 @@ impl Inbox {
     /// An inbox of so many entries. With none, every event is `Busy`.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, entries: BTreeMap::new(), done: VecDeque::new() }
+        Self { capacity, entries: BTreeMap::new(), done: VecDeque::new(), swept: None }
     }
 
     /// Decides about an event that has arrived, and takes note of it. See [`InboxEntry::arrive`].
@@ -256,11 +265,23 @@ impl Inbox {
         self.entries.is_empty()
     }
 
-    /// Forgets what was done first, or else what somebody took and never finished. False if the
-    /// inbox is full of what is being acted on.
+    /// Forgets what was abandoned, or else what was done first, or else what somebody took whose time
+    /// has run out. False if the inbox is full of what is being acted on.
     fn make_room(&mut self, now: Timestamp) -> bool {
         if self.entries.len() < self.capacity {
             return true;
+        }
+        let taken = self.entries.len().saturating_sub(self.done.len());
+        let rested = self.swept.is_none_or(|at| now.since(at) >= SWEEP || now < at);
+        if taken > self.capacity / 8 && rested {
+            self.swept = Some(now);
+            self.entries.retain(|_, entry| match entry {
+                InboxEntry::Taken { until } => now < until.saturating_add(ABANDONED),
+                InboxEntry::Done { .. } => true,
+            });
+            if self.entries.len() < self.capacity {
+                return true;
+            }
         }
         if let Some(oldest) = self.done.pop_front() {
             self.entries.remove(&oldest);

@@ -72,10 +72,12 @@ impl<'e> Reschedule<'e> {
         span: Duration,
     ) -> Pairing<'e> {
         let mut pairs = others.into_iter().filter_map(|other| Self::of(event, other, fields, span));
-        match (pairs.next(), pairs.next()) {
-            (None, _) => Pairing::None,
-            (Some(pair), None) => Pairing::One(pair),
-            (Some(_), Some(_)) => Pairing::Ambiguous,
+        let Some(pair) = pairs.next() else { return Pairing::None };
+        let ids = |pair: &Self| (&pair.cancelled.id, &pair.created.id);
+        // A copy of the same event is no other.
+        match pairs.all(|other| ids(&other) == ids(&pair)) {
+            true => Pairing::One(pair),
+            false => Pairing::Ambiguous,
         }
     }
 }

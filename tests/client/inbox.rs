@@ -200,6 +200,31 @@ fn the_inbox_in_memory_is_bounded() {
     assert!(none.is_empty());
 }
 
+/// EVT-8: what handlers have taken and dropped does not take the room of what is known as done.
+#[test]
+fn the_inbox_in_memory_forgets_what_was_abandoned() {
+    const DAY: i64 = 24 * HOUR;
+    let mut inbox = Inbox::new(100);
+    let one = account("acct_1");
+    for number in 0..99 {
+        taken(inbox.arrive(&one, &event(&format!("dropped_{number}")), LEASE, at(0)));
+    }
+    let acted_on = |inbox: &mut Inbox, name: &str, now| {
+        taken(inbox.arrive(&one, &event(name), LEASE, now));
+        inbox.done(&one, &event(name), now);
+    };
+    acted_on(&mut inbox, "1", at(0));
+    // Within a day, who took it may still be at it.
+    acted_on(&mut inbox, "2", at(DAY));
+    assert_eq!(inbox.len(), 100);
+    let later = at(DAY + 2 * MINUTE);
+    acted_on(&mut inbox, "3", later);
+    assert_eq!(inbox.len(), 2);
+    for name in ["2", "3"] {
+        assert_eq!(inbox.arrive(&one, &event(name), LEASE, later), Arrival::Duplicate);
+    }
+}
+
 /// Done twice is done once: it is forgotten in its turn, and makes room for one.
 #[test]
 fn the_inbox_in_memory_forgets_each_event_once() {
@@ -388,4 +413,5 @@ fn the_halves_of_a_reschedule() {
     assert_eq!(find(&[]), None);
     assert_eq!(find(&[&old, &new]), Some(Some(new.id.clone())));
     assert_eq!(find(&[&new, &other]), Some(None));
+    assert_eq!(find(&[&new, &new.clone()]), Some(Some(new.id.clone())), "it came twice");
 }

@@ -290,6 +290,7 @@ fn a_header_that_was_changed() {
     let digest = right.split_once("v1=").unwrap().1.to_owned();
     let right_base64 = base64(&unhex(&digest));
     let milliseconds = format!("{NOW}123");
+    let hour_old = format!("{}123", NOW - 3600);
     let with = |t: &str, message: String| {
         format!("t={t},v1={}", hex(SECRET.as_bytes(), message.as_bytes()))
     };
@@ -305,6 +306,8 @@ fn a_header_that_was_changed() {
         (Cut { digits: 16 }, right[..right.len() - 48].to_owned()),
         (Milliseconds, with(&milliseconds, format!("{milliseconds}.{BODY}"))),
         (Milliseconds, with(&milliseconds, format!("{NOW}.{BODY}"))),
+        // And an hour old, too.
+        (Milliseconds, with(&hour_old, format!("{hour_old}.{BODY}"))),
         (SignedMilliseconds, with(&NOW.to_string(), format!("{NOW}000.{BODY}"))),
         (SignedMilliseconds, with(&NOW.to_string(), format!("{NOW}789.{BODY}"))),
         (SignedWithoutTime, with(&NOW.to_string(), BODY.to_owned())),

@@ -233,12 +233,16 @@ impl<'a> Search<'a> {
     }
 }
 
+/// In seconds, the year 5138; in milliseconds, 1973.
+const MILLISECONDS: u64 = 100_000_000_000;
+
 /// What is wrong with the time of a signature that is right.
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Option<Cause> {
     let judge = |seconds| verifier::window(seconds, now, tolerance);
     let error = judge(seconds).err()?;
-    // A time that is right once it is taken for milliseconds is nothing else.
-    let milliseconds = judge(seconds.checked_div(1000)?).is_ok();
+    // A time that is right once it is taken for milliseconds is nothing else, nor is one that in
+    // seconds is thousands of years from now.
+    let milliseconds = seconds >= MILLISECONDS || judge(seconds.checked_div(1000)?).is_ok();
     Some(match milliseconds {
         true => Cause::Text(TextChange::Milliseconds),
         false => Cause::Refused(error),
