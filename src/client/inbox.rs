@@ -272,7 +272,7 @@ impl Inbox {
             return true;
         }
         let taken = self.entries.len().saturating_sub(self.done.len());
-        let rested = self.swept.is_none_or(|at| now.since(at) >= SWEEP || now < at);
+        let rested = self.swept.is_none_or(|at| now.since(at) >= SWEEP);
         if taken > self.capacity / 8 && rested {
             self.swept = Some(now);
             self.entries.retain(|_, entry| match entry {

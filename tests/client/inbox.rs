@@ -225,6 +225,23 @@ fn the_inbox_in_memory_forgets_what_was_abandoned() {
     }
 }
 
+/// An eighth of the room is theirs, and is not looked through for them.
+#[test]
+fn the_inbox_in_memory_leaves_a_few_that_were_abandoned() {
+    let one = account("acct_1");
+    for (dropped, left) in [(12, 100), (13, 100 - 13 + 1)] {
+        let mut inbox = Inbox::new(100);
+        for number in 0..100 {
+            taken(inbox.arrive(&one, &event(&number.to_string()), LEASE, at(0)));
+            if number >= dropped {
+                inbox.done(&one, &event(&number.to_string()), at(0));
+            }
+        }
+        taken(inbox.arrive(&one, &event("next"), LEASE, at(25 * HOUR)));
+        assert_eq!(inbox.len(), left, "{dropped}");
+    }
+}
+
 /// Done twice is done once: it is forgotten in its turn, and makes room for one.
 #[test]
 fn the_inbox_in_memory_forgets_each_event_once() {
