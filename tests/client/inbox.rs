@@ -237,7 +237,8 @@ fn the_inbox_in_memory_leaves_a_few_that_were_abandoned() {
                 inbox.done(&one, &event(&number.to_string()), at(0));
             }
         }
-        taken(inbox.arrive(&one, &event("next"), LEASE, at(25 * HOUR)));
+        let day_after = at(24 * HOUR).saturating_add(LEASE);
+        taken(inbox.arrive(&one, &event("next"), LEASE, day_after));
         assert_eq!(inbox.len(), left, "{dropped}");
     }
 }
