@@ -165,8 +165,9 @@ impl InboxEntry {
 ///
 /// It keeps at most so many entries, and forgets first what was done first. Where all of them are
 /// being acted on, another event is answered `Busy` and comes again. A capacity for what arrives
-/// within seven and a half hours, and an eighth more, recognises every automatic retry: where more
-/// than that eighth has been taken and not finished, what was taken a day ago is forgotten.
+/// within seven and a half hours, and an eighth more, recognises every automatic retry, as long as
+/// that eighth holds what is taken in a day and never finished. Where it does not, what ran out a
+/// day ago is forgotten.
 ///
 /// ```
 /// use call_assistant::client::inbox::{Arrival, Inbox, LEASE};
@@ -197,7 +198,7 @@ pub struct Inbox {
     swept: Option<Timestamp>,
 }
 
-/// Whoever has had an event for so long is not coming back, nor is the event.
+/// Whoever is so long past their time with an event is not coming back, nor is the event.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often to look for what is abandoned, at most: that goes over all entries.

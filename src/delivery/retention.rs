@@ -79,17 +79,15 @@ impl Missed {
         let created_at = delivery.event_created_at();
         let missed = match self.former {
             None => delivery.status().is_missed(),
-            Some(Former { generation, failed_from }) => match delivery.status() {
-                Status::Waiting | Status::Sending => delivery.generation() < generation,
-                Status::Parked | Status::Skipped => {
-                    delivery.generation().checked_add(1) == Some(generation)
+            Some(Former { generation, failed_from }) => {
+                let of_it = delivery.generation().checked_add(1) == Some(generation);
+                match delivery.status() {
+                    Status::Waiting | Status::Sending => delivery.generation() < generation,
+                    Status::Parked | Status::Skipped => of_it,
+                    Status::Failed | Status::Gone => of_it && failed_from <= created_at,
+                    Status::Delivered => false,
                 }
-                Status::Failed | Status::Gone => {
-                    delivery.generation().checked_add(1) == Some(generation)
-                        && failed_from <= created_at
-                }
-                Status::Delivered => false,
-            },
+            }
         };
         self.from <= created_at && created_at < self.until && missed
     }
