@@ -145,7 +145,7 @@ impl Endpoint {
     ///
     /// Nothing that was parked or skipped is sent by this: the endpoint is not flooded with old
     /// events. What it missed is returned, to be [redelivered](super::Delivery::redeliver) if its
-    /// owner wants it: all that was parked or skipped in the life that ends with this, however old,
+    /// owner wants it: all that was parked or skipped in the life that ends with this, of all that is kept,
     /// and what failed of events not older than [`LONGEST`] when the endpoint was disabled. What
     /// failed before is in [`Missed::between`].
     ///

@@ -274,7 +274,8 @@ impl Delivery {
     /// has looked at it since; only a sender that may still be at it is waited for.
     ///
     /// # Errors
-    /// It is pending or delivered, the event is thirty days old, or the endpoint is disabled.
+    /// It is pending, may still be with a sender, or is delivered, the event is thirty days old, or
+    /// the endpoint is disabled.
     pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), NotRedelivered> {
         if self.is_pending() && !self.outlived(endpoint) {
             return Err(NotRedelivered::Pending);

@@ -24,9 +24,9 @@
 //!
 //! 1. **Accept.** Store the event's bytes, under the one id that all endpoints will see, and a
 //!    [`Delivery::accept`]ed delivery for each endpoint, in one write with the change that the event
-//!    is about. Only then has it happened. A ping is accepted like any other event. (The write is
-//!    for endpoints that still have the version that was read: one that was enabled meanwhile has
-//!    been told already what it missed.)
+//!    is about. Only then has it happened. A ping is accepted like any other event. Where an
+//!    endpoint no longer has the version that was read, read it again and accept anew: if it was
+//!    enabled meanwhile, its owner has been told already what it missed.
 //! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Only when
 //!    that is stored*, send: whoever else comes finds the lease.
 //! 3. **Send** what [`Attempt::request`] makes, to an address that [`Target::check`] passes, with
