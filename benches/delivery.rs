@@ -12,11 +12,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use call_assistant::delivery::{
+use call_assistant::Timestamp;
+use call_assistant::id::EventId;
+use call_assistant::webhook::sender::{
     Delivery, Endpoint, Limits, Outcome, Planner, Reach, Target, WAITS, is_public,
 };
-use call_assistant::id::EventId;
-use call_assistant::time::Timestamp;
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit, Mac};

@@ -4,10 +4,10 @@
 
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::model::Call;
-use call_assistant::rfc3339::offset;
-use call_assistant::time::Timestamp;
+use call_assistant::time::offset;
 use call_assistant::webhook::event::{ApiVersion, Event, EventData, EventType, NewEvent, Origin};
 use divan::{AllocProfiler, Bencher, black_box};
 use serde::{Deserialize, Serialize};

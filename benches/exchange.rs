@@ -3,17 +3,17 @@
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
 use call_assistant::Product;
-use call_assistant::api::{Answer, ApiRequest};
-use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::plan::Entitlements;
-use call_assistant::service::cursor::{CursorKey, CursorKeys};
-use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::service::rate::RateWindow;
-use call_assistant::service::refusal::Refusal;
-use call_assistant::service::standing::Standing;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{CursorKey, CursorKeys};
+use call_assistant::rest::{Answer, ApiRequest};
+use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use divan::{AllocProfiler, Bencher, black_box};
 use http::Response;
 use serde::Serialize;
@@ -59,7 +59,7 @@ fn rows(count: i64) -> Vec<CallRow> {
 struct Host {
     key: StoredKey,
     authorization: String,
-    standing: Standing,
+    standing: AccountStatus,
     account: Account,
     cursors: CursorKeys,
     request_id: RequestId,
@@ -74,7 +74,7 @@ impl Host {
         Self {
             key: stored,
             authorization: format!("Bearer {}", key.reveal()),
-            standing: Standing {
+            standing: AccountStatus {
                 account_id: account_id(),
                 closing: false,
                 subscribed: true,
@@ -97,7 +97,7 @@ impl Host {
         head: &RequestHead<'_>,
         account: Option<Account>,
         rows: Vec<CallRow>,
-    ) -> Result<Response<Vec<u8>>, Refusal> {
+    ) -> Result<Response<Vec<u8>>, Rejection> {
         let now = at(0, 0);
         let received = Received::new(head, self.request_id.clone())?;
         let key = received.digest().and(Some(&self.key));
@@ -111,7 +111,7 @@ impl Host {
     }
 
     fn answer(&self, head: &RequestHead<'_>) -> Response<Vec<u8>> {
-        self.serve(head, None, vec![]).unwrap_or_else(Refusal::into_response)
+        self.serve(head, None, vec![]).unwrap_or_else(Rejection::into_response)
     }
 }
 
@@ -252,7 +252,7 @@ mod body_of_100 {
         }
 
         let list = list();
-        let time = |instant: call_assistant::time::Timestamp| {
+        let time = |instant: call_assistant::Timestamp| {
             let seconds =
                 time::OffsetDateTime::from_unix_timestamp(instant.unix_seconds()).unwrap();
             seconds.replace_nanosecond(instant.subsec_nanos()).unwrap()

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use call_assistant::credential::Mode;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId};
-use call_assistant::listing::Window;
-use call_assistant::quota::Quota;
-use call_assistant::service::cursor::{Cursor, CursorKey, CursorKeys, Position};
-use call_assistant::service::rate::{RateWindow, RateWindows};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::CreatedRange;
+use call_assistant::rest::Mode;
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{RateWindow, RateWindows};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -51,7 +51,7 @@ fn cursor(filters: bool) -> Cursor {
             started_at: now(),
             id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
         },
-        window: Window::new(bound, bound).unwrap(),
+        window: CreatedRange::new(bound, bound).unwrap(),
     }
 }
 

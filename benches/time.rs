@@ -2,7 +2,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use divan::{AllocProfiler, Bencher, black_box};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;

@@ -10,7 +10,7 @@
     clippy::unwrap_used
 )]
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write as _};
 
-use call_assistant::service::OPENAPI;
+use call_assistant::rest::server::OPENAPI;
 
 fn main() -> io::Result<()> {
     match io::stdout().write_all(OPENAPI.as_bytes()) {

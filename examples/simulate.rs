@@ -30,7 +30,7 @@ use std::path::Path;
 use std::time::Instant;
 use std::{fs, io};
 
-use call_assistant::delivery::Limits;
+use call_assistant::webhook::sender::Limits;
 use flags::Help;
 use support::chart;
 use support::sender::{Scale, run};

@@ -35,9 +35,9 @@
 //!
 //! ```
 //! # #[cfg(feature = "events")] {
-//! use call_assistant::time::Timestamp;
+//! use call_assistant::Timestamp;
 //! use call_assistant::webhook::event::EventData;
-//! use call_assistant::webhook::{Receipt, Verifier};
+//! use call_assistant::webhook::{WebhookResponse, Verifier};
 //! use http::Request;
 //!
 //! fn receive(
@@ -45,7 +45,7 @@
 //!     request: &Request<Vec<u8>>,
 //!     store: impl FnOnce(&[u8]), // your database or queue
 //!     now: Timestamp,
-//! ) -> Receipt {
+//! ) -> WebhookResponse {
 //!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified,
@@ -59,7 +59,7 @@
 //!         },
 //!         Err(error) => return error.receipt(), // genuine, but no event
 //!     }
-//!     Receipt::Accepted
+//!     WebhookResponse::Accepted
 //! }
 //! # }
 //! ```
@@ -86,46 +86,22 @@ mod mac;
 mod product;
 mod secret;
 pub mod time;
-pub mod webhook;
 
-#[cfg(feature = "std")]
-mod system_time;
-
-#[cfg(feature = "events")]
-pub mod error;
 #[cfg(feature = "events")]
 pub mod id;
 #[cfg(feature = "events")]
 pub mod json;
 #[cfg(feature = "events")]
 pub mod model;
-#[cfg(feature = "events")]
-pub mod open_enum;
-#[cfg(feature = "events")]
-pub mod rfc3339;
-
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod api;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod credential;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod listing;
-#[cfg(any(feature = "client", feature = "service"))]
-pub mod quota;
 #[cfg(any(feature = "client", feature = "service"))]
 mod redact;
 
-#[cfg(feature = "client")]
-pub mod client;
-
-#[cfg(feature = "service")]
-pub mod delivery;
-#[cfg(feature = "service")]
-pub mod plan;
-#[cfg(feature = "service")]
-pub mod service;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod rest;
+pub mod webhook;
 
 pub use product::{Product, ProductError};
+pub use time::timestamp::Timestamp;
 
 /// README's examples, compiled.
 #[cfg(all(doctest, feature = "client", feature = "service"))]

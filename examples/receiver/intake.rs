@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::{DeliveryHeaders, Receipt, Verified, Verifier, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
 use http::header::{ALLOW, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -54,8 +54,8 @@ struct Outcome {
     what: String,
 }
 
-impl From<(Receipt, String)> for Outcome {
-    fn from((receipt, what): (Receipt, String)) -> Self {
+impl From<(WebhookResponse, String)> for Outcome {
+    fn from((receipt, what): (WebhookResponse, String)) -> Self {
         Self { status: receipt.status(), what }
     }
 }
@@ -128,7 +128,7 @@ impl Intake {
             Ok(event) => {
                 let account = Some(event.account_id.as_str().to_owned());
                 let key = Key { account, id: event.id.as_str().to_owned() };
-                (key, format!("{} {}", event.id, event.event_type()), Receipt::Accepted)
+                (key, format!("{} {}", event.id, event.event_type()), WebhookResponse::Accepted)
             }
             // Genuine, and nothing that this version can read: kept under its digest.
             Err(error @ EventError::Malformed(_)) => {
@@ -140,8 +140,10 @@ impl Intake {
         };
         match self.store(Record::new(key, verified.bytes(), now)).await {
             Some(Stored::Fresh) => (receipt, format!("stored: {what}")).into(),
-            Some(Stored::Known) => (Receipt::Duplicate, format!("seen before: {what}")).into(),
-            None => (Receipt::NotNow, format!("not stored now: {what}")).into(),
+            Some(Stored::Known) => {
+                (WebhookResponse::Duplicate, format!("seen before: {what}")).into()
+            }
+            None => (WebhookResponse::NotNow, format!("not stored now: {what}")).into(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 

@@ -35,7 +35,7 @@ fn told(data: &EventData) -> String {
             format!("three quarters of the included minutes are used: {counters}")
         }
         EventData::Ping(ping) => format!("{:?}", ping.message),
-        EventData::Drifted(drifted) => format!("kept, for it has changed: {}", drifted.error()),
+        EventData::Unreadable(drifted) => format!("kept, for it has changed: {}", drifted.error()),
         EventData::Unknown(unknown) => {
             format!("of a type unknown here, kept: {} bytes", unknown.json().get().len())
         }

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
-use call_assistant::service::cursor::{CursorKey, CursorKeys};
-use call_assistant::service::exchange::{Authorized, Received, RequestHead};
-use call_assistant::service::rate::RateWindows;
-use call_assistant::service::refusal::Refusal;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{Authorized, Received, RequestHead};
+use call_assistant::rest::server::{CursorKey, CursorKeys};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -72,7 +72,7 @@ impl Host {
         head: &RequestHead<'_>,
         request_id: RequestId,
         now: Timestamp,
-    ) -> Result<Response<Vec<u8>>, Refusal> {
+    ) -> Result<Response<Vec<u8>>, Rejection> {
         let received = Received::new(head, request_id)?;
 
         let identified = self.store.identify(received, now)?;

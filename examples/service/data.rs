@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use call_assistant::Product;
-use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
-use call_assistant::delivery::{Reach, Target};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId, EndpointId};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::sender::{Reach, Target};
 use serde_json::{Map, Value, json};
 
 use crate::input::{self, Bad, Fields};
@@ -246,7 +246,7 @@ fn bad(path: String, refused: Refused) -> Bad {
         path,
         match refused {
             Refused::NotFound(what) => format!("there is no such {what}"),
-            Refused::Conflict(message) | Refused::NotInPlan(message) => message,
+            Refused::Conflict(message) | Refused::NotInPlanError(message) => message,
         },
     )
 }

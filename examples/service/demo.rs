@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::credential::{ApiKey, Mode};
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::rest::{ApiKey, Mode};
 use serde_json::{Value, json};
 
 use crate::support::random;

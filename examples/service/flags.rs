@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use call_assistant::delivery::Reach;
+use call_assistant::webhook::sender::Reach;
 
 use crate::scale::{self, Scale};
 use crate::support::flags::{Flag, Help};

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 
 /// The instant to hand to the library as its last argument.
 pub(crate) fn now() -> Timestamp {

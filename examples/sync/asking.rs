@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use call_assistant::api::Endpoint;
-use call_assistant::client::{
+use call_assistant::rest::Endpoint;
+use call_assistant::rest::Quota;
+use call_assistant::rest::client::{
     Client, ClientError, Failure, Pace, Remedy, Retry, RetryDecision, read,
 };
-use call_assistant::quota::Quota;
 use tokio::time::Instant;
 
 use crate::progress::Progress;

@@ -47,11 +47,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::api::{BaseAddress, GetAccount};
-use call_assistant::client::sync::CallSync;
-use call_assistant::client::{Client, KeyCheck, Obstacle, Remedy};
-use call_assistant::credential::ApiKey;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::rest::ApiKey;
+use call_assistant::rest::client::CallSync;
+use call_assistant::rest::client::{Client, KeyCheck, Obstacle, Remedy};
+use call_assistant::rest::{BaseUrl, GetAccount};
 use support::flags::{Flag, Flags, Help, last_words};
 use support::shutdown::Shutdown;
 use support::{clock, secrets, shutdown};
@@ -128,7 +128,7 @@ impl SetUp {
             None => Product::default(),
         };
         let api = flags.text("--api").ok_or("--api is missing: where is the service?")?;
-        let base = BaseAddress::parse(api).map_err(|error| format!("--api: {error}"))?;
+        let base = BaseUrl::parse(api).map_err(|error| format!("--api: {error}"))?;
         let key = key_text(flags)?;
         let key = ApiKey::parse(&product, &key).map_err(|error| format!("the key: {error}"))?;
         let begin = match flags.text("--since") {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 
 use crate::support::clock;
 

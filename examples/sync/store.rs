@@ -4,9 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use call_assistant::client::sync::{CallSync, SyncStep};
-use call_assistant::credential::Mode;
 use call_assistant::id::AccountId;
+use call_assistant::rest::Mode;
+use call_assistant::rest::client::{CallSync, SyncStep};
 use serde::{Deserialize, Serialize};
 
 use crate::support::files;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use call_assistant::api::BaseAddress;
+use call_assistant::rest::BaseUrl;
 use http::header::{HOST, HeaderValue};
 use http::response::Parts;
 use http::{Request, Uri};
@@ -38,7 +38,7 @@ pub(crate) struct Wire {
 impl Wire {
     /// # Errors
     /// There is no host in the address, or the certificates cannot be read.
-    pub(crate) fn new(base: &BaseAddress, trust: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn new(base: &BaseUrl, trust: Option<&Path>) -> Result<Self, String> {
         let uri: Uri = base.as_str().parse().map_err(|error| format!("--api: {error}"))?;
         let host = uri.host().ok_or("--api: there is no host in it")?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

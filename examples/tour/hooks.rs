@@ -3,14 +3,14 @@
 use std::error::Error;
 use std::time::Duration;
 
-use call_assistant::client::inbox::{Arrival, InboxEntry, LEASE};
-use call_assistant::delivery::{
-    Change, Delivery, Endpoint, FAILURES_TO_DISABLE, NotBegun, Outcome, Reach, Reason, Status,
-    Target,
-};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
-use call_assistant::time::Timestamp;
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
+use call_assistant::webhook::sender::{
+    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Outcome,
+    Reach, Status, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 use http::{HeaderValue, Request, StatusCode};
 
@@ -42,8 +42,8 @@ impl Hook {
         delivery: &mut Delivery,
         body: &EventBody,
         mut receiver: impl FnMut(&Request<Vec<u8>>, Timestamp) -> Outcome,
-    ) -> Result<(Vec<Timestamp>, Change), Box<dyn Error>> {
-        let (mut made, mut change) = (Vec::new(), Change::Unchanged);
+    ) -> Result<(Vec<Timestamp>, EndpointChange), Box<dyn Error>> {
+        let (mut made, mut change) = (Vec::new(), EndpointChange::Unchanged);
         while let Some(due) = delivery.due() {
             world.now = world.now.max(due);
             let attempt = delivery.begin(&self.endpoint, world.now)?;
@@ -173,11 +173,11 @@ pub(crate) fn retry_over_the_whole_schedule(
         genuine && bodies.iter().all(|sent| sent == body.as_bytes())
     });
 
-    let first = InboxEntry::arrive(None, LEASE, world.now);
-    let Arrival::Process(entry) = first else { return Err("a new event is not new".into()) };
+    let first = InboxEntry::arrive(None, CLAIM_LEASE, world.now);
+    let Claim::Process(entry) = first else { return Err("a new event is not new".into()) };
     let done = entry.done(world.now);
-    let again = InboxEntry::arrive(Some(&done), LEASE, world.now);
-    table.show("EVT-8", "an event that comes twice is acted on once", again == Arrival::Duplicate);
+    let again = InboxEntry::arrive(Some(&done), CLAIM_LEASE, world.now);
+    table.show("EVT-8", "an event that comes twice is acted on once", again == Claim::Duplicate);
 
     let body = ping(world)?;
     let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
@@ -207,8 +207,8 @@ pub(crate) fn disable_by_410(world: &mut World, table: &mut Table) -> Result<(),
     table.tell(&format!("one attempt, and {change:?}; the other delivery: {:?}", waiting.status()));
     table.show("DEL-6", "one 410, and nothing more is sent", {
         made.len() == 1
-            && change == Change::Disabled(Reason::Gone)
-            && matches!(parked, Err(NotBegun::Parked))
+            && change == EndpointChange::Disabled(DisabledReason::Gone)
+            && matches!(parked, Err(BeginError::Parked))
             && later.status() == Status::Skipped
     });
     Ok(())
@@ -221,29 +221,29 @@ pub(crate) fn disable_by_twenty_failures(
 ) -> Result<(), Box<dyn Error>> {
     table.chapter("An endpoint is disabled by twenty failures");
     let (mut hook, _) = Hook::new(world)?;
-    let mut run = |world: &mut World, outcome: Outcome| -> Result<Change, Box<dyn Error>> {
+    let mut run = |world: &mut World, outcome: Outcome| -> Result<EndpointChange, Box<dyn Error>> {
         let body = ping(world)?;
         let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
         Ok(hook.deliver(world, &mut delivery, &body, |_, _| outcome)?.1)
     };
     let began = world.now;
-    let mut before = Change::Unchanged;
+    let mut before = EndpointChange::Unchanged;
     for _ in 1..FAILURES_TO_DISABLE {
         before = run(world, Outcome::Reset)?;
     }
     table.tell(&format!("nineteen deliveries fail for good: {before:?}"));
     let recovered = run(world, Outcome::Answered(StatusCode::OK))?;
     table.tell(&format!("one is delivered: {recovered:?}"));
-    let mut last = Change::Unchanged;
+    let mut last = EndpointChange::Unchanged;
     let mut failures = 0_u8;
-    while last != Change::Disabled(Reason::Failing) && failures < 30 {
+    while last != EndpointChange::Disabled(DisabledReason::Failing) && failures < 30 {
         last = run(world, Outcome::Reset)?;
         failures = failures.saturating_add(1);
     }
     let days = world.now.since(began).as_secs() / 86_400;
     table.tell(&format!("{failures} more fail: {last:?}, after {days} days of this world"));
     table.show("DEL-7", "twenty failures in a row disable it, one success sets zero", {
-        recovered == Change::Recovered && failures == FAILURES_TO_DISABLE
+        recovered == EndpointChange::Recovered && failures == FAILURES_TO_DISABLE
     });
     Ok(())
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
-use call_assistant::api::{GetAccount, GetCall, ListCalls};
-use call_assistant::client::sync::CallSync;
-use call_assistant::client::{
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::rest::Limit;
+use call_assistant::rest::client::CallSync;
+use call_assistant::rest::client::{
     Client, Failure, KeyCheck, Obstacle, Paging, Retry, RetryDecision, Turn,
 };
-use call_assistant::credential::{Mode, Scope};
-use call_assistant::error::{ApiError, ErrorCode};
-use call_assistant::id::{AccountId, CallId};
-use call_assistant::listing::Limit;
-use call_assistant::plan::Entitlements;
-use call_assistant::service::standing::Standing;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::{ApiError, ErrorCode};
+use call_assistant::rest::{GetAccount, GetCall, ListCalls};
+use call_assistant::rest::{Mode, Scope};
 use http::{Method, Request};
 
 use crate::table::Table;
@@ -172,7 +172,7 @@ pub(crate) fn recover_missed_calls(
     world: &mut World,
     table: &mut Table,
 ) -> Result<(), Box<dyn Error>> {
-    table.chapter("Missed calls are recovered");
+    table.chapter("MissedDeliveries calls are recovered");
     let account = AccountId::parse("acct_1")?;
     let client = world.make_key(&account, Mode::Live, &ALL)?;
     let (mut sync, first) = catch_up(world, &client, CallSync::new())?;
@@ -248,7 +248,7 @@ fn while_so(
     world: &mut World,
     account: &AccountId,
     client: &Client,
-    change: fn(&mut Standing),
+    change: fn(&mut AccountStatus),
 ) -> Result<(u16, ApiError), Box<dyn Error>> {
     let before = world.standing(account).cloned();
     set(world, account, change);
@@ -259,7 +259,7 @@ fn while_so(
     answer
 }
 
-fn set(world: &mut World, account: &AccountId, change: impl FnOnce(&mut Standing)) {
+fn set(world: &mut World, account: &AccountId, change: impl FnOnce(&mut AccountStatus)) {
     if let Some(standing) = world.standing(account) {
         change(standing);
     }

@@ -5,25 +5,25 @@ use std::error::Error;
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::api::{BaseAddress, Endpoint};
-use call_assistant::client::{Client, ClientError, read};
-use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call};
-use call_assistant::plan::Entitlements;
-use call_assistant::service::cursor::{CursorKey, CursorKeys};
-use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::service::rate::RateWindows;
-use call_assistant::service::refusal::Refusal;
-use call_assistant::service::standing::Standing;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::client::{Client, ClientError, read};
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{CursorKey, CursorKeys};
+use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::rest::{BaseUrl, Endpoint};
 use http::{Request, Response};
 
 /// A service, the one account whose customer we follow, and what time it is.
 pub(crate) struct World {
     pub(crate) now: Timestamp,
     keys: HashMap<[u8; 32], StoredKey>,
-    accounts: HashMap<AccountId, (Account, Standing)>,
+    accounts: HashMap<AccountId, (Account, AccountStatus)>,
     rates: RateWindows,
     calls: Vec<CallRow>,
     cursors: CursorKeys,
@@ -61,7 +61,7 @@ impl World {
     /// An account in good order.
     pub(crate) fn open_account(&mut self, id: &str) -> Result<AccountId, Box<dyn Error>> {
         let id = AccountId::parse(id)?;
-        let standing = Standing {
+        let standing = AccountStatus {
             account_id: id.clone(),
             closing: false,
             subscribed: true,
@@ -71,7 +71,7 @@ impl World {
         Ok(id)
     }
 
-    pub(crate) fn standing(&mut self, account: &AccountId) -> Option<&mut Standing> {
+    pub(crate) fn standing(&mut self, account: &AccountId) -> Option<&mut AccountStatus> {
         self.accounts.get_mut(account).map(|(_, standing)| standing)
     }
 
@@ -87,7 +87,7 @@ impl World {
         let stored =
             StoredKey::new(id, account.clone(), &key, self.now).with_scopes(scopes.to_vec());
         self.keys.insert(*stored.digest.as_bytes(), stored);
-        Ok(Client::new(BaseAddress::parse("https://api.example.com")?, key))
+        Ok(Client::new(BaseUrl::parse("https://api.example.com")?, key))
     }
 
     pub(crate) fn revoke(&mut self, client: &Client) {
@@ -132,10 +132,10 @@ impl World {
     /// What the service answers to any request.
     pub(crate) fn answer(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
         let (parts, ()) = request.clone().into_parts();
-        self.serve(&RequestHead::from_parts(&parts)).unwrap_or_else(Refusal::into_response)
+        self.serve(&RequestHead::from_parts(&parts)).unwrap_or_else(Rejection::into_response)
     }
 
-    fn serve(&mut self, head: &RequestHead<'_>) -> Result<Response<Vec<u8>>, Refusal> {
+    fn serve(&mut self, head: &RequestHead<'_>) -> Result<Response<Vec<u8>>, Rejection> {
         let received = Received::new(head, RequestId::from_random(self.random()))?;
         if self.broken {
             return Err(received.internal_error());

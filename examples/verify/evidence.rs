@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::{DeliveryHeaders, Verifier};
 
 use crate::support::clock;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! What the verifier says, in the words of `tests/vectors/README.md`.
 
-use call_assistant::webhook::{DigestFault, SignatureFault, Verified, VerifyError};
+use call_assistant::webhook::{DigestReason, SignatureReason, Verified, VerifyError};
 use serde::{Deserialize, Serialize};
 
 /// A verdict and the fields that go with it. A field that this program does not know would make a
@@ -64,8 +64,8 @@ impl Verdict {
     }
 }
 
-fn malformed(fault: SignatureFault) -> Verdict {
-    use SignatureFault as F;
+fn malformed(fault: SignatureReason) -> Verdict {
+    use SignatureReason as F;
     let at_part = |name, part| Verdict { part: Some(part), ..named(name) };
     match fault {
         F::TooLong { len } => Verdict { length: Some(len), ..named("too_long") },
@@ -81,10 +81,10 @@ fn malformed(fault: SignatureFault) -> Verdict {
     }
 }
 
-fn digest(fault: DigestFault) -> Verdict {
+fn digest(fault: DigestReason) -> Verdict {
     match fault {
-        DigestFault::Length { len } => Verdict { length: Some(len), ..named("digest_length") },
-        DigestFault::Character { at } => Verdict { at: Some(at), ..named("digest_character") },
+        DigestReason::Length { len } => Verdict { length: Some(len), ..named("digest_length") },
+        DigestReason::Character { at } => Verdict { at: Some(at), ..named("digest_character") },
         _ => named("refused"),
     }
 }

@@ -14,6 +14,7 @@
 
 mod error;
 mod object;
+mod open_enum;
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -24,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use error::{ParseError, ParseErrorKind};
 pub use object::JsonObject;
 pub(crate) use object::fields;
+pub use open_enum::Unrecognized;
+pub(crate) use open_enum::open_enum;
 
 /// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
 pub const MAX_LEN: usize = 16 * 1024 * 1024;

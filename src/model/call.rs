@@ -5,16 +5,16 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
+use crate::Timestamp;
 use crate::id::{AppointmentId, CallId, ContactId};
 use crate::json::{json_body, read_object};
-use crate::time::Timestamp;
 
 /// One inbound call that the assistant answered. Once written, it never changes.
 ///
 /// ```
 /// use call_assistant::id::CallId;
 /// use call_assistant::model::Call;
-/// use call_assistant::time::Timestamp;
+/// use call_assistant::Timestamp;
 ///
 /// let started: Timestamp = "2026-03-01T09:30:00Z".parse().unwrap();
 /// let written: Timestamp = "2026-03-01T09:34:10.25Z".parse().unwrap();

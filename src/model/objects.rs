@@ -9,10 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Call, CallCaller};
+use crate::Timestamp;
 use crate::id::{AppointmentId, CallId};
+use crate::json::open_enum;
 use crate::json::{JsonObject, json_body, read_object};
-use crate::open_enum::open_enum;
-use crate::time::Timestamp;
 
 /// A call that the assistant handed over to a person, with two facts about the transfer.
 ///

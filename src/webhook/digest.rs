@@ -3,7 +3,7 @@
 use subtle::Choice;
 
 use super::secret::SigningSecret;
-use super::verify_error::DigestFault;
+use super::verify_error::DigestReason;
 use crate::mac::{self, MacKey};
 
 /// A secret's key schedule: two compressions that every message would otherwise repeat.
@@ -77,10 +77,10 @@ impl Digest {
     }
 
     /// What keeps a text from being one.
-    pub(super) fn fault(text: &[u8]) -> DigestFault {
+    pub(super) fn fault(text: &[u8]) -> DigestReason {
         match text.iter().position(|digit| !digit.is_ascii_hexdigit()) {
-            Some(at) if text.len() == Self::HEX_LEN => DigestFault::Character { at },
-            _ => DigestFault::Length { len: text.len() },
+            Some(at) if text.len() == Self::HEX_LEN => DigestReason::Character { at },
+            _ => DigestReason::Length { len: text.len() },
         }
     }
 }

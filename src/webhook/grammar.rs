@@ -2,7 +2,7 @@
 //! refused.
 
 use super::digest::{Case, Digest};
-use super::verify_error::{DigestFault, SignatureFault, VerifyError};
+use super::verify_error::{DigestReason, SignatureReason, VerifyError};
 
 /// The longest header that is read, in bytes.
 pub(super) const MAX_LEN: usize = 1024;
@@ -34,7 +34,7 @@ impl<'a> Signature<'a> {
     /// Reads a header from left to right; the first fault met is the one reported.
     pub(super) fn parse(header: &'a [u8]) -> Result<Self, VerifyError> {
         if header.len() > MAX_LEN {
-            return Err(SignatureFault::TooLong { len: header.len() }.into());
+            return Err(SignatureReason::TooLong { len: header.len() }.into());
         }
         let mut timestamp = None;
         let mut first = None;
@@ -47,7 +47,7 @@ impl<'a> Signature<'a> {
             match read? {
                 Part::Timestamp(digits, seconds) => {
                     if timestamp.is_some() {
-                        return Err(SignatureFault::TwoTimestamps { part }.into());
+                        return Err(SignatureReason::TwoTimestamps { part }.into());
                     }
                     timestamp = Some((digits, seconds));
                 }
@@ -64,10 +64,10 @@ impl<'a> Signature<'a> {
             }
         }
 
-        let (timestamp, seconds) = timestamp.ok_or(SignatureFault::NoTimestamp)?;
+        let (timestamp, seconds) = timestamp.ok_or(SignatureReason::NoTimestamp)?;
         match first {
             Some((first, _)) => Ok(Self { timestamp, seconds, first, others }),
-            None => Err(ill_formed.unwrap_or(SignatureFault::NoDigest.into())),
+            None => Err(ill_formed.unwrap_or(SignatureReason::NoDigest.into())),
         }
     }
 
@@ -96,7 +96,7 @@ struct Parts<'a> {
 enum Part<'a> {
     Timestamp(&'a [u8], u64),
     Digest(Digest, Case),
-    IllFormedDigest(DigestFault),
+    IllFormedDigest(DigestReason),
     Unknown,
 }
 
@@ -109,12 +109,12 @@ impl<'a> Parts<'a> {
         Self { rest: None, part: 0 }
     }
 
-    fn next(&mut self) -> Option<Result<Part<'a>, SignatureFault>> {
+    fn next(&mut self) -> Option<Result<Part<'a>, SignatureReason>> {
         let rest = self.rest?;
         self.part = self.part.saturating_add(1);
         let part = self.part;
         if part > MAX_PARTS {
-            return Some(Err(SignatureFault::TooManyParts));
+            return Some(Err(SignatureReason::TooManyParts));
         }
         // The two parts as everybody sends them are read while they are looked at.
         if let Some((part, after)) = plain(rest) {
@@ -135,7 +135,7 @@ impl<'a> Parts<'a> {
         Some(pair(text, part).and_then(|(name, value)| match name {
             b"t" => match seconds(value) {
                 Some(seconds) => Ok(Part::Timestamp(value, seconds)),
-                None => Err(SignatureFault::Timestamp { part }),
+                None => Err(SignatureReason::Timestamp { part }),
             },
             b"v1" => Ok(match value.try_into().ok().and_then(Digest::decode) {
                 Some((digest, case)) => Part::Digest(digest, case),
@@ -165,20 +165,20 @@ fn plain(rest: &[u8]) -> Option<(Part<'_>, &[u8])> {
 }
 
 /// `name=value`, with blanks and tabs around it but none within.
-fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), SignatureFault> {
+fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), SignatureReason> {
     let text = trim(text);
     if !text.iter().fold(true, |graphic, byte| graphic & byte.is_ascii_graphic()) {
         // Only a text that is refused is read a second time.
         let blank = text.iter().find(|byte| !byte.is_ascii_graphic()).is_some_and(is_blank);
         return Err(if blank {
-            SignatureFault::Blank { part }
+            SignatureReason::Blank { part }
         } else {
-            SignatureFault::NotPrintable { part }
+            SignatureReason::NotPrintable { part }
         });
     }
     match text.iter().position(|byte| *byte == b'=').and_then(|at| text.split_at_checked(at)) {
         Some((name, [_, value @ ..])) if !name.is_empty() => Ok((name, value)),
-        _ => Err(SignatureFault::NotPair { part }),
+        _ => Err(SignatureReason::NotPair { part }),
     }
 }
 

@@ -32,8 +32,8 @@
 //! has already lost the bytes that were signed.
 //!
 //! ```
-//! use call_assistant::time::Timestamp;
-//! use call_assistant::webhook::{Receipt, Signer, SigningSecret, Verifier};
+//! use call_assistant::Timestamp;
+//! use call_assistant::webhook::{WebhookResponse, Signer, SigningSecret, Verifier};
 //!
 //! let secret = SigningSecret::parse("whsec_kept-where-secrets-are-kept")?;
 //! let verifier = Verifier::new(secret.clone()); // once, when the program starts
@@ -45,7 +45,7 @@
 //!     // The exact bytes, proven: queue them or read them, then acknowledge.
 //!     Ok(verified) => {
 //!         assert_eq!(verified.bytes(), body);
-//!         Receipt::Accepted.into_response()
+//!         WebhookResponse::Accepted.into_response()
 //!     }
 //!     // 400 with nothing in it. `refused` says precisely what was wrong, for the log.
 //!     Err(refused) => refused.into_response(),
@@ -70,16 +70,20 @@ pub mod event;
 pub mod explain;
 mod grammar;
 mod headers;
-mod receipt;
+#[cfg(feature = "client")]
+pub mod receiver;
+mod response;
 mod secret;
+#[cfg(feature = "service")]
+pub mod sender;
 mod signature;
 pub mod testing;
 mod verifier;
 mod verify_error;
 
 pub use headers::{DeliveryHeader, DeliveryHeaders, HeaderTextError};
-pub use receipt::Receipt;
+pub use response::WebhookResponse;
 pub use secret::{SecretError, SigningSecret};
 pub use signature::{SignatureHeader, Signer, SignerError};
 pub use verifier::{ToleranceError, Verified, Verifier};
-pub use verify_error::{DigestFault, SignatureFault, VerifyError};
+pub use verify_error::{DigestReason, SignatureReason, VerifyError};

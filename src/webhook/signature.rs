@@ -9,7 +9,7 @@ use super::digest::{Digest, Key};
 use super::headers::{self, HeaderTextError};
 use super::secret::SigningSecret;
 use crate::Product;
-use crate::time::Timestamp;
+use crate::Timestamp;
 
 /// Signs deliveries, as the service does.
 ///
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 /// message spends half its time on.
 ///
 /// ```
-/// use call_assistant::time::Timestamp;
+/// use call_assistant::Timestamp;
 /// use call_assistant::webhook::{Signer, SigningSecret};
 ///
 /// let signer = Signer::new(SigningSecret::parse("whsec_test")?);

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use call_assistant::time::Timestamp;
+//! use call_assistant::Timestamp;
 //! use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError, testing};
 //!
 //! let secret = SigningSecret::parse("whsec_test")?;
@@ -38,7 +38,7 @@ use http::{Method, Request};
 
 use super::headers::HeaderTextError;
 use super::signature::Signer;
-use crate::time::Timestamp;
+use crate::Timestamp;
 
 /// A delivery as the service would send it: POST, the five headers, the body as given. The body
 /// need not be an event, so a test can ask what a receiver makes of one that is not.

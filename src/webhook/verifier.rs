@@ -13,7 +13,7 @@ use super::headers::{DeliveryHeader, DeliveryHeaders};
 use super::secret::SigningSecret;
 use super::verify_error::VerifyError;
 use crate::Product;
-use crate::time::Timestamp;
+use crate::Timestamp;
 
 /// Proves that a delivery is genuine. Make it once: it keeps each secret's key schedule.
 ///
@@ -23,7 +23,7 @@ use crate::time::Timestamp;
 ///
 /// ```
 /// use core::time::Duration;
-/// use call_assistant::time::Timestamp;
+/// use call_assistant::Timestamp;
 /// use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 ///
 /// let old = SigningSecret::parse("whsec_old")?;
@@ -118,7 +118,7 @@ impl Verifier {
     /// [`verify`](Self::verify) for a host whose headers are not an `http` 1.x `HeaderMap`.
     ///
     /// ```
-    /// # use call_assistant::{Product, time::Timestamp};
+    /// # use call_assistant::{Product, Timestamp};
     /// # use call_assistant::webhook::*;
     /// # let secret = SigningSecret::parse("whsec_test")?;
     /// # let now = Timestamp::UNIX_EPOCH;

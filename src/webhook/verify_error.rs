@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 
 use super::grammar::{MAX_LEN, MAX_PARTS};
 use super::headers::DeliveryHeader;
-use super::receipt::Receipt;
+use super::response::WebhookResponse;
 
 /// Why a delivery was not verified, precisely enough for a log and for a branch.
 ///
@@ -26,13 +26,13 @@ pub enum VerifyError {
         header: DeliveryHeader,
     },
     /// The signature header is not of the form `t=UNIX_SECONDS,v1=HEX`.
-    Malformed(SignatureFault),
+    Malformed(SignatureReason),
     /// No `v1` is 64 lowercase hex digits. Where one is, those that are not are passed over.
     IllFormedDigest {
         /// The first `v1` part.
         part: usize,
         /// What is wrong with it.
-        fault: DigestFault,
+        fault: DigestReason,
     },
     /// A `v1` is the right digest in uppercase hex. The specification says lowercase.
     UppercaseDigest {
@@ -59,10 +59,10 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// What to answer: [`Receipt::Refused`], whatever was wrong.
+    /// What to answer: [`WebhookResponse::Refused`], whatever was wrong.
     #[must_use]
-    pub const fn receipt(&self) -> Receipt {
-        Receipt::Refused
+    pub const fn receipt(&self) -> WebhookResponse {
+        WebhookResponse::Refused
     }
 
     /// The status to answer with: 400.
@@ -79,8 +79,8 @@ impl VerifyError {
     }
 }
 
-impl From<SignatureFault> for VerifyError {
-    fn from(fault: SignatureFault) -> Self {
+impl From<SignatureReason> for VerifyError {
+    fn from(fault: SignatureReason) -> Self {
         Self::Malformed(fault)
     }
 }
@@ -88,7 +88,7 @@ impl From<SignatureFault> for VerifyError {
 /// How a signature header departs from its form. Positions of parts count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SignatureFault {
+pub enum SignatureReason {
     /// The header has more than 1024 bytes.
     TooLong {
         /// The length, in bytes.
@@ -130,7 +130,7 @@ pub enum SignatureFault {
 /// Why the value of a `v1` cannot be a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DigestFault {
+pub enum DigestReason {
     /// It does not have 64 digits.
     Length {
         /// How many bytes it has.
@@ -170,7 +170,7 @@ impl fmt::Display for VerifyError {
     }
 }
 
-impl fmt::Display for SignatureFault {
+impl fmt::Display for SignatureReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong { len } => write!(f, "has {len} bytes, more than {MAX_LEN}"),
@@ -190,7 +190,7 @@ impl fmt::Display for SignatureFault {
     }
 }
 
-impl fmt::Display for DigestFault {
+impl fmt::Display for DigestReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { len } => write!(f, "has {len} bytes instead of 64 hex digits"),

@@ -14,22 +14,22 @@
 
 use allocation_counter::{AllocationInfo, measure};
 use call_assistant::Product;
-use call_assistant::api::{ApiRequest, BaseAddress, ListCalls};
-use call_assistant::client::{ClientError, Fault, ForeignBody, RetryAfter, read};
-use call_assistant::credential::{ApiKey, KeyDigest, Mode};
-use call_assistant::delivery::{Excerpt, KEPT_BODY, Reach, Target};
-use call_assistant::error::ApiError;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::json::{self, JsonObject, ParseError, ParseErrorKind};
-use call_assistant::listing::Window;
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::quota::Quota;
-use call_assistant::service::cursor::{Cursor, CursorFault, CursorKey, CursorKeys, Position};
-use call_assistant::service::exchange::{Received, RequestHead};
-use call_assistant::service::rate::RateWindows;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::ApiError;
+use call_assistant::rest::CreatedRange;
+use call_assistant::rest::Quota;
+use call_assistant::rest::client::{ClientError, Fault, RetryAfter, UnexpectedBody, read};
+use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Received, RequestHead};
+use call_assistant::rest::{ApiKey, KeyDigest, Mode};
+use call_assistant::rest::{ApiRequest, BaseUrl, ListCalls};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::{Cause, Evidence};
+use call_assistant::webhook::sender::{Excerpt, KEPT_BODY, Reach, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -151,17 +151,17 @@ fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     let keys = CursorKeys::new(CursorKey::new(1, [7; 32]));
     let account = AccountId::parse("acct_1").unwrap();
     let after = Position { started_at: NOW, id: CallId::parse(&"c".repeat(255)).unwrap() };
-    let cursor = Cursor { after, window: Window::ALL };
+    let cursor = Cursor { after, window: CreatedRange::ALL };
     let (text, info) = counted(|| keys.seal(&account, Mode::Live, &cursor));
     assert_eq!(info.count_total, 1, "the text: {info:?}");
     let (_, info) = counted(|| keys.open(&account, Mode::Live, &text).unwrap());
     assert_eq!(info.count_total, 1, "the id: {info:?}");
-    for (len, fault) in [(0, CursorFault::Empty), (401, CursorFault::TooLong { len: 401 })] {
+    for (len, fault) in [(0, CursorError::Empty), (401, CursorError::TooLong { len: 401 })] {
         let text = "A".repeat(len);
         assert_eq!(free(|| keys.open(&account, Mode::Live, &text)), Err(fault));
     }
     let many = "A".repeat(64 * MEBIBYTE);
-    let fault = CursorFault::TooLong { len: many.len() };
+    let fault = CursorError::TooLong { len: many.len() };
     assert_eq!(free(|| keys.open(&account, Mode::Live, &many)), Err(fault));
     let altered = text.replace(&text[..2], "AA");
     free(|| keys.open(&account, Mode::Live, &altered).unwrap_err());
@@ -203,7 +203,7 @@ fn heads_of_a_mebibyte() {
     });
     let url = format!("https://example.com/{long}");
     free(|| Target::parse(&url, Reach::Public).unwrap_err());
-    free(|| BaseAddress::parse(&url).unwrap_err());
+    free(|| BaseUrl::parse(&url).unwrap_err());
     free(|| SigningSecret::parse(&long).unwrap_err());
     let product = Product::default();
     free(|| ApiKey::parse(&product, &long).unwrap_err());
@@ -241,7 +241,7 @@ fn sixty_four_mebibytes() {
         match fault {
             Fault::Unreadable(error) if status == 200 => too_long(error),
             Fault::Foreign(shown) => {
-                assert_eq!((shown.as_str().len(), status == 200), (ForeignBody::MAX_LEN, false));
+                assert_eq!((shown.as_str().len(), status == 200), (UnexpectedBody::MAX_LEN, false));
             }
             other => panic!("{status}: {other:?}"),
         }

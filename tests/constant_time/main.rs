@@ -22,11 +22,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use call_assistant::Product;
-use call_assistant::credential::{ApiKey, KeyDigest, Mode};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::listing::Window;
-use call_assistant::service::cursor::{Cursor, CursorFault, CursorKey, CursorKeys, Position};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::CreatedRange;
+use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+use call_assistant::rest::{ApiKey, KeyDigest, Mode};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -286,7 +286,7 @@ impl Cursors {
         let [account, other] = ["acct_1", "acct_2"].map(|id| AccountId::parse(id).unwrap());
         let id = CallId::parse("call_000").unwrap();
         let position = Position { started_at: NOW, id };
-        let cursor = Cursor { after: position, window: Window::ALL };
+        let cursor = Cursor { after: position, window: CreatedRange::ALL };
         let right = keys.seal(&account, Mode::Live, &cursor);
         let digit = |at: usize| {
             let mut text = right.clone().into_bytes();
@@ -308,6 +308,6 @@ fn open_cursors(key: &[u8; 32], cursors: &Cursors) {
     let open = |text: &str| keys.open(&cursors.account, Mode::Live, text);
     assert!(open(&cursors.right).is_ok());
     for text in &cursors.others {
-        assert_eq!(open(text), Err(CursorFault::Digest));
+        assert_eq!(open(text), Err(CursorError::Digest));
     }
 }

@@ -1,19 +1,21 @@
-//! The REST API: cursors, pages and rate limits.
+//! The REST API: what travels, the service's side, and the customer's, in virtual time.
 
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)]
-#![allow(clippy::as_conversions, clippy::panic, clippy::string_slice)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
-mod cursor;
-mod exchange;
-mod openapi;
-mod operations;
-mod order;
-mod page;
-mod rate;
-mod rate_windows;
-mod scenario;
+mod client;
+#[path = "../support/dice.rs"]
+mod dice;
+mod server;
+mod wire;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 
 /// So many nanoseconds into the year 2026.
 fn at(nanos: u64) -> Timestamp {

@@ -1,6 +1,6 @@
 //! Webhooks from the dashboard's call to a customer's receiver.
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::{SigningSecret, Verifier};
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use call_assistant::delivery::{Outcome, Reach, Status, Target};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId, EventId};
-use call_assistant::time::Timestamp;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{Outcome, Reach, Status, Target};
 
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;

@@ -23,8 +23,8 @@ mod together;
 mod tour;
 mod verify;
 
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
-use call_assistant::time::Timestamp;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::{Signer, SigningSecret};
 

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use call_assistant::api::{Answer, ApiRequest, ErrorReply, ListCalls};
-use call_assistant::error::ErrorCode;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::ErrorCode;
+use call_assistant::rest::{Answer, ApiRequest, ErrorReply, ListCalls};
 use http::Response;
 
 /// What goes wrong with a request, by its number from 1.

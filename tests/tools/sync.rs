@@ -8,8 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use call_assistant::error::ErrorCode;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::rest::ErrorCode;
 
 use crate::now;
 use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 
 use crate::program::{Folder, example, run, stderr, stdout};
 use crate::{SECRET, ping, signer};

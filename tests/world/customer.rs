@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use call_assistant::api::{BaseAddress, GetAccount};
-use call_assistant::client::inbox::{Arrival, InboxEntry, LEASE};
-use call_assistant::client::sync::CallSync;
-use call_assistant::client::{Client, Failure, KeyCheck, Pace, Remedy, Retry, RetryDecision, read};
-use call_assistant::credential::ApiKey;
 use call_assistant::id::{AccountId, CallId, EventId};
-use call_assistant::listing::Limit;
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::quota::Quota;
+use call_assistant::rest::ApiKey;
+use call_assistant::rest::Limit;
+use call_assistant::rest::Quota;
+use call_assistant::rest::client::CallSync;
+use call_assistant::rest::client::{
+    Client, Failure, KeyCheck, Pace, Remedy, Retry, RetryDecision, read,
+};
+use call_assistant::rest::{BaseUrl, GetAccount};
 use call_assistant::webhook::event::EventData;
-use call_assistant::webhook::{Receipt, SigningSecret, Verifier};
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
+use call_assistant::webhook::{SigningSecret, Verifier, WebhookResponse};
 use http::{HeaderMap, Request, Response};
 
 use crate::dice::at;
@@ -122,7 +124,7 @@ impl Customer {
         let sync = serde_json::to_string(&CallSync::new()).unwrap();
         Self {
             store: Store { sync, processed: BTreeMap::new(), inbox: BTreeMap::new() },
-            client: Client::new(BaseAddress::parse("https://api.example.com").unwrap(), key),
+            client: Client::new(BaseUrl::parse("https://api.example.com").unwrap(), key),
             spare_key: Some(spare),
             checking_key: true,
             verifier: Verifier::new(secret),
@@ -300,12 +302,12 @@ impl Customer {
             }
         };
         let key = (event.account_id.clone(), event.id.clone());
-        let entry = match InboxEntry::arrive(self.store.inbox.get(&key), LEASE, now) {
-            Arrival::Process(entry) => entry,
+        let entry = match InboxEntry::arrive(self.store.inbox.get(&key), CLAIM_LEASE, now) {
+            Claim::Process(entry) => entry,
             known => {
-                self.met.duplicates += u32::from(known == Arrival::Duplicate);
-                self.met.busy += u32::from(known == Arrival::Busy);
-                return known.receipt().map(Receipt::into_response);
+                self.met.duplicates += u32::from(known == Claim::Duplicate);
+                self.met.busy += u32::from(known == Claim::Busy);
+                return known.receipt().map(WebhookResponse::into_response);
             }
         };
         self.store.inbox.insert(key.clone(), entry);
@@ -324,6 +326,6 @@ impl Customer {
             self.met.crashes += 1;
             return None;
         }
-        Some(Receipt::Accepted.into_response())
+        Some(WebhookResponse::Accepted.into_response())
     }
 }

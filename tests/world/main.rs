@@ -14,14 +14,15 @@
 )]
 
 mod customer;
+#[path = "../support/dice.rs"]
 mod dice;
 mod service;
 
 use std::panic::catch_unwind;
 use std::time::Duration;
 
-use call_assistant::delivery::Outcome;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::Outcome;
 use http::{Response, StatusCode};
 
 use crate::customer::{Customer, Met};

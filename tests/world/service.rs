@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
-use call_assistant::delivery::{Attempt, Delivery, Endpoint, NotBegun, Outcome, Reach, Target};
 use call_assistant::id::{AccountId, AppointmentId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call};
-use call_assistant::plan::Entitlements;
-use call_assistant::service::cursor::{CursorKey, CursorKeys};
-use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::service::rate::RateWindows;
-use call_assistant::service::refusal::Refusal;
-use call_assistant::service::standing::Standing;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{CursorKey, CursorKeys};
+use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, Delivery, Endpoint, Outcome, Reach, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Response};
 
@@ -29,7 +31,7 @@ pub(crate) struct Written {
 
 pub(crate) struct Service {
     account: Account,
-    standing: Standing,
+    standing: AccountStatus,
     /// The customer's two keys, side by side until the first one is revoked (KEY-6).
     keys: [ApiKey; 2],
     stored: [StoredKey; 2],
@@ -71,7 +73,7 @@ impl Service {
         let settled = calls.iter().map(|written| written.visible).max().unwrap_or(0) + MINUTE;
         Self {
             account: Account::new(id.clone(), "Europe/Oslo"),
-            standing: Standing {
+            standing: AccountStatus {
                 account_id: id,
                 closing: false,
                 subscribed: true,
@@ -130,7 +132,7 @@ impl Service {
         let (head, ()) = request.clone().into_parts();
         self.requests += 1;
         let id = RequestId::parse(&format!("req_{}", self.requests)).unwrap();
-        self.lead(&RequestHead::from_parts(&head), id, now).unwrap_or_else(Refusal::into_response)
+        self.lead(&RequestHead::from_parts(&head), id, now).unwrap_or_else(Rejection::into_response)
     }
 
     fn lead(
@@ -138,7 +140,7 @@ impl Service {
         head: &RequestHead<'_>,
         id: RequestId,
         now: i64,
-    ) -> Result<Response<Vec<u8>>, Refusal> {
+    ) -> Result<Response<Vec<u8>>, Rejection> {
         let received = Received::new(head, id)?;
         let digest = received.digest().copied();
         let key = self.stored.iter().find(|key| Some(key.digest) == digest);
@@ -193,7 +195,7 @@ impl Service {
         let (delivery, body) = &mut self.deliveries[index];
         let attempt = match delivery.begin(&self.endpoint, at(now)) {
             Ok(attempt) => attempt,
-            Err(NotBegun::Parked) => return None,
+            Err(BeginError::Parked) => return None,
             Err(error) => panic!("{error:?}"),
         };
         self.sending = Some(index);

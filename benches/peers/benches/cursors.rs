@@ -7,11 +7,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use call_assistant::credential::Mode;
+use call_assistant::rest::Mode;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::listing::Window;
-use call_assistant::service::cursor::{Cursor, CursorKey, CursorKeys, Position};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::CreatedRange;
+use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::Timestamp;
 use cookie::{Cookie, CookieJar, Key};
 use divan::{AllocProfiler, Bencher, black_box};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
@@ -65,7 +65,7 @@ fn ours() -> (CursorKeys, AccountId, String, Cursor) {
     let account = AccountId::parse(ACCOUNT).unwrap();
     let cursor = Cursor {
         after: Position { started_at: now(), id: CallId::parse(CALL).unwrap() },
-        window: Window::new(Some(now()), Some(now())).unwrap(),
+        window: CreatedRange::new(Some(now()), Some(now())).unwrap(),
     };
     let text = keys.seal(&account, Mode::Live, &cursor);
     (keys, account, text, cursor)

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 use call_assistant::Product;
-use call_assistant::api::{BaseAddress, GetAccount};
-use call_assistant::client::{Client, Failure, Remedy, Retry, RetryDecision};
-use call_assistant::credential::ApiKey;
-use call_assistant::error::ErrorCode;
+use call_assistant::rest::{BaseUrl, GetAccount};
+use call_assistant::rest::client::{Client, Failure, Remedy, Retry, RetryDecision};
+use call_assistant::rest::ApiKey;
+use call_assistant::rest::ErrorCode;
 use call_assistant::model::Account;
 use call_assistant_frameworks::NotAnswered;
 use call_assistant_frameworks::asking::{reqwest_async, reqwest_blocking, ureq};
@@ -33,7 +33,7 @@ fn answering(answer: String) -> (Client, JoinHandle<String>) {
         head
     });
     let key = ApiKey::parse(&Product::default(), "service_live_the-key-of-a-test").unwrap();
-    (Client::new(BaseAddress::parse(&base).unwrap(), key), asked)
+    (Client::new(BaseUrl::parse(&base).unwrap(), key), asked)
 }
 
 fn http(status: &str, headers: &str, body: &str) -> String {

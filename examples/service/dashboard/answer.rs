@@ -59,7 +59,7 @@ impl Error {
             Self::Refused(Refused::Conflict(message)) => {
                 (StatusCode::CONFLICT, "conflict", message, None)
             }
-            Self::Refused(Refused::NotInPlan(message)) => {
+            Self::Refused(Refused::NotInPlanError(message)) => {
                 (StatusCode::FORBIDDEN, "not_in_plan", message, None)
             }
             Self::Body(error) => {

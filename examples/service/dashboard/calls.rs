@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use call_assistant::credential::Mode;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::model::Call;
-use call_assistant::plan::Feature;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::Mode;
+use call_assistant::rest::server::Feature;
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventBody, EventData, NewEvent, Origin, OriginSource,
 };
@@ -91,7 +91,8 @@ impl Dashboard {
         let (number, endpoint) = tables.endpoint(id)?;
         let account = endpoint.account_id.clone();
         let plan = tables.account(account.as_str())?.plan.entitlements;
-        plan.require(Feature::Webhooks).map_err(|error| Refused::NotInPlan(error.to_string()))?;
+        plan.require(Feature::Webhooks)
+            .map_err(|error| Refused::NotInPlanError(error.to_string()))?;
         let body = new_event(account, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.");
         let accepted = tables.accept(&body, Some(number), now)?;
@@ -139,7 +140,7 @@ fn any_event(
     let event = Event::from_bytes_verified_earlier(text.as_bytes()).map_err(wrong)?;
     match &event.data {
         // A known type has its form. Whoever wants another form wants another type.
-        EventData::Drifted(drifted) => {
+        EventData::Unreadable(drifted) => {
             return Err(Bad::of_json("", drifted.error()).into());
         }
         EventData::AppointmentCancelled(appointment) => {

@@ -15,11 +15,11 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use call_assistant::Product;
-use call_assistant::credential::{ApiKey, Mode, StoredKey};
-use call_assistant::delivery::{Missed, Reach, Status};
+use call_assistant::Timestamp;
 use call_assistant::id::{CredentialId, EndpointId};
 use call_assistant::model::Call;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::{ApiKey, Mode, StoredKey};
+use call_assistant::webhook::sender::{MissedDeliveries, Reach, Status};
 use http::header::{HOST, IF_NONE_MATCH, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -261,7 +261,7 @@ impl Dashboard {
         let account = tables.account(row.account_id.as_str())?;
         let of_it = |delivery: &&DeliveryRow| {
             tables.endpoint_of(delivery.endpoint).is_some_and(|of| of.id == row.id)
-                && missed.as_ref().is_some_and(|m: &Missed| m.includes(&delivery.state))
+                && missed.as_ref().is_some_and(|m: &MissedDeliveries| m.includes(&delivery.state))
         };
         let ids: Vec<_> = tables.deliveries(account).filter(of_it).map(|row| &row.id).collect();
         shown["missed_deliveries"] = json!(ids);

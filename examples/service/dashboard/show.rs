@@ -1,11 +1,11 @@
 //! Rows as the dashboard's JSON. No secret is in any of it: those are shown once, when made.
 
-use call_assistant::credential::StoredKey;
-use call_assistant::delivery::{LogEntry, Outcome, Status, Target};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::model::Call;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::StoredKey;
 use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::{LogEntry, Outcome, Status, Target};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) fn account(row: &AccountRow) -> Value {
         "entitlements": row.plan.entitlements,
         "subscription_active": row.subscription_active,
         "closing": row.closing,
-        "calls": row.calls(call_assistant::credential::Mode::Live).len(),
+        "calls": row.calls(call_assistant::rest::Mode::Live).len(),
     })
 }
 
@@ -54,7 +54,7 @@ pub(super) fn endpoint(row: &EndpointRow) -> Value {
         "reason": health.disabled(),
         "since": health.since(),
         "consecutive_failures": health.failures(),
-        "failures_to_disable": call_assistant::delivery::FAILURES_TO_DISABLE,
+        "failures_to_disable": call_assistant::webhook::sender::FAILURES_TO_DISABLE,
         "created_at": row.created_at,
     })
 }

@@ -1,15 +1,15 @@
 //! The webhook sender: takes what is due in the planner's order, sends it, stores what came of it.
 //!
 //! One task holds the planner; each attempt is a task of its own. The order of storing and sending
-//! is the one `call_assistant::delivery` documents, its steps are functions of the store.
+//! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
 mod connect;
 mod post;
 
 use std::sync::Arc;
 
-use call_assistant::delivery::{Limits, Outcome, Planner};
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Limits, Outcome, Planner};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

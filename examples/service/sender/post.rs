@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use call_assistant::delivery::{KEPT_BODY, Outcome, Target};
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{KEPT_BODY, Outcome, Target};
 use http::header::{CONNECTION, HOST, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use call_assistant::credential::{KeyState, Mode, Scope, StoredKey};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
-use call_assistant::plan::Entitlements;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::{KeyState, Mode, Scope, StoredKey};
 
 use super::Calls;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
+use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
-use call_assistant::service::page::PageQuery;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::PageQuery;
 
 use super::Refused;
 

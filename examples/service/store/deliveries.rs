@@ -1,5 +1,5 @@
 //! Endpoints and deliveries: the rows that the library's machines live in, and the steps of
-//! storing and sending in the order that `call_assistant::delivery` documents.
+//! storing and sending in the order that `call_assistant::webhook::sender` documents.
 //!
 //! Each function here is one transaction: it reads the rows it needs, lets the library change
 //! them, and has stored them when it returns. The rows read are the rows written, for both happens
@@ -7,14 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use call_assistant::delivery::{
-    Attempt, Change, Delivery, Endpoint, LogEntry, Missed, NotBegun, NotRedelivered, Outcome, Step,
-    Target,
-};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::plan::Feature;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::Feature;
 use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, Delivery, Endpoint, EndpointChange, LogEntry, MissedDeliveries, Outcome,
+    RedeliverError, Step, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret};
 
 use super::{AccountRow, Refused, Tables};
@@ -93,7 +93,7 @@ impl Tables {
         row.plan
             .entitlements
             .require(Feature::Webhooks)
-            .map_err(|error| Refused::NotInPlan(error.to_string()))?;
+            .map_err(|error| Refused::NotInPlanError(error.to_string()))?;
         row.endpoints.push(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
@@ -131,7 +131,11 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such endpoint.
-    pub(crate) fn enable(&mut self, id: &str, now: Timestamp) -> Result<Option<Missed>, Refused> {
+    pub(crate) fn enable(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Option<MissedDeliveries>, Refused> {
         let (number, _) = self.endpoint(id)?;
         self.changed();
         Ok(self.endpoint_mut(number).and_then(|endpoint| endpoint.health.enable(now)))
@@ -214,8 +218,8 @@ impl Tables {
                     began_at: now,
                 })
             }
-            Err(NotBegun::Early { .. }) => Err(row.due),
-            Err(NotBegun::Leased { until }) => Err(Some(until)),
+            Err(BeginError::Early { .. }) => Err(row.due),
+            Err(BeginError::Leased { until }) => Err(Some(until)),
             Err(_) => {
                 row.due = None;
                 Err(None)
@@ -255,7 +259,7 @@ impl Tables {
             // Whoever took the attempt over has the delivery in hand.
             Step::Late => {}
         }
-        if matches!(change, Change::Disabled(_)) {
+        if matches!(change, EndpointChange::Disabled(_)) {
             for pending in endpoint.pending.clone() {
                 self.park(pending, now);
             }
@@ -291,7 +295,7 @@ impl Tables {
         let endpoint = endpoint.ok_or(Refused::NotFound("endpoint"))?;
         row.state
             .redeliver(&endpoint.health, now)
-            .map_err(|error: NotRedelivered| Refused::Conflict(error.to_string()))?;
+            .map_err(|error: RedeliverError| Refused::Conflict(error.to_string()))?;
         row.due = row.state.due();
         let endpoint = row.endpoint;
         self.index(number);
@@ -351,7 +355,7 @@ impl Tables {
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let Some(endpoint) = endpoint else { return };
         let mut parked = row.state;
-        if parked.begin(&endpoint.health, now) == Err(NotBegun::Parked) {
+        if parked.begin(&endpoint.health, now) == Err(BeginError::Parked) {
             row.state = parked;
             row.due = None;
             self.index(number);

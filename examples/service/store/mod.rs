@@ -11,14 +11,14 @@ mod deliveries;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use call_assistant::credential::{Mode, StoredKey};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::model::{Account, Call};
-use call_assistant::service::exchange::{CallRow, Identified, Received};
-use call_assistant::service::page::PageQuery;
-use call_assistant::service::refusal::Refusal;
-use call_assistant::service::standing::Standing;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::PageQuery;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{CallRow, Identified, Received};
+use call_assistant::rest::{Mode, StoredKey};
 
 use crate::support::clock;
 
@@ -58,7 +58,7 @@ pub(crate) enum Refused {
     /// It is there already, or its state does not allow it, and why.
     Conflict(String),
     /// The plan lacks it.
-    NotInPlan(String),
+    NotInPlanError(String),
 }
 
 impl Store {
@@ -82,7 +82,7 @@ impl Store {
         &self,
         received: Received,
         now: Timestamp,
-    ) -> Result<Identified, Refusal> {
+    ) -> Result<Identified, Rejection> {
         let mut tables = self.lock();
         let digest = received.digest().map(|digest| *digest.as_bytes());
         let mut key = digest.and_then(|digest| tables.keys.get_mut(&digest));
@@ -101,12 +101,12 @@ impl Store {
     }
 
     /// An account as the public API has it, and how it stands.
-    pub(crate) fn standing(&self, id: &AccountId) -> Option<(Account, Standing)> {
+    pub(crate) fn standing(&self, id: &AccountId) -> Option<(Account, AccountStatus)> {
         let tables = self.lock();
         let row = tables.accounts.get(id)?;
         let mut account = Account::new(row.id.clone(), row.timezone.as_str());
         account.business_name.clone_from(&row.business_name);
-        let standing = Standing {
+        let standing = AccountStatus {
             account_id: row.id.clone(),
             closing: row.closing,
             subscribed: row.subscription_active,

@@ -7,10 +7,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use call_assistant::delivery::{
-    Attempt, Change, Delivery, Endpoint, Limits, Outcome, Planner, Reason, Status, Step,
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome, Planner, Status,
+    Step,
 };
-use call_assistant::time::Timestamp;
 use http::StatusCode;
 
 /// How much of a world to simulate.
@@ -267,8 +268,8 @@ impl Sender {
         let tally = &mut self.report.tallies[target.manner as usize];
         let finished = row.delivery.finish(&answer.attempt, answer.outcome, self.now);
         match target.health.record(finished.report, self.now) {
-            Change::Disabled(Reason::Gone) => tally.disabled_gone += 1,
-            Change::Disabled(_) => tally.disabled_failing += 1,
+            EndpointChange::Disabled(DisabledReason::Gone) => tally.disabled_gone += 1,
+            EndpointChange::Disabled(_) => tally.disabled_failing += 1,
             _ => {}
         }
         self.disabled += u64::from(!target.health.is_active() && target.health.since() == self.now);

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::data::EventType;
 use super::read::Event;
+use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::ParseError;
-use crate::time::Timestamp;
 use crate::webhook::{HeaderTextError, Signer, testing};
 
 /// One event, written once: the bytes every endpoint and every attempt gets.

@@ -7,10 +7,10 @@ use super::data::{EventData, Ping};
 use super::envelope::{ApiVersion, Origin, OriginSource};
 use super::read::{Event, Head};
 use super::usage::ThresholdReached;
+use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::JsonObject;
 use crate::model::{Appointment, AppointmentStatus, Call, Contact, TransferredCall};
-use crate::time::Timestamp;
 
 /// An event about to be made: everything but what it is about.
 ///
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 /// use call_assistant::id::{AccountId, EventId};
 /// use call_assistant::json::JsonObject;
 /// use call_assistant::model::Appointment;
-/// use call_assistant::time::Timestamp;
+/// use call_assistant::Timestamp;
 /// use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 ///
 /// let event = NewEvent::new(
@@ -57,12 +57,12 @@ impl NewEvent {
     ///
     /// # Errors
     /// It has not, or it is not.
-    pub fn call_ended(self, call: &Call) -> Result<EventBody, ComposeError> {
+    pub fn call_ended(self, call: &Call) -> Result<EventBody, NewEventError> {
         if call.ended_at.is_none() {
-            return Err(ComposeError::CallNotEnded);
+            return Err(NewEventError::CallNotEnded);
         }
         if call.summary.is_none() {
-            return Err(ComposeError::SummaryNotReady);
+            return Err(NewEventError::SummaryNotReady);
         }
         Ok(self.about(EventData::CallEnded(call.clone())))
     }
@@ -93,10 +93,10 @@ impl NewEvent {
     pub fn appointment_cancelled(
         self,
         appointment: &Appointment,
-    ) -> Result<EventBody, ComposeError> {
+    ) -> Result<EventBody, NewEventError> {
         let cancelled = appointment.cancelled();
         if cancelled.status() != Some(AppointmentStatus::Cancelled) {
-            return Err(ComposeError::Status);
+            return Err(NewEventError::Status);
         }
         Ok(self.about(EventData::AppointmentCancelled(cancelled)))
     }
@@ -113,19 +113,19 @@ impl NewEvent {
         created_id: EventId,
         old: &Appointment,
         new: &Appointment,
-    ) -> Result<[EventBody; 2], ComposeError> {
+    ) -> Result<[EventBody; 2], NewEventError> {
         if self.0.origin.as_ref().map(|origin| &origin.source) != Some(&OriginSource::Voice) {
-            return Err(ComposeError::NotVoice);
+            return Err(NewEventError::NotVoice);
         }
         if created_id == self.0.id {
-            return Err(ComposeError::SameEventId);
+            return Err(NewEventError::SameEventId);
         }
         let same = match (old.id(), new.id()) {
             (Some(old), Some(new)) => old == new,
             _ => old == new,
         };
         if same {
-            return Err(ComposeError::SameAppointment);
+            return Err(NewEventError::SameAppointment);
         }
         let created = Self(Head { id: created_id, ..self.0.clone() });
         Ok([self.appointment_cancelled(old)?, created.appointment_created(new)])
@@ -133,13 +133,13 @@ impl NewEvent {
 
     /// `contact.created`.
     #[must_use]
-    pub fn contact_created(self, contact: &CuratedContact) -> EventBody {
+    pub fn contact_created(self, contact: &ApprovedContact) -> EventBody {
         self.about(EventData::ContactCreated(contact.0.clone()))
     }
 
     /// `contact.updated`.
     #[must_use]
-    pub fn contact_updated(self, contact: &CuratedContact) -> EventBody {
+    pub fn contact_updated(self, contact: &ApprovedContact) -> EventBody {
         self.about(EventData::ContactUpdated(contact.0.clone()))
     }
 
@@ -152,9 +152,9 @@ impl NewEvent {
         self,
         _reason: ThresholdReached,
         counters: &JsonObject,
-    ) -> Result<EventBody, ComposeError> {
+    ) -> Result<EventBody, NewEventError> {
         if counters.get("object").is_some() {
-            return Err(ComposeError::ObjectInCounters);
+            return Err(NewEventError::ObjectInCounters);
         }
         Ok(self.about(EventData::UsageThresholdReached(counters.clone())))
     }
@@ -172,9 +172,9 @@ impl NewEvent {
 
 /// A contact whose name a person stands behind. Only such a contact makes events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CuratedContact(Contact);
+pub struct ApprovedContact(Contact);
 
-impl CuratedContact {
+impl ApprovedContact {
     /// A contact, unless its name is the assistant's guess that nobody has approved yet. Once
     /// somebody does, it is added: `contact.created`.
     #[must_use]
@@ -210,7 +210,7 @@ pub enum NameSource {
 /// Why there is no such event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ComposeError {
+pub enum NewEventError {
     /// The call has no `ended_at`.
     #[error("call.ended: the call has no ended_at")]
     CallNotEnded,

@@ -12,9 +12,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::json::open_enum;
 use crate::json::{JsonObject, ParseError};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
-use crate::open_enum::open_enum;
 
 open_enum! {
     /// The type of an event. A type this version does not know is kept, not refused.
@@ -66,7 +66,7 @@ pub enum EventData {
     /// A type this version does not know. Acknowledge it all the same.
     Unknown(UnknownData),
     /// A known type with data of another form than this version knows.
-    Drifted(DriftedData),
+    Unreadable(UnreadableData),
 }
 
 impl EventData {
@@ -84,7 +84,7 @@ impl EventData {
             Self::UsageThresholdReached(_) => &EventType::UsageThresholdReached,
             Self::Ping(_) => &EventType::Ping,
             Self::Unknown(unknown) => &unknown.event_type,
-            Self::Drifted(drifted) => &drifted.event_type,
+            Self::Unreadable(drifted) => &drifted.event_type,
         }
     }
 }
@@ -115,14 +115,14 @@ impl UnknownData {
 
 /// The data of an event whose type is known and whose data is not of that type's form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DriftedData {
+pub struct UnreadableData {
     /// Never an `EventType::Other`.
     event_type: EventType,
     data: Kept,
     error: ParseError,
 }
 
-impl DriftedData {
+impl UnreadableData {
     pub(super) fn new(event_type: EventType, data: &RawValue, error: ParseError) -> Self {
         Self { event_type, data: Kept(data.to_owned()), error }
     }
@@ -278,7 +278,7 @@ impl Serialize for WrittenData<'_> {
             EventData::UsageThresholdReached(counters) => counters.serialize(to),
             EventData::Ping(ping) => self.fields(to, MESSAGE, &ping.message),
             EventData::Unknown(unknown) => unknown.data.serialize(to),
-            EventData::Drifted(drifted) => drifted.data.serialize(to),
+            EventData::Unreadable(drifted) => drifted.data.serialize(to),
         }
     }
 }

@@ -7,8 +7,8 @@ use ::time::{Date, Month};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::id::CredentialId;
+use crate::json::open_enum;
 use crate::json::read_object;
-use crate::open_enum::open_enum;
 
 open_enum! {
     /// Where a change came from. Only the assistant's value is specified; the dashboard and, one

@@ -21,7 +21,7 @@
 //!
 //! ```
 //! # use call_assistant::id::{AccountId, EventId};
-//! # use call_assistant::time::Timestamp;
+//! # use call_assistant::Timestamp;
 //! # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 //! # use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 //! use call_assistant::webhook::event::EventData;
@@ -41,7 +41,7 @@
 //! match event.data {
 //!     EventData::CallEnded(call) => println!("{} has ended", call.id),
 //!     EventData::Ping(ping) => println!("{}", ping.message),
-//!     EventData::Drifted(drifted) => println!("kept for later: {}", drifted.error()),
+//!     EventData::Unreadable(drifted) => println!("kept for later: {}", drifted.error()),
 //!     _ => {} // nothing of ours: acknowledge it all the same
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,7 +50,7 @@
 //! # Sending
 //!
 //! [`NewEvent`] makes the nine types and writes each exactly once, as an [`EventBody`]: what is
-//! stored is what is signed and sent. [`UsageWatch`] and [`CuratedContact`] decide whether there is
+//! stored is what is signed and sent. [`UsageWatch`] and [`ApprovedContact`] decide whether there is
 //! an event at all.
 //!
 //! [`Call`]: crate::model::Call
@@ -66,8 +66,8 @@ mod read;
 mod usage;
 
 pub use body::EventBody;
-pub use compose::{ComposeError, CuratedContact, NameSource, NewEvent};
-pub use data::{DriftedData, EventData, EventType, Ping, UnknownData};
+pub use compose::{ApprovedContact, NameSource, NewEvent, NewEventError};
+pub use data::{EventData, EventType, Ping, UnknownData, UnreadableData};
 pub use envelope::{ApiVersion, ApiVersionError, Origin, OriginSource};
 pub use read::{Event, EventError};
 pub use usage::{ThresholdReached, UsageWatch};

@@ -7,13 +7,13 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::data::{Beside, DataOf, DriftedData, EventData, EventType, WrittenData};
+use super::data::{Beside, DataOf, EventData, EventType, UnreadableData, WrittenData};
 use super::envelope::{ApiVersion, Origin};
+use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{self, ParseError};
-use crate::rfc3339;
-use crate::time::Timestamp;
-use crate::webhook::{DeliveryHeader, Receipt, Verified};
+use crate::time;
+use crate::webhook::{DeliveryHeader, Verified, WebhookResponse};
 
 /// One event as it was read.
 ///
@@ -55,7 +55,7 @@ impl Event {
     ///
     /// # Errors
     /// The body is not an envelope: what is wrong, in which field, at which line and column. Data
-    /// that does not fit its type is not an error, see [`EventData::Drifted`].
+    /// that does not fit its type is not an error, see [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
         read(bytes)
     }
@@ -144,10 +144,10 @@ impl EventError {
     /// After a 204 the service does not send it again: [keep the bytes](Verified::bytes) first, for
     /// a version of this crate or a person that can read them.
     #[must_use]
-    pub fn receipt(&self) -> Receipt {
+    pub fn receipt(&self) -> WebhookResponse {
         match self {
-            Self::Malformed(_) => Receipt::Ignored,
-            Self::Contradiction { .. } => Receipt::Refused,
+            Self::Malformed(_) => WebhookResponse::Ignored,
+            Self::Contradiction { .. } => WebhookResponse::Refused,
         }
     }
 }
@@ -167,7 +167,7 @@ struct Written<'a> {
     id: &'a EventId,
     #[serde(rename = "type")]
     event_type: &'a EventType,
-    #[serde(with = "rfc3339::offset")]
+    #[serde(with = "time::offset")]
     created_at: Timestamp,
     api_version: ApiVersion,
     account_id: &'a AccountId,
@@ -193,9 +193,9 @@ fn read(bytes: &[u8]) -> Result<Event, ParseError> {
     // Now that the type is known beforehand, data fails where it stands in the body, whatever the
     // order of the fields.
     json::read_with(bytes, Typed { as_type: Some(&event_type) }).or_else(|error| {
-        let drifted = DriftedData::new(event_type.clone(), data, error);
+        let drifted = UnreadableData::new(event_type.clone(), data, error);
         let head = Head { id, created_at, api_version, account_id, origin };
-        Ok(Event::new(head, EventData::Drifted(drifted)))
+        Ok(Event::new(head, EventData::Unreadable(drifted)))
     })
 }
 

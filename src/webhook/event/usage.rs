@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::Timestamp;
 
 /// Whether an account's threshold was reported in this period: a small state to store with the
 /// account, in the transaction that stores the event.
 ///
 /// ```
-/// use call_assistant::time::Timestamp;
+/// use call_assistant::Timestamp;
 /// use call_assistant::webhook::event::UsageWatch;
 ///
 /// let january = Timestamp::from_unix(1_767_225_600).unwrap();

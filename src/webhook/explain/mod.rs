@@ -10,7 +10,7 @@
 //! sends a bad signature.
 //!
 //! ```
-//! use call_assistant::time::Timestamp;
+//! use call_assistant::Timestamp;
 //! use call_assistant::webhook::explain::{BodyChange, Cause, Evidence};
 //! use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret};
 //!
@@ -46,7 +46,7 @@ use core::time::Duration;
 
 use super::headers::DeliveryHeaders;
 use super::verifier::Verifier;
-use crate::time::Timestamp;
+use crate::Timestamp;
 
 pub use body::BodyChange;
 pub use cause::{Cause, TextChange};

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::DeliveryHeaders;
 use call_assistant::webhook::explain::{
     Blanks, BodyChange, Cause, Escapes, Evidence, KeyOrder, SecretChange, TextChange,

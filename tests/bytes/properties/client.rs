@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use call_assistant::api::ListCalls;
-use call_assistant::client::sync::{CallSync, SyncStep};
-use call_assistant::client::{
-    Failure, Fault, ForeignBody, KeyCheck, Remedy, ReplyHead, Retry, RetryAfter, RetryDecision,
-};
+use call_assistant::Timestamp;
 use call_assistant::id::CallId;
-use call_assistant::listing::Limit;
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::time::Timestamp;
+use call_assistant::rest::Limit;
+use call_assistant::rest::ListCalls;
+use call_assistant::rest::client::{CallSync, SyncStep};
+use call_assistant::rest::client::{
+    Failure, Fault, KeyCheck, Remedy, ResponseHead, Retry, RetryAfter, RetryDecision,
+    UnexpectedBody,
+};
 use http::StatusCode;
 
 /// Any answer is read or refused, an error holds little of it, and of a success nothing.
@@ -30,7 +31,7 @@ pub fn reply(bytes: &[u8]) {
     };
     let mut lines =
         line.splitn(2, |byte| *byte == b'|').map(|text| core::str::from_utf8(text).ok());
-    let mut head = ReplyHead::new(StatusCode::from_u16(status).unwrap());
+    let mut head = ResponseHead::new(StatusCode::from_u16(status).unwrap());
     (head.retry_after, head.date) = (lines.next().flatten(), lines.next().flatten());
 
     let account = head.read::<Account>(body);
@@ -53,7 +54,7 @@ pub fn reply(bytes: &[u8]) {
             }
             Fault::Foreign(shown) => {
                 // A byte that is not UTF-8 becomes a character of three.
-                assert!(shown.as_str().len() <= 3 * ForeignBody::MAX_LEN);
+                assert!(shown.as_str().len() <= 3 * UnexpectedBody::MAX_LEN);
                 shows_no_secret(shown.as_str());
                 assert!(status != 200 || body.trim_ascii_start().first() != Some(&b'{'));
             }

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use call_assistant::delivery::{
-    Attempt, Change, Delivery, Endpoint, MAX_URL_LEN, NotATarget, NotBegun, NotRedelivered,
-    Outcome, Reach, Reason, Status, Step, Target, Verdict,
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, MAX_URL_LEN, Outcome,
+    Reach, RedeliverError, Status, Step, Target, TargetError, Verdict,
 };
-use call_assistant::time::Timestamp;
 use http::StatusCode;
 use url::Host;
 
@@ -80,7 +80,7 @@ fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timesta
     let mut delivery = Delivery::accept(now, endpoint, now);
     if health.disabled.is_some() {
         assert_eq!((delivery.status(), delivery.due()), (Status::Skipped, None));
-        assert_eq!(delivery.begin(endpoint, now), Err(NotBegun::Ended));
+        assert_eq!(delivery.begin(endpoint, now), Err(BeginError::Ended));
         return now;
     }
     for number in 1..=6 {
@@ -104,10 +104,10 @@ fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timesta
         assert_eq!(endpoint.record(finished.report, now), change);
         let Step::Again { at } = step else { break };
         let early = at.saturating_sub(Duration::from_nanos(1));
-        assert_eq!(delivery.begin(endpoint, early), Err(NotBegun::Early { at }));
+        assert_eq!(delivery.begin(endpoint, early), Err(BeginError::Early { at }));
         now = at;
     }
-    assert_eq!(delivery.begin(endpoint, now), Err(NotBegun::Ended));
+    assert_eq!(delivery.begin(endpoint, now), Err(BeginError::Ended));
     now
 }
 
@@ -152,7 +152,7 @@ struct Model {
 
 struct Health {
     count: u8,
-    disabled: Option<Reason>,
+    disabled: Option<DisabledReason>,
     life: u32,
 }
 
@@ -165,15 +165,15 @@ impl Model {
         Self { created: now, stands, charged: 0, by_hand: false, life: health.life }
     }
 
-    fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, NotBegun> {
+    fn begin(&mut self, health: &Health, now: Timestamp, job: usize) -> Result<u8, BeginError> {
         match self.stands {
-            Stands::Ended(_) => return Err(NotBegun::Ended),
-            Stands::Sending(until, _) if now < until => return Err(NotBegun::Leased { until }),
+            Stands::Ended(_) => return Err(BeginError::Ended),
+            Stands::Sending(until, _) if now < until => return Err(BeginError::Leased { until }),
             _ if health.disabled.is_some() || health.life != self.life => {
                 self.stands = Stands::Ended(Status::Parked);
-                return Err(NotBegun::Parked);
+                return Err(BeginError::Parked);
             }
-            Stands::Waiting(at) if now < at => return Err(NotBegun::Early { at }),
+            Stands::Waiting(at) if now < at => return Err(BeginError::Early { at }),
             _ => {}
         }
         self.stands = Stands::Sending(now.saturating_add(Duration::from_secs(30)), job);
@@ -231,16 +231,16 @@ impl Model {
         }
     }
 
-    fn redeliver(&mut self, health: &Health, now: Timestamp) -> Result<(), NotRedelivered> {
+    fn redeliver(&mut self, health: &Health, now: Timestamp) -> Result<(), RedeliverError> {
         let outlived = health.disabled.is_some() || health.life != self.life;
         match self.stands {
-            Stands::Waiting(_) | Stands::Sending(..) if !outlived => Err(NotRedelivered::Pending),
-            Stands::Sending(until, _) if now < until => Err(NotRedelivered::Leased { until }),
-            Stands::Ended(Status::Delivered) => Err(NotRedelivered::Delivered),
+            Stands::Waiting(_) | Stands::Sending(..) if !outlived => Err(RedeliverError::Pending),
+            Stands::Sending(until, _) if now < until => Err(RedeliverError::Leased { until }),
+            Stands::Ended(Status::Delivered) => Err(RedeliverError::Delivered),
             _ if now.since(self.created) >= Duration::from_secs(30 * 86_400) => {
-                Err(NotRedelivered::Expired)
+                Err(RedeliverError::Expired)
             }
-            _ if health.disabled.is_some() => Err(NotRedelivered::Disabled),
+            _ if health.disabled.is_some() => Err(RedeliverError::Disabled),
             _ => {
                 (self.stands, self.by_hand) = (Stands::Waiting(now), true);
                 self.life = health.life;
@@ -262,27 +262,27 @@ impl Model {
 }
 
 impl Health {
-    fn hear(&mut self, step: Step, failed: bool, verdict: Verdict, life: u32) -> Change {
+    fn hear(&mut self, step: Step, failed: bool, verdict: Verdict, life: u32) -> EndpointChange {
         if self.disabled.is_some() || life != self.life {
-            return Change::Unchanged;
+            return EndpointChange::Unchanged;
         }
         if verdict == Verdict::Gone {
-            self.disabled = Some(Reason::Gone);
-            return Change::Disabled(Reason::Gone);
+            self.disabled = Some(DisabledReason::Gone);
+            return EndpointChange::Disabled(DisabledReason::Gone);
         }
         if step == Step::Delivered && self.count > 0 {
             self.count = 0;
-            return Change::Recovered;
+            return EndpointChange::Recovered;
         }
         if !failed {
-            return Change::Unchanged;
+            return EndpointChange::Unchanged;
         }
         self.count += 1;
         if self.count == 20 {
-            self.disabled = Some(Reason::Failing);
-            return Change::Disabled(Reason::Failing);
+            self.disabled = Some(DisabledReason::Failing);
+            return EndpointChange::Disabled(DisabledReason::Failing);
         }
-        Change::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
+        EndpointChange::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
     }
 }
 
@@ -294,7 +294,7 @@ pub fn target(bytes: &[u8]) {
     });
     let target = match Target::parse(text, Reach::Public) {
         Ok(target) => target,
-        Err(NotATarget::TooLong { len }) => return assert!(len > MAX_URL_LEN),
+        Err(TargetError::TooLong { len }) => return assert!(len > MAX_URL_LEN),
         Err(_) => return,
     };
     assert_eq!(Target::parse(target.as_str(), Reach::Public).as_ref(), Ok(&target));

@@ -24,7 +24,7 @@ pub fn event(bytes: &[u8]) {
     assert_eq!(again.to_json(), written);
     match (&event.data, &again.data) {
         // Its place in the body may be another; what stands there is not.
-        (EventData::Drifted(first), EventData::Drifted(second)) => {
+        (EventData::Unreadable(first), EventData::Unreadable(second)) => {
             assert_eq!(first.json().get(), second.json().get());
             assert_eq!(first.error().kind(), second.error().kind());
             assert_eq!(first.error().field(), second.error().field());

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use call_assistant::api::ListCalls;
-use call_assistant::credential::Mode;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::listing::{Limit, Window};
 use call_assistant::model::Call;
-use call_assistant::quota::Quota;
-use call_assistant::service::cursor::{CursorFault, CursorKey, CursorKeys, MAX_LEN};
-use call_assistant::service::page::{PageQuery, RowsError};
-use call_assistant::service::rate::RateWindow;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::ListCalls;
+use call_assistant::rest::Mode;
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::{CursorError, CursorKey, CursorKeys, MAX_CURSOR_LEN};
+use call_assistant::rest::server::{PageQuery, RowsError};
+use call_assistant::rest::{CreatedRange, Limit};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -33,20 +33,20 @@ pub(crate) fn cursor(bytes: &[u8]) {
     let digest = mac.chain_update(&signed).finalize().into_bytes();
     let text = URL_SAFE_NO_PAD.encode([bytes, &digest[..16]].concat());
     let opened = opens_as_itself_or_not(&text);
-    assert_ne!(opened, Err(CursorFault::Digest));
-    assert_ne!(opened, Err(CursorFault::Encoding));
+    assert_ne!(opened, Err(CursorError::Digest));
+    assert_ne!(opened, Err(CursorError::Encoding));
 }
 
-fn opens_as_itself_or_not(text: &str) -> Result<(), CursorFault> {
+fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
     let (account, keys) = (&*ACCOUNT, &*KEYS);
     let opened = keys.open(account, Mode::Live, text)?;
-    assert!(text.len() <= MAX_LEN);
+    assert!(text.len() <= MAX_CURSOR_LEN);
     let sealed = keys.seal(account, Mode::Live, &opened);
     match URL_SAFE_NO_PAD.decode(text).unwrap()[1] {
         1 => assert_eq!(sealed, text),
         _ => assert_eq!(keys.open(account, Mode::Live, &sealed).as_ref(), Ok(&opened)),
     }
-    assert_eq!(keys.open(account, Mode::Test, text), Err(CursorFault::Digest));
+    assert_eq!(keys.open(account, Mode::Test, text), Err(CursorError::Digest));
     Ok(())
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn pages(bytes: &[u8]) {
     }
     let bounds = [next(), next()].map(|byte| (byte & 1 == 1).then(|| instant(byte)));
     let [after, before] = bounds;
-    let window = Window::new(after, before);
+    let window = CreatedRange::new(after, before);
     assert_eq!(window.is_err(), matches!(bounds, [Some(after), Some(before)] if after > before));
     let Ok(window) = window else { return };
 
@@ -93,7 +93,7 @@ pub(crate) fn pages(bytes: &[u8]) {
 
     let mut met = 0;
     let mut query = PageQuery::first(window, Limit::DEFAULT);
-    let mut asked = ListCalls::new().with_window(window);
+    let mut asked = ListCalls::new().with_created(window);
     for how in script {
         asked.limit = Limit::new(u64::from(how % 5) + 1).unwrap();
         // As text there and back, as it is sent.
@@ -105,11 +105,11 @@ pub(crate) fn pages(bytes: &[u8]) {
                 // A filter that was not there before, or another.
                 let other = [instant(how), instant(how >> 1)];
                 for (asked, same) in [
-                    (Window::new(Some(other[0]), None), after == Some(other[0])),
-                    (Window::new(None, Some(other[1])), before == Some(other[1])),
+                    (CreatedRange::new(Some(other[0]), None), after == Some(other[0])),
+                    (CreatedRange::new(None, Some(other[1])), before == Some(other[1])),
                 ] {
                     let next = PageQuery::next(cursor.clone(), asked.unwrap(), Limit::MIN);
-                    assert_eq!(next.err(), (!same).then_some(CursorFault::Filters));
+                    assert_eq!(next.err(), (!same).then_some(CursorError::Filters));
                 }
                 PageQuery::next(cursor, asked.window, asked.limit).unwrap()
             }
@@ -132,7 +132,7 @@ pub(crate) fn pages(bytes: &[u8]) {
         };
         asked.cursor = Some(KEYS.seal(&ACCOUNT, Mode::Live, &cursor));
         // The filters may be repeated or left out.
-        asked.window = [Window::ALL, window][usize::from(how >> 7)];
+        asked.window = [CreatedRange::ALL, window][usize::from(how >> 7)];
     }
     // A store that keeps microseconds finds the same rows with the bounds made for it.
     let coarse = window.in_microseconds();

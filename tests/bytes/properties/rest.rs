@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use call_assistant::Product;
-use call_assistant::api::Operation;
-use call_assistant::credential::{ApiKey, Mode, Scope, StoredKey};
-use call_assistant::error::{ApiError, ErrorCode};
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
-use call_assistant::listing::Window;
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::plan::Entitlements;
-use call_assistant::service::cursor::{Cursor, CursorKey, CursorKeys, Position};
-use call_assistant::service::exchange::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::service::refusal::Refusal;
-use call_assistant::service::standing::Standing;
-use call_assistant::time::Timestamp;
+use call_assistant::rest::CreatedRange;
+use call_assistant::rest::Operation;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::rest::{ApiError, ErrorCode};
+use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use http::{Request, Response, Uri};
 
 /// Whatever a head is made of, there is exactly one well-formed answer, with a code that is known
@@ -87,7 +87,7 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
     });
     let cursor = Cursor {
         after: Position { started_at: now, id: rows[0].call.id.clone() },
-        window: Window::new(Some(now), None).unwrap(),
+        window: CreatedRange::new(Some(now), None).unwrap(),
     };
     let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
     let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
@@ -102,7 +102,7 @@ fn request_id() -> RequestId {
 
 fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
     let Fixed { now, account_id, cursors, key, rows, .. } = &*FIXED;
-    let serve = || -> Result<_, Refusal> {
+    let serve = || -> Result<_, Rejection> {
         let received = Received::new(head, request_id())?;
         let mut key = key.clone();
         if !stands.is(Stands::NO_SCOPE) {
@@ -118,7 +118,7 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             true => Err(Duration::from_millis(1_500)),
             false => Ok(()),
         })?;
-        let standing = Standing {
+        let standing = AccountStatus {
             account_id: account_id.clone(),
             closing: stands.is(Stands::CLOSING),
             subscribed: !stands.is(Stands::UNSUBSCRIBED),
@@ -143,7 +143,7 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             }
         }
     };
-    serve().unwrap_or_else(Refusal::into_response)
+    serve().unwrap_or_else(Rejection::into_response)
 }
 
 /// The order of refusals, as far as it is not the request's own text that decides.

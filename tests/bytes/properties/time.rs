@@ -2,8 +2,8 @@
 
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
-use call_assistant::rfc3339::{self, ParseTimestampError};
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
+use call_assistant::time::{ParseTimestampError, offset};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -51,9 +51,9 @@ pub(crate) fn survives_writing(instant: Timestamp) {
     assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), instant);
 
     let mut json = Vec::new();
-    rfc3339::offset::serialize(&instant, &mut serde_json::Serializer::new(&mut json)).unwrap();
+    offset::serialize(&instant, &mut serde_json::Serializer::new(&mut json)).unwrap();
     assert_eq!(json, format!("\"{}+00:00\"", text.trim_end_matches('Z')).as_bytes());
-    let read = rfc3339::offset::deserialize(&mut serde_json::Deserializer::from_slice(&json));
+    let read = offset::deserialize(&mut serde_json::Deserializer::from_slice(&json));
     assert_eq!(read.unwrap(), instant);
 }
 

@@ -1,10 +1,10 @@
 //! Ids, and everything that is read from JSON.
 
-use call_assistant::credential::StoredKey;
-use call_assistant::error::ApiError;
 use call_assistant::id::{CallId, EventId, IdError, MAX_LEN};
 use call_assistant::json::{JsonObject, ParseError};
 use call_assistant::model::{Account, Appointment, Call, CallList, Contact, TransferredCall};
+use call_assistant::rest::ApiError;
+use call_assistant::rest::StoredKey;
 
 /// An id is exactly its text, and what is no id says why.
 pub fn ids(bytes: &[u8]) {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{
     DeliveryHeader, DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError,

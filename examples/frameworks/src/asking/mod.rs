@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use call_assistant::api::UnsendableError;
-use call_assistant::client::{ClientError, Failure};
+use call_assistant::rest::UnsendableError;
+use call_assistant::rest::client::{ClientError, Failure};
 
 pub mod reqwest_async;
 pub mod reqwest_blocking;

@@ -1,7 +1,7 @@
 //! reqwest.
 
-use call_assistant::api::Endpoint;
-use call_assistant::client::{Client, read};
+use call_assistant::rest::Endpoint;
+use call_assistant::rest::client::{Client, read};
 use http::Response;
 use reqwest::Error;
 use reqwest::redirect::Policy;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read as _};
 
-use call_assistant::api::Endpoint;
-use call_assistant::client::{Client, read};
+use call_assistant::rest::Endpoint;
+use call_assistant::rest::client::{Client, read};
 use http::Response;
 use reqwest::redirect::Policy;
 

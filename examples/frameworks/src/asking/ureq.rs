@@ -1,7 +1,7 @@
 //! ureq.
 
-use call_assistant::api::Endpoint;
-use call_assistant::client::{Client, read};
+use call_assistant::rest::Endpoint;
+use call_assistant::rest::client::{Client, read};
 use ureq::{Agent, Error};
 
 use super::{LONGEST_ANSWER, NotAnswered, PATIENCE};

@@ -7,9 +7,9 @@
 use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 
-use call_assistant::time::Timestamp;
+use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::{Receipt, Verified, Verifier};
+use call_assistant::webhook::{WebhookResponse, Verified, Verifier};
 
 pub mod actix;
 pub mod axum_extractor;
@@ -32,7 +32,7 @@ pub struct Hooks {
 
 impl Hooks {
     /// Stores a genuine delivery, and says what to answer.
-    pub fn keep(&self, verified: &Verified<'_>) -> Receipt {
+    pub fn keep(&self, verified: &Verified<'_>) -> WebhookResponse {
         match verified.event() {
             // A genuine body that is no event does not come again either.
             Ok(_) | Err(EventError::Malformed(_)) => self.store(verified.bytes()),
@@ -41,10 +41,10 @@ impl Hooks {
     }
 
     /// Stores a genuine body. When this says accepted, the service may forget it.
-    pub fn store(&self, bytes: &[u8]) -> Receipt {
+    pub fn store(&self, bytes: &[u8]) -> WebhookResponse {
         match self.queue.send(bytes.into()) {
-            Ok(()) => Receipt::Accepted,
-            Err(_) => Receipt::NotNow,
+            Ok(()) => WebhookResponse::Accepted,
+            Err(_) => WebhookResponse::NotNow,
         }
     }
 }

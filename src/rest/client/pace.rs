@@ -1,0 +1,68 @@
+//! Keeping below a rate limit instead of running into it.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::rest::Quota;
+
+/// Spreads requests so evenly that a quota is never exceeded and 429 never comes, however long a
+/// walk takes.
+///
+/// It uses nine tenths of the quota. Requests that are held up on the way arrive closer together
+/// than they left, and the tenth that is left absorbs up to five seconds of that. Whoever else
+/// uses the same credential has a share in the quota: see [`shared`](Self::shared).
+///
+/// ```
+/// use core::time::Duration;
+/// use call_assistant::rest::client::Pace;
+/// use call_assistant::rest::Quota;
+/// # let now = call_assistant::Timestamp::UNIX_EPOCH;
+///
+/// let mut pace = Pace::of(Quota::READS);
+/// assert_eq!(pace.turn(now), Duration::ZERO);
+/// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    gap: Duration,
+    free_at: Option<Timestamp>,
+    /// The latest `now` that was given.
+    latest: Option<Timestamp>,
+}
+
+impl Pace {
+    /// The pace at which one client may use all of a quota.
+    #[must_use]
+    pub fn of(quota: Quota) -> Self {
+        Self::shared(quota, 1)
+    }
+
+    /// The pace at which each of so many clients with the same credential may ask. Zero counts as
+    /// one.
+    #[must_use]
+    pub fn shared(quota: Quota, clients: u32) -> Self {
+        const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
+        let gap = MINUTE_AT_NINE_TENTHS.checked_div(quota.per_minute().into()).unwrap_or_default();
+        Self { gap: gap.saturating_mul(clients.max(1)), free_at: None, latest: None }
+    }
+
+    /// Takes the next turn and says how long to wait for it.
+    ///
+    /// Turns may be taken ahead by any number of tasks; each waits for its own. A clock that is set
+    /// back by more than a minute takes the turns along: nobody waits for it to catch up.
+    #[must_use]
+    pub fn turn(&mut self, now: Timestamp) -> Duration {
+        // By less, it may be tasks that have read the clock in another order than they come here.
+        let back = self.latest.map_or(Duration::ZERO, |latest| latest.since(now));
+        if back > Quota::SPAN {
+            self.free_at = self.free_at.map(|free_at| free_at.saturating_sub(back));
+            self.latest = None;
+        }
+        self.latest = self.latest.max(Some(now));
+        let turn = self.free_at.map_or(now, |free_at| free_at.max(now));
+        self.free_at = Some(turn.saturating_add(self.gap));
+        turn.since(now)
+    }
+}

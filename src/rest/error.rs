@@ -1,0 +1,289 @@
+//! The error envelope: what every refusal of the REST API says, written and read.
+//!
+//! Branch on [`ErrorCode`], never on the message. Codes and types are open enums: one that this
+//! version does not know is kept, so a service may add some without breaking anybody.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+
+use http::StatusCode;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::id::RequestId;
+use crate::json::open_enum;
+use crate::json::{json_body, read_object};
+
+open_enum! {
+    /// What went wrong: what clients branch on.
+    pub enum ErrorCode {
+        /// A path or query parameter is invalid; the message names it.
+        InvalidParameter = "invalid_parameter",
+        /// The cursor was altered, cut short, or made by an incompatible paginator.
+        InvalidCursor = "invalid_cursor",
+        /// The key is missing or unusable.
+        InvalidCredentials = "invalid_credentials",
+        /// The account has no active subscription.
+        SubscriptionInactive = "subscription_inactive",
+        /// The key lacks the endpoint's scope.
+        InsufficientScope = "insufficient_scope",
+        /// The key is fine, but the plan does not include the REST API.
+        PlanUpgradeRequired = "plan_upgrade_required",
+        /// The account is scheduled for deletion.
+        AccountClosed = "account_closed",
+        /// There is no such resource in this account.
+        ResourceNotFound = "resource_not_found",
+        /// The credential exceeded its request rate.
+        RateLimitExceeded = "rate_limit_exceeded",
+        /// The service failed.
+        InternalError = "internal_error",
+        /// The path exists, but not with this method. The one code that is not in the
+        /// specification, which says nothing of other methods (D-3).
+        MethodNotAllowed = "method_not_allowed",
+    }
+}
+
+open_enum! {
+    /// The family an [`ErrorCode`] belongs to.
+    pub enum ErrorType {
+        /// The request cannot be answered as it stands.
+        InvalidRequest = "invalid_request",
+        /// The credential is not accepted.
+        AuthenticationError = "authentication_error",
+        /// The credential is accepted, but may not do this.
+        PermissionError = "permission_error",
+        /// Too many requests.
+        RateLimitError = "rate_limit_error",
+        /// The service failed.
+        ApiError = "api_error",
+    }
+}
+
+struct Row(ErrorCode, StatusCode, ErrorType, &'static str);
+
+/// Everything that is fixed about a code, in one place.
+///
+/// The specification leaves the type of three codes open. They are permission errors: the
+/// credential is good and something else stands in the way (D-2).
+static TABLE: [Row; 11] = {
+    use ErrorCode as C;
+    use ErrorType as T;
+    use StatusCode as S;
+    [
+        Row(C::InvalidParameter, S::BAD_REQUEST, T::InvalidRequest, "A parameter is invalid."),
+        Row(C::InvalidCursor, S::BAD_REQUEST, T::InvalidRequest, "The cursor is invalid."),
+        Row(
+            C::InvalidCredentials,
+            S::UNAUTHORIZED,
+            T::AuthenticationError,
+            "The API key is missing or cannot be used.",
+        ),
+        Row(
+            C::SubscriptionInactive,
+            S::PAYMENT_REQUIRED,
+            T::PermissionError,
+            "The account has no active subscription.",
+        ),
+        Row(
+            C::InsufficientScope,
+            S::FORBIDDEN,
+            T::PermissionError,
+            "The API key lacks the scope that this endpoint requires.",
+        ),
+        Row(
+            C::PlanUpgradeRequired,
+            S::FORBIDDEN,
+            T::PermissionError,
+            "The account's plan does not include the REST API.",
+        ),
+        Row(
+            C::AccountClosed,
+            S::FORBIDDEN,
+            T::PermissionError,
+            "The account is scheduled for deletion.",
+        ),
+        Row(
+            C::ResourceNotFound,
+            S::NOT_FOUND,
+            T::InvalidRequest,
+            "There is no such resource in this account.",
+        ),
+        Row(
+            C::RateLimitExceeded,
+            S::TOO_MANY_REQUESTS,
+            T::RateLimitError,
+            "Too many requests with this credential.",
+        ),
+        Row(
+            C::InternalError,
+            S::INTERNAL_SERVER_ERROR,
+            T::ApiError,
+            "The service failed to answer.",
+        ),
+        Row(
+            C::MethodNotAllowed,
+            S::METHOD_NOT_ALLOWED,
+            T::InvalidRequest,
+            "This method is not allowed here.",
+        ),
+    ]
+};
+
+impl ErrorCode {
+    /// The status this code is sent with; `None` for a code this version does not know.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        self.row().map(|row| row.1)
+    }
+
+    /// The type this code is sent with; `None` for a code this version does not know.
+    #[must_use]
+    pub fn error_type(&self) -> Option<ErrorType> {
+        self.row().map(|row| row.2.clone())
+    }
+
+    /// What to say to a person where there is nothing more precise to say.
+    #[must_use]
+    pub fn default_message(&self) -> &'static str {
+        self.row().map_or("The request was refused.", |row| row.3)
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        TABLE.iter().find(|row| row.0 == *self)
+    }
+}
+
+/// An error as the API reports it.
+///
+/// ```
+/// use call_assistant::rest::{ApiError, ErrorCode};
+/// use call_assistant::id::RequestId;
+///
+/// let error = ApiError::new(ErrorCode::AccountClosed, RequestId::parse("req_1").unwrap());
+/// assert_eq!(
+///     String::from_utf8(error.to_json()).unwrap(),
+///     r#"{"error":{"type":"permission_error","code":"account_closed","message":"The account is scheduled for deletion.","request_id":"req_1"}}"#,
+/// );
+/// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiError {
+    /// The family. A reader takes an error without one.
+    pub error_type: Option<ErrorType>,
+    /// What to branch on.
+    pub code: ErrorCode,
+    /// What to show to a person. Its words may change at any time.
+    pub message: String,
+    /// What to quote to support. A reader takes an error without one, or with one that is none.
+    pub request_id: Option<RequestId>,
+}
+
+impl ApiError {
+    /// The error of a code, with its type and default message. A code that this version does not
+    /// know is answered with 500, and is an `api_error` as that is: no envelope is without a type.
+    #[must_use]
+    pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
+        Self {
+            error_type: code.error_type().or(Some(ErrorType::ApiError)),
+            message: code.default_message().into(),
+            code,
+            request_id: Some(request_id),
+        }
+    }
+
+    /// The same error with a message that says more.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+}
+
+json_body!(ApiError);
+
+/// `code: message (request_id)`, for people.
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        match &self.request_id {
+            Some(id) => write!(f, " ({id})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for ApiError {}
+
+#[derive(Serialize)]
+struct Envelope<T> {
+    error: T,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'a ErrorType>,
+    code: &'a ErrorCode,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a RequestId>,
+}
+
+impl Serialize for ApiError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let error = Written {
+            r#type: self.error_type.as_ref(),
+            code: &self.code,
+            message: &self.message,
+            request_id: self.request_id.as_ref(),
+        };
+        Envelope { error }.serialize(serializer)
+    }
+}
+
+/// Only the code must be there and be a text: a client that cannot read the rest can still act.
+struct Read {
+    code: ErrorCode,
+    r#type: Lenient<ErrorType>,
+    message: Lenient<String>,
+    request_id: Lenient<RequestId>,
+}
+
+read_object!(Read { code: required, r#type: nullable, message: nullable, request_id: nullable });
+
+struct ReadEnvelope {
+    error: Read,
+}
+
+read_object!(ReadEnvelope { error: required });
+
+impl<'de> Deserialize<'de> for ApiError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Read { code, r#type, message, request_id } =
+            ReadEnvelope::deserialize(deserializer)?.error;
+        Ok(Self {
+            error_type: r#type.0,
+            message: message.0.unwrap_or_else(|| code.default_message().into()),
+            code,
+            request_id: request_id.0,
+        })
+    }
+}
+
+/// A value, or nothing if what stands there is something else.
+struct Lenient<T>(Option<T>);
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(value.get()).ok()))
+    }
+}

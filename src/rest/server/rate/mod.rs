@@ -1,0 +1,238 @@
+//! Rate limits: an exact sliding window, as a value to store per credential and quota.
+//!
+//! No span of 60 seconds ever admits more than the quota, wherever it begins, and a request is
+//! admitted as soon as 60 seconds have passed since the oldest of the last so many. A bucket that
+//! refills lets twice the quota through in its first minute; this does not.
+//!
+//! ```
+//! use core::time::Duration;
+//! use call_assistant::rest::Quota;
+//! use call_assistant::rest::server::RateWindow;
+//! use call_assistant::Timestamp;
+//!
+//! let mut window = RateWindow::default(); // or the one stored for this credential and quota
+//! let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! for _ in 0..60 {
+//!     assert_eq!(window.check(Quota::ACCOUNT, now), Ok(()));
+//! }
+//!
+//! let later = now.saturating_add(Duration::from_millis(12_500));
+//! let exceeded = window.check(Quota::ACCOUNT, later).unwrap_err();
+//! assert_eq!(exceeded.wait, Duration::from_millis(47_500));
+//! assert_eq!(exceeded.retry_after(), 48);
+//! assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(exceeded.wait)), Ok(()));
+//! ```
+//!
+//! # Where to keep it
+//!
+//! One window for each credential and [name of a quota](Quota::name). Several processes share one in
+//! a store that all of them reach: each reads it, checks and writes it back *in one transaction*,
+//! under a lock on its row or by exchanging its stored text for the new one only where it is still
+//! what was read. Of two that read the same window, either would admit the same last request. A host
+//! that is one process has [`RateWindows`].
+//!
+//! # Clocks
+//!
+//! A clock that is set back never makes room. A `now` before the newest admission counts as that
+//! admission's instant, which also settles the small differences between hosts that share a
+//! window. A `now` more than 60 seconds before it means that the clock which stamped that
+//! admission was wrong: the whole window then moves back to end at `now`, so that an error of
+//! hours locks nobody out for longer than 60 seconds.
+//!
+//! # Stored form
+//!
+//! An object with `newest`, the instant of the newest admission or null, and `gaps`, the
+//! nanoseconds between one admission and the next, oldest first, each in LEB128, together in
+//! base64url without padding. Both may be absent. What no window could have written is refused.
+//!
+//! ```
+//! # use call_assistant::rest::server::RateWindow;
+//! let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
+//! let window: RateWindow = serde_json::from_str(text)?;
+//! assert_eq!(window.admitted(), 2); // the other one a second before
+//! assert_eq!(serde_json::to_string(&window)?, text);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod gaps;
+mod stored;
+mod windows;
+
+use core::time::Duration;
+
+use crate::Timestamp;
+use crate::rest::Quota;
+
+use gaps::Gaps;
+
+pub use windows::RateWindows;
+
+/// The admissions of one credential under one quota in the last 60 seconds.
+///
+/// It is a value to be [kept](self#where-to-keep-it) by the host.
+///
+/// Beside 56 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
+/// 160. A check takes constant time, averaged over many.
+///
+/// The value is independent of the quota: a quota that is raised or lowered applies at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateWindow {
+    /// The newest admission, in the two parts of a timestamp, which packs better. They mean nothing
+    /// while `admitted` is 0.
+    seconds: i64,
+    nanos: u32,
+    admitted: u32,
+    /// Nanoseconds from the oldest admission to the newest: the sum of the gaps, below `SPAN`.
+    spread: u64,
+    gaps: Gaps,
+}
+
+const SPAN: u64 = 60_000_000_000;
+
+impl RateWindow {
+    /// Whether a request is admitted now; if so it is counted. Store the window afterwards: a
+    /// refusal costs nothing, yet what is older than 60 seconds goes either way.
+    ///
+    /// # Errors
+    /// The quota is used up.
+    pub fn check(&mut self, quota: Quota, now: Timestamp) -> Result<(), RateLimitError> {
+        let age = self.settle(now);
+        let over = self.admitted.saturating_add(1).saturating_sub(u32::from(quota.per_minute()));
+        if over > 0 {
+            // Of the last so many, how far the oldest lies behind the newest.
+            // Only a quota that was lowered passes over any gap here.
+            let older = usize::try_from(over).unwrap_or(usize::MAX).saturating_sub(1);
+            let behind = self.gaps.iter().take(older).fold(self.spread, u64::saturating_sub);
+            let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
+            // A clock that stepped back has that way to go as well.
+            let wait = wait.saturating_sub(age).saturating_add(self.newest().since(now));
+            return Err(RateLimitError { wait, cause: RateLimitReason::Quota });
+        }
+        if self.admitted > 0 {
+            let gap = nanos(age);
+            self.gaps.push(gap);
+            self.spread = self.spread.saturating_add(gap);
+        }
+        self.set_newest(self.newest().max(now));
+        self.admitted = self.admitted.saturating_add(1);
+        Ok(())
+    }
+
+    /// How many requests were admitted in the 60 seconds before the last check.
+    #[must_use]
+    pub const fn admitted(&self) -> usize {
+        // Widening: there is no `From` in a constant.
+        #[allow(clippy::as_conversions)]
+        {
+            self.admitted as usize
+        }
+    }
+
+    /// Whether nothing was admitted in the last 60 seconds. Such a window is as good as a new one:
+    /// its row can be deleted.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        self.admitted == 0 || now.since(self.newest()) >= Quota::SPAN
+    }
+
+    /// The bytes it holds beside its own.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.gaps.heap_bytes()
+    }
+
+    /// [`is_idle`](Self::is_idle), after which an instant that a wrong clock stamped far ahead is
+    /// no longer ahead: the window becomes idle in time even if nobody uses it.
+    fn idles(&mut self, now: Timestamp) -> bool {
+        if self.newest().since(now) > Quota::SPAN {
+            self.set_newest(now);
+        }
+        self.is_idle(now)
+    }
+
+    fn newest(&self) -> Timestamp {
+        Timestamp::from_parts(self.seconds, self.nanos).unwrap_or(Timestamp::MIN)
+    }
+
+    fn set_newest(&mut self, newest: Timestamp) {
+        (self.seconds, self.nanos) = (newest.unix_seconds(), newest.subsec_nanos());
+    }
+
+    /// When it will be idle, if nothing more is admitted.
+    fn idle_at(&self) -> Timestamp {
+        self.newest().saturating_add(Quota::SPAN)
+    }
+
+    /// Forgets what is 60 seconds old, and says how long ago the newest admission was.
+    fn settle(&mut self, now: Timestamp) -> Duration {
+        if self.idles(now) {
+            self.clear();
+            return Duration::ZERO;
+        }
+        let age = now.since(self.newest());
+        let old = SPAN.saturating_sub(nanos(age));
+        if self.spread >= old {
+            self.forget(old);
+        }
+        age
+    }
+
+    fn forget(&mut self, old: u64) {
+        while self.spread >= old
+            && let Some(gap) = self.gaps.pop()
+        {
+            self.spread = self.spread.saturating_sub(gap);
+            self.admitted = self.admitted.saturating_sub(1);
+        }
+        self.gaps.shrink();
+    }
+
+    fn clear(&mut self) {
+        self.gaps.clear();
+        *self = Self { gaps: core::mem::take(&mut self.gaps), ..Self::default() };
+    }
+}
+
+impl Default for RateWindow {
+    /// A window without any admission.
+    fn default() -> Self {
+        let (seconds, nanos) = (Timestamp::MIN.unix_seconds(), 0);
+        Self { seconds, nanos, admitted: 0, spread: 0, gaps: Gaps::default() }
+    }
+}
+
+/// A request came too soon: 429 `rate_limit_exceeded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}, a request is admitted in {wait:?}")]
+#[non_exhaustive]
+pub struct RateLimitError {
+    /// How long until a request is admitted, exactly.
+    pub wait: Duration,
+    /// What stands in the way, for the operator's log.
+    pub cause: RateLimitReason,
+}
+
+impl RateLimitError {
+    /// What `Retry-After` says: the wait in whole seconds, rounded up, at least 1.
+    #[must_use]
+    pub fn retry_after(&self) -> u64 {
+        let more = u64::from(self.wait.subsec_nanos() > 0);
+        self.wait.as_secs().saturating_add(more).max(1)
+    }
+}
+
+/// Why a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RateLimitReason {
+    /// The credential has used up its quota.
+    #[error("the quota is used up")]
+    Quota,
+    /// [`RateWindows`] has as many windows as it may, and each of them could still refuse.
+    #[error("as many credentials are active as there may be windows")]
+    Room,
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

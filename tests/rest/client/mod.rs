@@ -1,0 +1,7 @@
+//! The customer's side: answers, retries, pages and the sync.
+
+mod paging;
+mod replies;
+mod retry;
+mod sync;
+mod world;

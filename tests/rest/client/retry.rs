@@ -1,0 +1,303 @@
+//! RATE-4, RATE-5, D-31: when a request is made again, and how to need no second one.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::rest::ErrorCode;
+use call_assistant::rest::Quota;
+use call_assistant::rest::client::{Failure, Pace, Retry, RetryAfter, RetryDecision};
+
+use crate::dice::Dice;
+use crate::dice::at;
+
+const NOW: i64 = 5_000_000;
+const LEAST: [u8; 8] = [0; 8];
+const MOST: [u8; 8] = [0xff; 8];
+
+fn wait(retry: &Retry, failure: &Failure, tried: u32, random: [u8; 8]) -> Option<Duration> {
+    match retry.decide(failure, tried, random, at(NOW)) {
+        RetryDecision::Wait(span) => Some(span),
+        RetryDecision::GiveUp => None,
+    }
+}
+
+/// RATE-5: every status there is.
+#[test]
+fn which_statuses_are_worth_another_try() {
+    for status in 100..1000 {
+        let expected = match status {
+            408 | 425 | 429 => true,
+            501 | 505 => false,
+            500..600 => true,
+            _ => false,
+        };
+        let failure = Failure::answered(status);
+        assert_eq!(failure.is_transient(), expected, "{status}");
+        assert_eq!(wait(&Retry::new(), &failure, 1, LEAST).is_some(), expected, "{status}");
+    }
+    assert!(Failure::NO_ANSWER.is_transient());
+    assert!(Failure::answered(0).is_transient());
+}
+
+/// Section 7's table, and D-3's code: behind a proxy that changed the status, the code still holds.
+#[test]
+fn which_codes_are_worth_another_try() {
+    for code in ErrorCode::KNOWN {
+        let transient = matches!(code, ErrorCode::RateLimitExceeded | ErrorCode::InternalError);
+        let status = code.status().unwrap().as_u16();
+        let failure = Failure::answered(status).with_code(code.clone());
+        assert_eq!(failure.is_transient(), transient, "{code}");
+        assert_eq!(Failure::answered(503).with_code(code.clone()).is_transient(), transient);
+        assert!(!Failure::answered(400).with_code(code.clone()).is_transient());
+    }
+    let unknown = ErrorCode::from("not_yet_invented");
+    assert!(Failure::answered(503).with_code(unknown.clone()).is_transient());
+    assert!(!Failure::answered(403).with_code(unknown).is_transient());
+}
+
+#[test]
+fn the_backoff_doubles_and_only_stretches() {
+    let retry = Retry::new().with_tries(u32::MAX);
+    let failure = Failure::answered(500);
+    for (tried, least) in [
+        (1, 500),
+        (2, 1_000),
+        (3, 2_000),
+        (4, 4_000),
+        (7, 30_000),
+        (40, 30_000),
+        (u32::MAX, 30_000),
+    ] {
+        let least = Duration::from_millis(least);
+        assert_eq!(wait(&retry, &failure, tried, LEAST), Some(least));
+        let most = wait(&retry, &failure, tried, MOST).unwrap();
+        assert!(most > least * 199 / 100 && most < least * 2, "{tried}: {most:?}");
+    }
+    let mut dice = Dice::new(1);
+    for tried in 1..1_000 {
+        let span = wait(&retry, &failure, tried, dice.bits().to_le_bytes()).unwrap();
+        assert!(span >= wait(&retry, &failure, tried, LEAST).unwrap());
+    }
+}
+
+#[test]
+fn tries_run_out() {
+    let failure = Failure::NO_ANSWER;
+    assert_eq!(Retry::default(), Retry::new());
+    assert!(wait(&Retry::new(), &failure, 4, LEAST).is_some());
+    assert_eq!(wait(&Retry::new(), &failure, 5, LEAST), None);
+    assert_eq!(wait(&Retry::new().with_tries(1), &failure, 1, LEAST), None);
+    // The extremes are ordinary: nothing overflows.
+    let endless = Retry::new().with_tries(u32::MAX).with_backoff(Duration::MAX, Duration::MAX);
+    assert_eq!(wait(&endless, &failure, u32::MAX, MOST), Some(Duration::MAX));
+    let none = Retry::new().with_backoff(Duration::ZERO, Duration::ZERO);
+    assert_eq!(wait(&none, &failure, 1, MOST), Some(Duration::ZERO));
+}
+
+/// RATE-4: what `Retry-After` says is the least, and the backoff comes on top.
+#[test]
+fn retry_after_is_honoured_capped_and_never_undercut() {
+    let retry = Retry::new();
+    for (header, least) in [
+        ("7", 7_500),
+        ("0", 500),
+        ("3600", 3_600_500),
+        // Longer ones are cut down.
+        ("3601", 3_600_500),
+        ("99999999999999999999999999", 3_600_500),
+        // `NOW` is 2026-01-01T01:23:20Z.
+        ("Thu, 01 Jan 2026 01:23:50 GMT", 30_500),
+        ("Thu, 01 Jan 2026 01:23:10 GMT", 500),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600_500),
+        // What cannot be read does not count.
+        ("-1", 500),
+        ("soon", 500),
+    ] {
+        let failure = Failure::answered(429).with_retry_after(RetryAfter::parse(header));
+        let least = Duration::from_millis(least);
+        assert_eq!(wait(&retry, &failure, 1, LEAST), Some(least), "{header}");
+        let most = wait(&retry, &failure, 1, MOST).unwrap();
+        assert!(most > least && most < least + Duration::from_millis(500), "{header}");
+    }
+    // The cap is the caller's to choose, and changes nothing else.
+    let patient = retry.with_longest_retry_after(Duration::from_secs(10));
+    for (header, millis) in [("3600", 10_500), ("10", 10_500), ("9", 9_500)] {
+        let failure = Failure::answered(429).with_retry_after(RetryAfter::parse(header));
+        assert_eq!(wait(&patient, &failure, 1, LEAST), Some(Duration::from_millis(millis)));
+        assert_eq!(wait(&patient, &failure, 5, LEAST), None);
+    }
+    // It is no reason to try again what would be refused again.
+    let refused = Failure::answered(403).with_retry_after(RetryAfter::parse("7"));
+    assert_eq!(wait(&retry, &refused, 1, LEAST), None);
+}
+
+/// D-31: whole seconds, or an HTTP date in the three forms of RFC 9110; nothing else.
+#[test]
+fn the_grammar_of_retry_after() {
+    let date = |text: &str| Some(RetryAfter::At(Timestamp::parse(text).unwrap()));
+    let seconds = |seconds| Some(RetryAfter::Seconds(seconds));
+    for (text, expected) in [
+        ("120", seconds(120)),
+        ("007", seconds(7)),
+        (" \t5 ", seconds(5)),
+        ("18446744073709551616", seconds(u64::MAX)),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", date("1994-11-06T08:49:37Z")),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", date("1994-11-06T08:49:37Z")),
+        ("Sun Nov  6 08:49:37 1994", date("1994-11-06T08:49:37Z")),
+        ("Wed Nov 16 08:49:37 1994", date("1994-11-16T08:49:37Z")),
+        ("Friday, 24-Jul-26 10:00:00 GMT", date("2026-07-24T10:00:00Z")),
+        ("Saturday, 31-Dec-69 10:00:00 GMT", None),
+        ("Tuesday, 31-Dec-69 10:00:00 GMT", date("2069-12-31T10:00:00Z")),
+        ("Thursday, 01-Jan-70 10:00:00 GMT", date("1970-01-01T10:00:00Z")),
+        ("Thu, 29 Feb 2024 00:00:00 GMT", date("2024-02-29T00:00:00Z")),
+        ("Sat, 31 Dec 2016 23:59:60 GMT", date("2016-12-31T23:59:59Z")),
+        ("", None),
+        (" ", None),
+        ("+5", None),
+        ("1.5", None),
+        ("1e3", None),
+        ("5s", None),
+        ("٥", None),
+        ("5, 5", None),
+        ("Mon, 06 Nov 1994 08:49:37 GMT", None), // it was a Sunday
+        ("Sun, 6 Nov 1994 08:49:37 GMT", None),
+        ("Sun, 06 nov 1994 08:49:37 GMT", None),
+        ("Sun, 06 Nov 94 08:49:37 GMT", None),
+        ("Sun, 06 Nov 1994 08:49:37 UTC", None),
+        ("Sun, 06 Nov 1994 08:49:37", None),
+        ("Sun, 06 Nov 1994 24:00:00 GMT", None),
+        ("Sun, 06 Nov 1994 08:60:37 GMT", None),
+        ("Sun, 06 Nov 1994 08:49:61 GMT", None),
+        ("Sun, 31 Nov 1994 08:49:37 GMT", None),
+        ("Thu, 29 Feb 2023 00:00:00 GMT", None),
+        ("Sun, 06 Nov 1994 08:49:37 GMT ago", None),
+        ("Sunda, 06-Nov-94 08:49:37 GMT", None),
+        ("Sun, 06-Nov-94 08:49:37 GMT", None),
+        ("Sun Nov 06 08:49:37 1994 GMT", None),
+        ("1994-11-06T08:49:37Z", None),
+    ] {
+        assert_eq!(RetryAfter::parse(text), expected, "{text:?}");
+    }
+}
+
+/// D-31: a date that was cut off or damaged anywhere is none.
+#[test]
+fn a_damaged_date_is_no_date() {
+    for whole in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Wed Nov 16 08:49:37 1994",
+    ] {
+        assert!(RetryAfter::parse(whole).is_some());
+        for at in 0..whole.len() {
+            assert_eq!(RetryAfter::parse(&whole[..at]), None, "{at} of {whole}");
+            for damage in ["#", "", "\u{e9}"] {
+                let damaged = [&whole[..at], damage, &whole[at + 1..]].concat();
+                assert_eq!(RetryAfter::parse(&damaged), None, "{damaged}");
+            }
+        }
+    }
+    // Words of the right form that name nothing.
+    for text in [
+        "Son, 06 Nov 1994 08:49:37 GMT",
+        "So, 06 Nov 1994 08:49:37 GMT",
+        "Sonntag, 06-Nov-94 08:49:37 GMT",
+        "Sunday, 06-Now-94 08:49:37 GMT",
+        "Son Nov  6 08:49:37 1994",
+        "Sun Nov  0 08:49:37 1994",
+    ] {
+        assert_eq!(RetryAfter::parse(text), None, "{text}");
+    }
+}
+
+/// A week of days in each form, and the months: D-31.
+#[test]
+fn every_day_and_month_has_its_name() {
+    let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // 2026 begins on a Thursday.
+    let mut weekdays = days.iter().cycle().skip(3);
+    for (month, days_in) in months.iter().zip([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
+        for day in 1..=days_in {
+            let name = weekdays.next().unwrap();
+            let short = &name[..3];
+            let number = months.iter().position(|other| other == month).unwrap() + 1;
+            let date = Timestamp::parse(&format!("2026-{number:02}-{day:02}T12:34:56Z")).unwrap();
+            for text in [
+                format!("{short}, {day:02} {month} 2026 12:34:56 GMT"),
+                format!("{name}, {day:02}-{month}-26 12:34:56 GMT"),
+                format!("{short} {month} {day:2} 12:34:56 2026"),
+            ] {
+                assert_eq!(RetryAfter::parse(&text), Some(RetryAfter::At(date)), "{text}");
+                let wrong = weekdays.clone().next().unwrap();
+                let text = text.replace(name, wrong).replace(short, &wrong[..3]);
+                assert_eq!(RetryAfter::parse(&text), None, "{text}");
+            }
+        }
+    }
+}
+
+/// With the answer's own `Date`, no clock here has to be right.
+#[test]
+fn a_date_relative_to_the_answers_date() {
+    let after = RetryAfter::parse("Thu, 01 Jan 2026 01:23:50 GMT").unwrap();
+    let date = "Thu, 01 Jan 2026 01:23:20 GMT";
+    assert_eq!(after.relative_to(date), RetryAfter::Seconds(30));
+    // Blanks around either header are no part of it.
+    assert_eq!(RetryAfter::parse(" Thu, 01 Jan 2026 01:23:50 GMT\t"), Some(after));
+    assert_eq!(after.relative_to("\t Thu, 01 Jan 2026 01:23:20 GMT "), RetryAfter::Seconds(30));
+    assert_eq!(after.relative_to("yesterday"), after);
+    assert_eq!(RetryAfter::Seconds(5).relative_to(date), RetryAfter::Seconds(5));
+}
+
+/// No span of 60 seconds at the service sees more requests than the quota, although some are held
+/// up on the way by as much as five seconds.
+#[test]
+fn a_paced_client_never_meets_a_429() {
+    for (quota, clients) in [(Quota::READS, 1), (Quota::ACCOUNT, 1), (Quota::READS, 3)] {
+        for seed in 0..20 {
+            let mut dice = Dice::new(seed);
+            let mut arrivals = Vec::new();
+            for _ in 0..clients {
+                let mut pace = Pace::shared(quota, clients);
+                let mut now = dice.up_to(10_000);
+                for _ in 0..2_000 {
+                    let wait = pace.turn(at(now));
+                    // A wait is slept at least as long as it says.
+                    now += i64::try_from(wait.as_millis()).unwrap() + 1;
+                    arrivals.push(now + dice.span(5_000));
+                    now += if dice.chance(1) { dice.span(100_000) } else { dice.span(50) };
+                }
+            }
+            arrivals.sort_unstable();
+            let quota = usize::from(quota.per_minute());
+            for window in arrivals.windows(quota + 1) {
+                assert!(window[quota] - window[0] >= 60_000, "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn turns_can_be_taken_ahead() {
+    let mut pace = Pace::of(Quota::ACCOUNT);
+    let waits: Vec<_> = (0..3).map(|_| pace.turn(at(0)).as_millis()).collect();
+    assert_eq!(waits, [0, 1_111, 2_222]);
+    // Time that passes without a request is not saved up.
+    let waits: Vec<_> = (0..2).map(|_| pace.turn(at(600_000)).as_millis()).collect();
+    assert_eq!(waits, [0, 1_111]);
+}
+
+/// A clock that was wrong and is set right does not put a client to sleep for years.
+#[test]
+fn a_clock_that_is_set_back_takes_the_turns_along() {
+    let ahead = 20 * 365 * 86_400_000;
+    let mut pace = Pace::of(Quota::ACCOUNT);
+    let mut waits = |millis| pace.turn(at(millis)).as_millis();
+    assert_eq!([waits(ahead), waits(ahead)], [0, 1_111]);
+    assert_eq!([waits(0), waits(0), waits(3_334)], [2_222, 3_333, 1_110]);
+    // By a minute or less, it has only been read in another order.
+    assert_eq!([waits(100_000), waits(40_000), waits(39_999)], [0, 61_111, 2_222]);
+}

@@ -1,0 +1,562 @@
+//! SYNC-1, SYNC-2, SYNC-3, LIST-7, D-70, D-71: from thousands of seeds, a customer ends with
+//! exactly the service's calls, each returned once.
+//!
+//! `SIMULATION_WORLDS=50000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::CallId;
+use call_assistant::model::{Call, CallList};
+use call_assistant::rest::ListCalls;
+use call_assistant::rest::client::{CallSync, SyncError, SyncStep};
+use call_assistant::rest::client::{Paging, Turn};
+use call_assistant::rest::{CreatedRange, Limit};
+
+use super::world::{Manner, Service};
+use crate::dice::at;
+use crate::dice::{Dice, HOUR, MINUTE, SECOND};
+
+const LAG: i64 = MINUTE;
+
+/// Everything that a seed decides before the first request.
+struct World {
+    dice: Dice,
+    service: Service,
+    /// How far the customer's clock is ahead of the service's.
+    clock: i64,
+    /// How many calls a page has.
+    limit: u64,
+    /// The longest time that a page takes.
+    slow: i64,
+    /// The longest time between two walks, and of anything else that takes a while.
+    pause: i64,
+    /// Of a hundred requests, so many fail one way or another.
+    failing: u64,
+    /// Of a hundred calls, so many are also delivered as events.
+    events: u64,
+    /// Of a hundred steps, so many end in a crash.
+    crashing: u64,
+}
+
+fn world_of(seed: u64) -> World {
+    let mut dice = Dice::new(seed);
+    let staleness = if dice.chance(50) { 0 } else { dice.up_to(LAG) };
+    let manner = Manner {
+        transaction: LAG - staleness,
+        staleness,
+        precision: [1, SECOND, 20 * SECOND][dice.up_to(2) as usize],
+        ids_upwards: dice.chance(50),
+        terse: dice.chance(50),
+    };
+    // A day of calls now and then, or all of them within minutes.
+    let until = [8 * HOUR, HOUR, 5 * MINUTE][dice.up_to(2) as usize];
+    let history = dice.span(6 * until);
+    let count = dice.up_to(80);
+    let service = Service::new(manner, count, (-history, until), until / 3, &mut dice);
+    World {
+        service,
+        pause: until / 4,
+        clock: if dice.chance(50) { 0 } else { dice.up_to(4 * HOUR) - 2 * HOUR },
+        limit: 1 + dice.span(20) as u64,
+        slow: if dice.chance(30) { 0 } else { dice.span(until / 8) },
+        failing: [0, 10, 40][dice.up_to(2) as usize],
+        events: [0, 30, 100][dice.up_to(2) as usize],
+        crashing: [0, 10, 40][dice.up_to(2) as usize],
+        dice,
+    }
+}
+
+/// What a customer keeps: the calls it processed, how often, and the state.
+struct Store {
+    processed: BTreeMap<CallId, u32>,
+    state: CallSync,
+    version: u64,
+}
+
+impl Store {
+    fn new(state: CallSync) -> Self {
+        Self { processed: BTreeMap::new(), state, version: 0 }
+    }
+
+    fn load(&self) -> (CallSync, u64) {
+        (self.state.clone(), self.version)
+    }
+
+    /// As after a crash: through the text that was stored.
+    fn reload(&mut self) -> (CallSync, u64) {
+        let text = serde_json::to_string(&self.state).unwrap();
+        self.state = serde_json::from_str(&text).unwrap();
+        self.load()
+    }
+
+    /// One transaction: the calls, and the state over the version that was read.
+    fn save(&mut self, calls: &[Call], next: &CallSync, read: u64) -> bool {
+        if read != self.version {
+            return false;
+        }
+        for call in calls {
+            *self.processed.entry(call.id.clone()).or_default() += 1;
+        }
+        self.state = next.clone();
+        self.version += 1;
+        true
+    }
+}
+
+/// Lets a world run until the service has settled and the customer has walked once more. A store
+/// that is not atomic saves calls before states.
+fn run(world: &mut World, atomic: bool) -> Store {
+    let World { dice, service, clock, limit, slow, pause, failing, events, crashing } = world;
+    let mut now = 0;
+    let mut store = Store::new(CallSync::new());
+    // Two workers on one sync, each with what it read last.
+    let mut workers = [store.load(), store.load()];
+
+    let mut announced: Vec<(i64, Call)> = Vec::new();
+    for written in service.calls() {
+        while dice.chance(*events) {
+            // At least once, in any order, some before anybody asked, some after many retries.
+            announced.push((written.visible + dice.span(2 * *pause), written.call.clone()));
+            *events = (*events).min(80);
+        }
+    }
+    announced.sort_by_key(|(when, _)| *when);
+    let mut announced = announced.into_iter().peekable();
+
+    let settled = service.settled();
+    // The walk that was under way when everything had settled, and a whole one after it.
+    let mut walks_left = 2;
+    loop {
+        while announced.peek().is_some_and(|(when, _)| *when <= now) {
+            let (_, call) = announced.next().unwrap();
+            let (sync, read) = store.load();
+            if let Some(next) = sync.take_call(&call) {
+                assert!(store.save(&[call], &next, read));
+            }
+        }
+        let calm = now > settled && announced.peek().is_none();
+        if dice.chance(1) {
+            service.epoch += 1;
+        }
+        let index = if calm { 0 } else { dice.up_to(1) as usize };
+        let (sync, read) = &mut workers[index];
+        let page_limit = Limit::new((*limit).min(100)).unwrap();
+        // The answer leaves the service somewhere between the request and its arrival.
+        now += dice.up_to(*slow);
+        let answer = service.list(&sync.query().with_limit(page_limit), now, dice);
+        now += dice.up_to(*slow);
+        if !calm && dice.chance(*failing) {
+            // A 429, a 500, a lost answer, a body that broke off: nothing to take.
+            now += dice.span(MINUTE);
+            continue;
+        }
+        let step = match answer {
+            None => {
+                *sync = sync.restarted();
+                continue;
+            }
+            Some(page) => sync.take(&page, at(now + *clock)).unwrap(),
+        };
+        if !calm && dice.chance(*crashing) {
+            // Before or after saving; what was in memory is gone either way.
+            if dice.chance(50) {
+                store.save(&step.fresh, &step.next, *read);
+            } else if !atomic {
+                let (same, read) = store.load();
+                store.save(&step.fresh, &same, read);
+            }
+            now += dice.span(*pause);
+            workers[index] = store.reload();
+            continue;
+        }
+        let saved = store.save(&step.fresh, &step.next, *read);
+        if saved && !step.next.is_walking() {
+            // After a while, or as soon as it is told of a call.
+            now = match service.next_visible(now) {
+                Some(visible) if dice.chance(30) => visible,
+                _ => now + dice.span(*pause),
+            };
+            walks_left -= i32::from(calm);
+            if walks_left == 0 {
+                return store;
+            }
+        }
+        workers[index] = store.load();
+    }
+}
+
+#[test]
+fn every_call_exactly_once() {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seeds = match number("SIMULATION_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SIMULATION_WORLDS").unwrap_or(2_000),
+    };
+    for seed in seeds {
+        let mut world = world_of(seed);
+        let store = run(&mut world, true);
+        let calls = world.service.calls();
+        for written in calls {
+            let times = store.processed.get(&written.call.id).copied().unwrap_or(0);
+            assert_eq!(times, 1, "seed {seed}: {written:?}");
+        }
+        assert_eq!(store.processed.len(), calls.len(), "seed {seed}");
+    }
+}
+
+/// Where calls and state cannot be saved together: calls first, and storing one again changes
+/// nothing.
+#[test]
+fn every_call_at_least_once_without_transactions() {
+    let mut again = 0;
+    for seed in 0..300 {
+        let mut world = world_of(seed);
+        let store = run(&mut world, false);
+        let calls = world.service.calls();
+        assert!(calls.iter().all(|one| store.processed.contains_key(&one.call.id)), "seed {seed}");
+        assert_eq!(store.processed.len(), calls.len(), "seed {seed}");
+        again += store.processed.values().filter(|times| **times > 1).count();
+    }
+    assert!(again > 0, "no crash ever came between the two");
+}
+
+/// Where a watermark may go, in a customer that is otherwise as careful: it keeps every id it has
+/// ever seen, asks a lag below its watermark, moves it after the last page only, and never crashes.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// To the largest `created_at` seen on any page: what the specification's words alone suggest.
+    Largest,
+    /// The same, but never past the instant at which the customer says the walk began.
+    LargestUntil { clock_ahead: i64 },
+}
+
+/// How many calls a customer with such a rule never sees.
+fn lost(rule: Rule, seed: u64) -> usize {
+    let World { mut dice, service, limit, slow, pause, .. } = world_of(seed);
+    let limit = Limit::new(limit.min(100)).unwrap();
+    let (mut now, mut watermark, mut seen) = (0, None::<Timestamp>, BTreeSet::new());
+    for calm in 0.. {
+        let from = watermark.map(|at: Timestamp| at.saturating_sub(Duration::from_secs(60)));
+        let query = ListCalls::new().with_limit(limit);
+        let query = query.with_created(CreatedRange::new(from, None).unwrap());
+        let began = now;
+        let (mut place, mut largest) = (Paging::start(), watermark);
+        loop {
+            now += dice.up_to(slow);
+            let cursor = place.cursor().map(Into::into);
+            let mut asked = query.clone();
+            asked.cursor = cursor;
+            let page = service.list(&asked, now, &mut dice).unwrap();
+            now += dice.up_to(slow);
+            largest = page.data.iter().map(|call| call.created_at).max().max(largest);
+            seen.extend(page.data.iter().map(|call| call.id.clone()));
+            match place.turn(&page).unwrap() {
+                Turn::Next(next) => place = next,
+                Turn::End => break,
+            }
+        }
+        watermark = match rule {
+            Rule::Largest => largest,
+            Rule::LargestUntil { clock_ahead } => {
+                largest.map(|largest| largest.min(at(began + clock_ahead))).max(watermark)
+            }
+        };
+        if began > service.settled() {
+            break;
+        }
+        now += dice.span(pause) + calm % 2;
+    }
+    service.calls().len() - seen.len()
+}
+
+/// Why the watermark stops where the walk began (D-70), and why no clock of the customer's says
+/// when that was.
+#[test]
+fn a_watermark_without_the_cap_loses_calls() {
+    let losing = |rule: Rule| (0..400).filter(|seed| lost(rule, *seed) > 0).count();
+
+    let plain = losing(Rule::Largest);
+    assert!(plain > 10, "only {plain} of 400 worlds lost calls");
+
+    let right = losing(Rule::LargestUntil { clock_ahead: 0 });
+    assert_eq!(right, 0, "with the cap and a right clock, nothing is lost");
+
+    let ahead = losing(Rule::LargestUntil { clock_ahead: 2 * HOUR });
+    assert!(ahead > 10, "only {ahead} of 400 worlds lost calls");
+    println!("of 400 worlds, {plain} lost calls without the cap, {ahead} by a clock that is ahead");
+}
+
+fn call(id: u32, started: i64, created: i64) -> Call {
+    let id = CallId::parse(&format!("call_{id:03}")).unwrap();
+    Call::new(id, at(started * SECOND), at(created * SECOND))
+}
+
+fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
+    CallList::new(calls.iter().map(|call| (*call).clone()).collect(), cursor.map(Into::into))
+}
+
+fn fresh(step: &SyncStep) -> Vec<&str> {
+    step.fresh.iter().map(|call| call.id.as_str()).collect()
+}
+
+/// The story of the simulation's plain rule, in six lines.
+#[test]
+fn what_a_later_page_shows_does_not_move_the_watermark() {
+    let now = at(10_000 * SECOND);
+    let (one, two) = (call(1, 100, 200), call(2, 50, 150));
+    // Written while the first page was on its way, 300 seconds before the second was asked for.
+    let long = call(3, 40, 900);
+    let step = CallSync::new().take(&page(&[&one], Some("c")), now).unwrap();
+    let step = step.next.take(&page(&[&two, &long], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_002", "call_003"]);
+    assert_eq!(step.next.watermark(), Some(at(200 * SECOND)));
+
+    // So a call that was being written at that time is found, and nothing comes twice.
+    let late = call(4, 120, 500);
+    let step = step.next.take(&page(&[&late, &one, &long], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_004"]);
+}
+
+/// SYNC-2, D-71: the lag is subtracted in the query only, and ids are kept from there on.
+#[test]
+fn the_lag_is_in_the_query_and_in_the_ids_kept() {
+    let now = at(10_000 * SECOND);
+    let calls = [call(1, 990, 1_000), call(2, 930, 940), call(3, 900, 939)];
+    let list = page(&[&calls[0], &calls[1], &calls[2]], None);
+    let sync = CallSync::new().take(&list, now).unwrap().next;
+    assert_eq!(sync.watermark(), Some(at(1_000 * SECOND)));
+    assert_eq!(sync.query().window.created_after(), Some(at(940 * SECOND)));
+    assert_eq!(sync.ids(), 2);
+    assert_eq!(sync.query().window.created_before(), None);
+    assert_eq!(sync.query().limit, Limit::MAX);
+
+    let wide = CallSync::new().with_lag(Duration::from_secs(61)).take(&list, now).unwrap().next;
+    assert_eq!(wide.query().window.created_after(), Some(at(939 * SECOND)));
+    assert_eq!(wide.ids(), 3);
+}
+
+#[test]
+fn the_watermark_moves_after_the_last_page_only() {
+    let now = at(10_000 * SECOND);
+    let (one, two) = (call(1, 990, 1_000), call(2, 930, 940));
+    let step = CallSync::new().take(&page(&[&one], Some("c")), now).unwrap();
+    assert!(step.next.is_walking());
+    assert_eq!(step.next.watermark(), None);
+    assert_eq!(step.next.query().cursor.as_deref(), Some("c"));
+    let step = step.next.take(&page(&[&two], None), now).unwrap();
+    assert!(!step.next.is_walking());
+    assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
+    assert_eq!(step.next.query().cursor, None);
+    // An empty walk leaves it where it is.
+    let step = step.next.take(&page(&[], None), now).unwrap();
+    assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
+}
+
+/// D-70: a record that is dated to the future is returned, but moves nothing.
+#[test]
+fn a_call_from_the_future_does_not_end_the_sync() {
+    let now = at(2_000 * SECOND);
+    let (wrong, right) = (call(9, 1_500, 9_999_999), call(1, 990, 1_000));
+    let step = CallSync::new().take(&page(&[&wrong, &right], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_009", "call_001"]);
+    assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
+    let step = step.next.take(&page(&[&wrong, &right], None), now).unwrap();
+    assert_eq!(fresh(&step), Vec::<&str>::new());
+}
+
+/// A cursor that is not taken any more: the same walk again, and nothing twice.
+#[test]
+fn a_restarted_walk_returns_nothing_again() {
+    let now = at(10_000 * SECOND);
+    let calls = [call(1, 990, 1_000), call(2, 500, 510), call(3, 400, 410), call(4, 300, 310)];
+    let step = CallSync::new().take(&page(&[&calls[0], &calls[1]], Some("old")), now).unwrap();
+    let sync = step.next.restarted();
+    assert_eq!(sync.query().cursor, None);
+    assert!(sync.is_walking());
+    // A call arrived since at the top, one long call further down.
+    let (new, long) = (call(5, 1_100, 1_200), call(6, 450, 1_210));
+    let step = sync.take(&page(&[&new, &calls[0], &calls[1]], Some("new")), now).unwrap();
+    assert_eq!(fresh(&step), ["call_005"]);
+    let step = step.next.take(&page(&[&long, &calls[2], &calls[3]], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_006", "call_003", "call_004"]);
+    // The walk began when its first pass did.
+    assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
+}
+
+#[test]
+fn a_page_out_of_order_is_refused_and_changes_nothing() {
+    let now = at(10_000 * SECOND);
+    let calls = [call(1, 300, 310), call(2, 200, 210), call(3, 400, 410)];
+    let sync = CallSync::new();
+    let wrong = page(&[&calls[0], &calls[1], &calls[2]], None);
+    assert_eq!(sync.take(&wrong, now), Err(SyncError::Order { index: 2 }));
+
+    // The page before once more, after the next one was asked for.
+    let first = page(&[&calls[0]], Some("c"));
+    let step = sync.take(&first, now).unwrap();
+    let error = SyncError::Paging(call_assistant::rest::client::PagingError::Cycle);
+    assert_eq!(step.next.take(&first, now), Err(error));
+    assert_eq!(fresh(&step.next.take(&page(&[&calls[1]], None), now).unwrap()), ["call_002"]);
+}
+
+/// Rows that an insertion has pushed onto the next page come once, and ids may be ordered either
+/// way among equal `started_at`.
+#[test]
+fn rows_that_come_again_are_passed_over() {
+    let now = at(10_000 * SECOND);
+    let calls = [call(1, 300, 301), call(2, 300, 302), call(3, 300, 303), call(4, 299, 304)];
+    let step = CallSync::new().take(&page(&[&calls[1], &calls[0]], Some("a")), now).unwrap();
+    let step = step.next.take(&page(&[&calls[1], &calls[2]], Some("b")), now).unwrap();
+    assert_eq!(fresh(&step), ["call_003"]);
+    let step = step.next.take(&page(&[&calls[3], &calls[0]], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_004"]);
+}
+
+/// However often a walk begins anew, and wherever it had to stop before: SYNC-2.
+#[test]
+fn a_walk_restarted_twice_remembers_how_far_it_was() {
+    let now = at(10_000 * SECOND);
+    let top = call(1, 990, 1_000);
+    let old = |id, started| call(id, started, started + 10);
+    let (a, b, c) = (old(2, 500), old(3, 300), old(4, 200));
+    for (one, other) in [(&a, &b), (&b, &a)] {
+        // The first pass reached `one`, the second `other`: what is above the lower is known.
+        let step = CallSync::new().take(&page(&[&top, one], Some("1")), now).unwrap();
+        let sync = step.next.restarted();
+        let step = sync.take(&page(&[&top, other], Some("2")), now).unwrap();
+        let sync = step.next.restarted();
+        let step = sync.take(&page(&[&top, &a, &b, &c], None), now).unwrap();
+        assert_eq!(fresh(&step), ["call_004"]);
+    }
+    // Both passes stopped among calls that started at once.
+    let (d, e) = (old(5, 300), old(6, 300));
+    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("1")), now).unwrap();
+    let step = step.next.restarted().take(&page(&[&top, &d], Some("2")), now).unwrap();
+    assert_eq!(fresh(&step), ["call_005"]);
+    let step = step.next.restarted().take(&page(&[&top, &d, &b, &e], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_006"]);
+}
+
+/// The same, of calls so old that their ids are not kept once the walk has passed by.
+#[test]
+fn old_rows_that_come_again_are_passed_over() {
+    let now = at(10_000 * SECOND);
+    let (top, a, b, c) =
+        (call(1, 990, 1_000), call(2, 300, 310), call(3, 300, 311), call(4, 300, 312));
+    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("c")), now).unwrap();
+    let step = step.next.take(&page(&[&a, &c], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_004"]);
+}
+
+/// What was written a lag before the walk began was there to be seen, and has been returned if the
+/// walk has passed its place. What was written later is fresh unless its id is known.
+#[test]
+fn an_event_of_what_a_walk_has_passed_by() {
+    let now = at(10_000 * SECOND);
+    let step = CallSync::new().take(&page(&[&call(1, 900, 1_000)], Some("c")), now).unwrap();
+    assert_eq!(step.next.take_call(&call(2, 920, 939)), None);
+    assert!(step.next.take_call(&call(2, 920, 940)).is_some());
+}
+
+/// SYNC-3: events and walks together give each call once, whichever comes first.
+#[test]
+fn events_and_walks_share_what_is_known() {
+    let now = at(10_000 * SECOND);
+    let (one, two) = (call(1, 990, 1_000), call(2, 500, 510));
+    // The event first.
+    let sync = CallSync::new().take_call(&one).unwrap();
+    assert_eq!(sync.take_call(&one), None);
+    let step = sync.take(&page(&[&one], Some("c")), now).unwrap();
+    assert_eq!(fresh(&step), Vec::<&str>::new());
+    // An old call's event in the middle of a walk that has not come to it yet, and again.
+    let sync = step.next.take_call(&two).unwrap();
+    assert_eq!(sync.take_call(&two), None);
+    let step = sync.take(&page(&[&two], None), now).unwrap();
+    assert_eq!(fresh(&step), Vec::<&str>::new());
+    // Long after: no id of it is kept, and yet it is known.
+    assert_eq!(step.next.ids(), 1);
+    assert_eq!(step.next.take_call(&two), None);
+    assert_eq!(step.next.take_call(&one), None);
+    // A call that a walk has passed by is known while the walk goes on, too.
+    let step = CallSync::new().take(&page(&[&one, &two], Some("c")), now).unwrap();
+    assert_eq!(step.next.take_call(&two), None);
+}
+
+#[test]
+fn a_sync_since_an_instant_leaves_older_calls_alone() {
+    let now = at(10_000 * SECOND);
+    let (old, new) = (call(1, 900, 999), call(2, 990, 1_000));
+    let sync = CallSync::since(at(1_000 * SECOND));
+    assert_eq!(sync.query().window.created_after(), Some(at(1_000 * SECOND)));
+    let step = sync.take(&page(&[&new, &old], None), now).unwrap();
+    assert_eq!(fresh(&step), ["call_002"]);
+    assert_eq!(step.next.query().window.created_after(), Some(at(1_000 * SECOND)));
+    // Its event is no walk's business.
+    assert_eq!(step.next.take_call(&old), Some(step.next.clone()));
+    // One of that very instant is a walk's business, and remembered.
+    let taken = sync.take_call(&new).unwrap();
+    assert_eq!(taken.ids(), 1);
+    assert_eq!(taken.take_call(&new), None);
+}
+
+/// However long the history, the state stays small: D-71.
+#[test]
+fn a_backfill_keeps_few_ids() {
+    const CALLS: i64 = 20_000;
+    let now = at(CALLS * 30 * SECOND);
+    let mut sync = CallSync::new();
+    let (mut returned, mut most, mut longest) = (0, 0, 0);
+    let mut left = (0..CALLS).rev().peekable();
+    while left.peek().is_some() {
+        // A call each half minute.
+        let calls: Vec<Call> = left
+            .by_ref()
+            .take(100)
+            .map(|index| call(u32::try_from(index).unwrap(), index * 30, index * 30 + 20))
+            .collect();
+        let cursor = left.peek().map(|next| format!("c{next}"));
+        let step = sync.take(&CallList::new(calls, cursor), now).unwrap();
+        returned += step.fresh.len();
+        sync = step.next;
+        most = most.max(sync.ids());
+        longest = longest.max(serde_json::to_string(&sync).unwrap().len());
+    }
+    assert_eq!(returned, usize::try_from(CALLS).unwrap());
+    assert_eq!(most, 4);
+    assert!(longest < 512, "{longest} bytes");
+}
+
+/// What is stored today is read by a later version: the form of the state. Every field is always
+/// there, for formats that write no names.
+#[test]
+fn the_state_as_it_is_stored() {
+    let now = at(10_000 * SECOND);
+    let list = page(&[&call(1, 990, 1_000)], Some("c"));
+    let walking = CallSync::since(at(0)).take(&list, now).unwrap().next;
+    let done = walking.take(&page(&[], None), now).unwrap().next;
+    assert_eq!(CallSync::default(), CallSync::new());
+    for (state, text) in [
+        (
+            CallSync::new(),
+            r#"{"lag":{"secs":60,"nanos":0},"since":null,"watermark":null,"recent":{},"walk":null}"#,
+        ),
+        (
+            walking,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
+        ),
+        (
+            done,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:16:40Z","recent":{"call_001":"2026-01-01T00:16:40Z"},"walk":null}"#,
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&state).unwrap(), text);
+        assert_eq!(serde_json::from_str::<CallSync>(text).unwrap(), state);
+        // What is null may be left out.
+        let short = text.replace(r#""anchor":null,"#, "").replace(r#","frontier":null"#, "");
+        let short = short.replace(r#""since":null,"watermark":null,"#, "");
+        let short = short.replace(r#","walk":null"#, "");
+        assert_eq!(serde_json::from_str::<CallSync>(&short).unwrap(), state);
+    }
+}

@@ -1,0 +1,856 @@
+//! The exchange, state by state.
+
+use std::time::Duration;
+
+use call_assistant::id::{AccountId, CallId, CredentialId, EventId, IdError, RequestId};
+use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::CursorError;
+use call_assistant::rest::server::Grant;
+use call_assistant::rest::server::RowsError;
+use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{RateLimitReason, RateWindow};
+use call_assistant::rest::server::{Rejection, RejectionReason};
+use call_assistant::rest::{ApiError, ErrorCode};
+use call_assistant::rest::{BaseUrl, ParameterError};
+use call_assistant::rest::{Mode, Scope, StoredKey};
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use http::{Response, StatusCode};
+
+use super::scenario::{Scenario, account_id, api_key, checked, get, request_id, rows};
+use crate::second;
+
+/// Something wrong, the cause that is logged, and the code and status that are told.
+type Fault = (fn(&mut Scenario), RejectionReason, ErrorCode, u16);
+
+/// Rows that were not asked for, and what is noticed about them.
+type Wrong = (fn(&mut Vec<CallRow>), RejectionReason);
+
+/// What is asked for, what is wrong with it, and the code that is told.
+type Case = (&'static str, fn(&mut Scenario), ErrorCode);
+
+const TARGETS: [&str; 3] = ["/v1/account", "/v1/calls", "/v1/calls/call_1"];
+
+fn text(response: &Response<Vec<u8>>) -> &str {
+    core::str::from_utf8(response.body()).unwrap()
+}
+
+/// HTTP-1, HTTP-2, RES-1, RES-3, RES-7, D-21: the three answers, byte for byte.
+#[test]
+fn answers_are_the_specifications() {
+    let bodies = [
+        r#"{"id":"acct_1","business_name":null,"timezone":"Europe/Oslo","livemode":true}"#,
+        r#"{"data":[{"id":"call_1","caller":{"contact_id":null,"phone_number":null,"display_name":null},"started_at":"2026-01-01T00:00:01Z","answered_at":null,"ended_at":null,"duration_seconds":null,"summary":null,"appointment_ids":[],"created_at":"2026-01-01T00:00:02Z"}],"next_cursor":null,"has_more":false}"#,
+        r#"{"id":"call_1","caller":{"contact_id":null,"phone_number":null,"display_name":null},"started_at":"2026-01-01T00:00:01Z","answered_at":null,"ended_at":null,"duration_seconds":null,"summary":null,"appointment_ids":[],"created_at":"2026-01-01T00:00:02Z"}"#,
+    ];
+    for (target, body) in TARGETS.into_iter().zip(bodies) {
+        let response = get(target).with(|it| it.calls = rows(1)).answer();
+        assert_eq!(response.status(), 200);
+        assert_eq!(text(&response), body);
+        let headers = response.headers();
+        assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(headers["x-request-id"], request_id().as_str());
+        assert_eq!(headers["content-length"], body.len().to_string().as_str());
+        assert_eq!(headers.len(), 3);
+    }
+}
+
+/// D-3: `HEAD` as `GET` without a body, successes and refusals alike.
+#[test]
+fn head_is_get_without_the_body() {
+    let requests: [fn(&mut Scenario); 6] = [
+        |_| {},
+        |it| it.path.push('/'),
+        |it| it.found = false,
+        |it| it.standing.closing = true,
+        |it| it.query = Some("limit=0".into()),
+        |it| it.calls.clear(),
+    ];
+    for target in TARGETS {
+        for change in requests {
+            let full = get(target).with(change).answer();
+            let head = get(target).with(change).with(|it| it.method = "HEAD").answer();
+            assert_eq!(head.status(), full.status());
+            assert_eq!(head.headers(), full.headers());
+            assert!(head.body().is_empty() && !full.body().is_empty());
+            assert_eq!(head.headers()["content-length"], full.body().len().to_string().as_str());
+        }
+    }
+}
+
+/// HTTP-5, D-3.
+#[test]
+fn other_methods_are_refused_without_a_look_up() {
+    for target in TARGETS {
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get"] {
+            let mut scenario = get(target).with(|it| it.method = method);
+            scenario.authorization.clear();
+            assert_eq!(scenario.refused(), (RejectionReason::Method, ErrorCode::MethodNotAllowed));
+            let response = scenario.answer();
+            assert_eq!(response.status(), 405);
+            assert_eq!(response.headers()["allow"], "GET, HEAD");
+            assert!(response.headers().keys().all(|name| !name.as_str().contains("control")));
+        }
+    }
+    for method in ["GET", "POST", "OPTIONS"] {
+        let mut scenario = get("/v2/account").with(|it| it.method = method);
+        assert_eq!(scenario.refused(), (RejectionReason::UnknownPath, ErrorCode::ResourceNotFound));
+    }
+}
+
+/// KEY-5, D-10: what is wrong with a credential is in the log alone.
+#[test]
+fn unusable_credentials_cannot_be_told_apart() {
+    let bearer = |text: &str| vec![format!("Bearer {text}").into_bytes()];
+    let good = || bearer(api_key().reveal());
+    let set = |values: Vec<Vec<u8>>| get("/v1/account").with(|it| it.authorization = values);
+    let raw = |value: &[u8]| set(vec![value.to_vec()]);
+    let rows = [
+        (set(vec![]), RejectionReason::NoCredential),
+        (set([good(), good()].concat()), RejectionReason::SeveralCredentials),
+        (set([bearer("a"), bearer("b"), good()].concat()), RejectionReason::SeveralCredentials),
+        (raw(b""), RejectionReason::OtherScheme),
+        (raw(b" Bearer abc"), RejectionReason::OtherScheme),
+        (raw(b"Basic abc"), RejectionReason::OtherScheme),
+        (raw(b"Bearerabc"), RejectionReason::OtherScheme),
+        (raw(b"Bearer\tabc"), RejectionReason::OtherScheme),
+        (raw(api_key().reveal().as_bytes()), RejectionReason::OtherScheme),
+        (raw(b"Bearer"), RejectionReason::MalformedCredential),
+        (raw(b"Bearer "), RejectionReason::MalformedCredential),
+        (raw(b"Bearer \t"), RejectionReason::MalformedCredential),
+        (raw(b"Bearer a b"), RejectionReason::MalformedCredential),
+        (raw(b"Bearer abc "), RejectionReason::MalformedCredential),
+        (raw(b"Bearer abc\xff"), RejectionReason::MalformedCredential),
+        (raw("Bearer \u{e9}".as_bytes()), RejectionReason::MalformedCredential),
+        (raw(b"Bearer service_live_guess"), RejectionReason::UnknownCredential),
+        (get("/v1/account").with(|it| it.found = false), RejectionReason::UnknownCredential),
+        (
+            get("/v1/account").with(|it| it.key.expires_at = Some(it.now)),
+            RejectionReason::ExpiredCredential,
+        ),
+        (
+            get("/v1/account").with(|it| it.key.revoke(second(1))),
+            RejectionReason::RevokedCredential,
+        ),
+    ];
+    let mut answers = Vec::new();
+    for (mut scenario, cause) in rows {
+        assert_eq!(scenario.refused(), (cause, ErrorCode::InvalidCredentials));
+        let refusal = scenario.serve().unwrap_err();
+        assert_eq!(refusal.credential_id(), None);
+        let response = refusal.into_response();
+        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+        answers.push((response.status(), response.headers().clone(), response.into_body()));
+    }
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+    // The same for every operation, too.
+    for target in TARGETS {
+        let response = get(target).with(|it| it.found = false).answer();
+        assert_eq!(
+            (response.status(), response.headers().clone(), response.into_body()),
+            answers[0]
+        );
+    }
+}
+
+/// D-10: the scheme in any case, and any number of blanks.
+#[test]
+fn schemes_are_read_in_any_case() {
+    for scheme in ["Bearer ", "bearer ", "BEARER    "] {
+        let value = format!("{scheme}{}", api_key().reveal()).into_bytes();
+        let mut scenario = get("/v1/account").with(|it| it.authorization = vec![value]);
+        assert_eq!(scenario.answer().status(), 200, "{scheme}");
+    }
+}
+
+/// KEY-4, D-11: at once, and from the very instant.
+#[test]
+fn a_key_ends_when_it_is_said_to() {
+    let mut scenario = get("/v1/account");
+    scenario.key.expires_at = Some(scenario.now.saturating_add(Duration::from_nanos(1)));
+    assert_eq!(scenario.answer().status(), 200);
+    scenario.now = scenario.key.expires_at.unwrap();
+    assert_eq!(scenario.answer().status(), 401);
+
+    let mut scenario = get("/v1/account");
+    assert_eq!(scenario.answer().status(), 200);
+    // Recorded by a host whose clock is ahead: it counts all the same.
+    scenario.key.revoke(second(1_000));
+    assert_eq!(scenario.answer().status(), 401);
+}
+
+/// KEY-6: two keys of one account, until one is revoked.
+#[test]
+fn keys_are_rotated_side_by_side() {
+    let mut old = get("/v1/account");
+    let next = call_assistant::rest::ApiKey::from_random(
+        &call_assistant::Product::default(),
+        Mode::Live,
+        [8; 32],
+    );
+    let mut new = get("/v1/account").with(|it| {
+        it.authorization = vec![format!("Bearer {}", next.reveal()).into_bytes()];
+        let id = CredentialId::parse("cred_2").unwrap();
+        it.key = StoredKey::new(id, account_id(), &next, it.now).with_scopes([Scope::AccountRead]);
+    });
+    assert_eq!((old.answer().status(), new.answer().status()), (StatusCode::OK, StatusCode::OK));
+    assert_eq!(old.answer().body(), new.answer().body());
+    old.key.revoke(second(100));
+    assert_eq!(
+        (old.answer().status(), new.answer().status().as_u16()),
+        (StatusCode::UNAUTHORIZED, 200)
+    );
+}
+
+/// A host that finds another key than was asked for does not let anybody in.
+#[test]
+fn a_key_of_another_digest_is_not_the_key() {
+    let mut scenario = get("/v1/account");
+    scenario.authorization = vec![b"Bearer service_live_other".to_vec()];
+    assert_eq!(
+        scenario.refused(),
+        (RejectionReason::UnknownCredential, ErrorCode::InvalidCredentials)
+    );
+}
+
+/// KEY-3: what to store after a key was used, also where the request then goes wrong.
+#[test]
+fn the_last_use_is_handed_back() {
+    let scenario = get("/v1/account");
+    let received = Received::new(&scenario.head(), request_id()).unwrap();
+    assert_eq!(received.digest(), Some(&api_key().digest()));
+    let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
+    assert_eq!(identified.used_at(), scenario.now);
+    assert_eq!(identified.grant().credential_id(), &scenario.key.id);
+}
+
+/// RES-2, D-12: the stored mode decides, not the key's text nor the account's record.
+#[test]
+fn livemode_is_the_stored_keys() {
+    for (mode, recorded) in
+        [(Mode::Live, true), (Mode::Live, false), (Mode::Test, true), (Mode::Test, false)]
+    {
+        let mut scenario = get("/v1/account").with(|it| it.key.mode = mode);
+        scenario.account.livemode = recorded;
+        let account = Account::from_json(scenario.answer().body()).unwrap();
+        assert_eq!(account.livemode, mode == Mode::Live);
+    }
+}
+
+/// AUTH-1, AUTH-2: every set of scopes against every operation.
+#[test]
+fn scopes_grant_what_they_say_and_no_more() {
+    let scopes = [
+        Scope::AccountRead,
+        Scope::CallsRead,
+        Scope::from("calls:write"),
+        Scope::from("appointments:read"),
+        Scope::from("*"),
+    ];
+    for subset in 0..1_u32 << scopes.len() {
+        let held: Vec<_> = (0..scopes.len()).filter(|bit| subset >> bit & 1 == 1).collect();
+        for target in TARGETS {
+            let mut scenario = get(target);
+            scenario.key.scopes = held.iter().map(|at| scopes[*at].clone()).collect();
+            let needed = if target == "/v1/account" { 0 } else { 1 };
+            if held.contains(&needed) {
+                assert_eq!(scenario.answer().status(), 200);
+            } else {
+                let cause = RejectionReason::ScopeMissing(scopes[needed].clone());
+                assert_eq!(scenario.refused(), (cause, ErrorCode::InsufficientScope));
+            }
+        }
+    }
+}
+
+/// AUTH-1: what is not released yet cannot be asked of a grant, either.
+#[test]
+fn a_reserved_scope_is_never_allowed() {
+    let reserved = Scope::from("appointments:read");
+    let held = [Scope::CallsRead, reserved.clone()];
+    let id = CredentialId::parse("token_1").unwrap();
+    let grant = Grant::new(id.clone(), account_id(), Mode::Test, held);
+    assert!(grant.allows(&Scope::CallsRead));
+    assert!(!grant.allows(&reserved));
+    assert!(!grant.allows(&Scope::AccountRead));
+    assert_eq!(grant.credential_id(), &id);
+}
+
+/// AUTH-3, AUTH-4, AUTH-5, ERR-5.
+#[test]
+fn the_accounts_standing_decides() {
+    let rows: [Fault; 3] = [
+        (
+            |it| it.standing.closing = true,
+            RejectionReason::AccountClosing,
+            ErrorCode::AccountClosed,
+            403,
+        ),
+        (
+            |it| it.standing.subscribed = false,
+            RejectionReason::NoSubscription,
+            ErrorCode::SubscriptionInactive,
+            402,
+        ),
+        (
+            |it| it.standing.plan.public_api = false,
+            RejectionReason::PlanLacksApi,
+            ErrorCode::PlanUpgradeRequired,
+            403,
+        ),
+    ];
+    for target in TARGETS {
+        for (change, cause, code, status) in &rows {
+            let mut scenario = get(target).with(change);
+            assert_eq!(scenario.refused(), (cause.clone(), code.clone()));
+            assert_eq!(scenario.answer().status(), *status);
+        }
+    }
+}
+
+/// AUTH-6, VER-2: a grant from elsewhere goes the same way to the same answers.
+#[test]
+fn a_grant_need_not_come_from_a_key() {
+    for target in TARGETS {
+        let mut scenario =
+            get(target).with(|it| it.authorization = vec![b"Bearer eyJ.x.y".to_vec()]);
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let grant = Grant::new(
+            CredentialId::parse("token_1").unwrap(),
+            account_id(),
+            Mode::Live,
+            [Scope::AccountRead, Scope::CallsRead],
+        );
+        let identified = received.identify_as(Some(grant), scenario.now).unwrap();
+        let admitted = identified.admit_as(Ok(())).unwrap();
+        let response = match admitted.authorize(&scenario.standing, &scenario.cursors).unwrap() {
+            Authorized::Account(granted) => granted.answer(scenario.account.clone()),
+            Authorized::Calls(granted) => granted.answer(scenario.calls.clone(), &scenario.cursors),
+            Authorized::Call(granted) => granted.answer(scenario.calls.last().cloned()),
+        };
+        assert_eq!(response.unwrap().body(), get(target).answer().body());
+
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let refusal = received.identify_as(None, scenario.now).unwrap_err();
+        assert_eq!(refusal.cause(), &RejectionReason::UnknownCredential);
+        scenario.found = false;
+        assert_eq!(refusal.into_response().body(), scenario.answer().body());
+        // The log knows better where there was nothing to find.
+        scenario.authorization.clear();
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let refusal = received.identify_as(None, scenario.now).unwrap_err();
+        assert_eq!(refusal.cause(), &RejectionReason::NoCredential);
+    }
+}
+
+/// RATE-1 to RATE-3, D-31: quotas per credential, each its own, and what a 429 says.
+#[test]
+fn quotas_are_counted_by_credential_and_kind() {
+    let mut account = get("/v1/account");
+    let mut windows = [RateWindow::default(), RateWindow::default()];
+    let mut ask = |target: &str, window: usize, now| {
+        let scenario = get(target);
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let identified = received.identify(Some(&scenario.key), now).unwrap();
+        assert_eq!(identified.quota(), [Quota::ACCOUNT, Quota::READS][window]);
+        identified.admit(&mut windows[window], now).map(drop)
+    };
+    for _ in 0..60 {
+        ask("/v1/account", 0, account.now).unwrap();
+    }
+    for _ in 0..300 {
+        ask("/v1/calls", 1, account.now).unwrap();
+        ask("/v1/calls/call_1", 1, account.now).unwrap();
+    }
+    let later = account.now.saturating_add(Duration::from_millis(12_300));
+    for (target, window) in [("/v1/account", 0), ("/v1/calls", 1), ("/v1/calls/call_1", 1)] {
+        let refusal = ask(target, window, later).unwrap_err();
+        let RejectionReason::RateLimited(exceeded) = refusal.cause() else { panic!("{refusal}") };
+        assert_eq!(
+            (exceeded.wait, exceeded.cause),
+            (Duration::from_millis(47_700), RateLimitReason::Quota)
+        );
+        assert_eq!(refusal.credential_id(), Some(&account.key.id));
+        let response = refusal.into_response();
+        assert_eq!(response.status(), 429);
+        assert_eq!(response.headers()["retry-after"], "48");
+    }
+    let room = later.saturating_add(Duration::from_millis(47_700));
+    assert_eq!(ask("/v1/account", 0, room), Ok(()));
+
+    // Another credential of the account has a quota of its own.
+    for _ in 0..60 {
+        assert_eq!(account.answer().status(), 200);
+    }
+    assert_eq!(account.answer().status(), 429);
+    account.key.id = CredentialId::parse("cred_2").unwrap();
+    assert_eq!(account.answer().status(), 200);
+}
+
+/// D-31: a wait found elsewhere is rounded up, and never 0.
+#[test]
+fn waits_found_elsewhere_are_rounded_up() {
+    let rows = [(0, "1"), (1, "1"), (999, "1"), (1_000, "1"), (1_001, "2"), (60_000, "60")];
+    for (millis, seconds) in rows {
+        let scenario = get("/v1/account");
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
+        let refusal = identified.admit_as(Err(Duration::from_millis(millis))).unwrap_err();
+        assert_eq!(refusal.into_response().headers()["retry-after"], seconds);
+    }
+}
+
+/// D-13: the service's own id, whatever came along.
+#[test]
+fn an_incoming_request_id_is_ignored() {
+    let (parts, ()) = http::Request::get("/v1/account")
+        .header("x-request-id", "req_theirs")
+        .body(())
+        .unwrap()
+        .into_parts();
+    let head = RequestHead::from_parts(&parts);
+    let received = Received::new(&head, request_id()).unwrap();
+    let response = received.identify(None, second(0)).unwrap_err().into_response();
+    assert_eq!(response.headers()["x-request-id"], request_id().as_str());
+    assert!(!text(&response).contains("theirs"));
+}
+
+/// LIST-2, LIST-3, LIST-4: what the caller is told is what is wrong, and no more.
+#[test]
+fn parameters_are_refused_in_words() {
+    let mut scenario = get("/v1/calls?limit=101");
+    let refusal = scenario.serve().unwrap_err();
+    assert_eq!(refusal.cause(), &RejectionReason::Parameter(ParameterError::LimitRange));
+    assert_eq!(checked(refusal).message, "limit is not from 1 to 100");
+
+    let mut scenario = get("/v1/calls/%zz");
+    let message = checked(scenario.serve().unwrap_err()).message;
+    assert!(message.starts_with("call_id has broken percent-encoding"), "{message}");
+
+    let rows =
+        [("", CursorError::Empty), ("!", CursorError::Encoding), ("AAAA", CursorError::Short)];
+    let mut answers = Vec::new();
+    for (text, fault) in rows {
+        let mut scenario = get(&format!("/v1/calls?cursor={text}"));
+        assert_eq!(scenario.refused(), (RejectionReason::Cursor(fault), ErrorCode::InvalidCursor));
+        answers.push(scenario.answer().into_body());
+    }
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+
+    // D-4
+    assert_eq!(get("/v1/account?limit=0&cursor=").answer().status(), 200);
+    // D-9: equal bounds are an empty page.
+    let bounds = "created_after=2026-01-01T00:00:02Z&created_before=2026-01-01T00:00:02Z";
+    let list = CallList::from_json(get(&format!("/v1/calls?{bounds}")).answer().body()).unwrap();
+    assert_eq!(list, CallList::new(vec![], None));
+}
+
+/// LIST-1, LIST-5, LIST-6, D-21: a walk by the answers' own cursors, at any limit, under filters
+/// that are repeated or left out.
+#[test]
+fn a_walk_meets_every_call_once() {
+    let bounds = "created_after=2026-01-01T00:00:03Z&created_before=2026-01-01T00:00:09Z";
+    for limit in 1..=8 {
+        for repeat in [false, true] {
+            let mut met = Vec::new();
+            let mut query = format!("limit={limit}&{bounds}");
+            loop {
+                let mut scenario =
+                    get(&format!("/v1/calls?{query}")).with(|it| it.calls = rows(12));
+                let list = CallList::from_json(scenario.answer().body()).unwrap();
+                assert_eq!(list.has_more, Some(list.next_cursor.is_some()));
+                assert!(list.data.len() <= limit);
+                met.extend(list.data.into_iter().map(|call| call.id.as_str().to_owned()));
+                let Some(cursor) = list.next_cursor else { break };
+                query = format!("limit={limit}&cursor={cursor}");
+                if repeat {
+                    query = format!("{query}&{bounds}");
+                }
+            }
+            assert_eq!(met, ["call_7", "call_6", "call_5", "call_4", "call_3", "call_2"]);
+        }
+    }
+}
+
+/// LIST-4, D-22: a cursor is good for its own account and mode only.
+#[test]
+fn cursors_do_not_travel() {
+    let list = CallList::from_json(get("/v1/calls?limit=1").answer().body()).unwrap();
+    let target = format!("/v1/calls?limit=1&cursor={}", list.next_cursor.unwrap());
+    assert_eq!(get(&target).answer().status(), 200);
+    let other = AccountId::parse("acct_2").unwrap();
+    let mut theirs = get(&target).with(|it| {
+        it.key.account_id = other.clone();
+        it.standing.account_id = other;
+    });
+    assert_eq!(
+        theirs.refused(),
+        (RejectionReason::Cursor(CursorError::Digest), ErrorCode::InvalidCursor)
+    );
+    let mut test = get(&target).with(|it| it.key.mode = Mode::Test);
+    assert_eq!(
+        test.refused(),
+        (RejectionReason::Cursor(CursorError::Digest), ErrorCode::InvalidCursor)
+    );
+}
+
+/// HTTP-7, D-7: whatever stands in the way of a call, it is simply not there.
+#[test]
+fn calls_that_are_not_theirs_are_not_there() {
+    let other = |row: &mut CallRow| row.account_id = AccountId::parse("acct_2").unwrap();
+    let mode = |row: &mut CallRow| row.mode = Mode::Test;
+    // A host that looks calls up by their id alone.
+    let careless = |change: Option<fn(&mut CallRow)>| {
+        let mut row = rows(1).pop().unwrap();
+        let Authorized::Call(granted) = get("/v1/calls/call_1").authorized().unwrap() else {
+            panic!("a call was asked for")
+        };
+        let row = change.map(|change| {
+            change(&mut row);
+            row
+        });
+        granted.answer(row).unwrap_err()
+    };
+    let rows = [
+        (careless(None), RejectionReason::NoSuchCall),
+        (careless(Some(other)), RejectionReason::NotTheirCall),
+        (careless(Some(mode)), RejectionReason::NotTheirCall),
+        (
+            get("/v1/calls/%C3%A9").serve().unwrap_err(),
+            RejectionReason::NotAnId(IdError::Character { what: "call id", at: 0 }),
+        ),
+    ];
+    let missing = get("/v1/calls/call_9").answer();
+    assert_eq!(missing.status(), 404);
+    for (refusal, cause) in rows {
+        assert_eq!(refusal.cause(), &cause);
+        let response = refusal.into_response();
+        assert_eq!(response.status(), missing.status());
+        assert_eq!(response.headers(), missing.headers());
+        assert_eq!(response.body(), missing.body());
+    }
+}
+
+/// HTTP-7: a store in memory that keeps what matches serves nobody another's calls.
+#[test]
+fn a_query_matches_no_row_of_another_account_or_mode() {
+    let [own] = &rows(1)[..] else { panic!("one row") };
+    let elsewhere = AccountId::parse("acct_2").unwrap();
+    for (row, matches) in [
+        (own.clone(), true),
+        (CallRow { account_id: elsewhere, ..own.clone() }, false),
+        (CallRow { mode: Mode::Test, ..own.clone() }, false),
+    ] {
+        for target in ["/v1/calls", "/v1/calls/call_1"] {
+            let matched = match get(target).authorized().unwrap() {
+                Authorized::Calls(granted) => granted.query().matches(&row),
+                Authorized::Call(granted) => granted.query().matches(&row),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(matched, matches, "{target} {row:?}");
+        }
+    }
+}
+
+/// RES-7, LIST-1: what a host gives that was not asked for is a fault, and none of it is served.
+#[test]
+fn records_that_were_not_asked_for_are_not_served() {
+    let calls = |change: fn(&mut Vec<CallRow>)| {
+        let Authorized::Calls(granted) = get("/v1/calls?limit=2").authorized().unwrap() else {
+            panic!("calls were asked for")
+        };
+        let mut given = rows(3);
+        change(&mut given);
+        granted.answer(given, &get("").cursors)
+    };
+    assert!(calls(|_| {}).is_ok());
+    let wrong: [Wrong; 5] = [
+        (
+            |rows| rows[1].account_id = AccountId::parse("acct_2").unwrap(),
+            RejectionReason::WrongOwner { row: 1 },
+        ),
+        (|rows| rows[2].mode = Mode::Test, RejectionReason::WrongOwner { row: 2 }),
+        (|rows| rows.reverse(), RejectionReason::Rows(RowsError::OutOfOrder { row: 1 })),
+        (|rows| rows[1] = rows[0].clone(), RejectionReason::Rows(RowsError::OutOfOrder { row: 1 })),
+        (
+            |rows| *rows = super::scenario::rows(4),
+            RejectionReason::Rows(RowsError::TooMany { rows: 4, fetch: 3 }),
+        ),
+    ];
+    let mut refusals = Vec::new();
+    for (change, cause) in wrong {
+        let refusal = calls(change).unwrap_err();
+        assert_eq!(refusal.cause(), &cause);
+        refusals.push(refusal);
+    }
+
+    let Authorized::Call(granted) = get("/v1/calls/call_1").authorized().unwrap() else {
+        panic!("a call was asked for")
+    };
+    let mut row = rows(1).pop().unwrap();
+    row.call.id = CallId::parse("call_2").unwrap();
+    refusals.push(granted.answer(Some(row)).unwrap_err());
+    assert_eq!(refusals.last().unwrap().cause(), &RejectionReason::WrongCall);
+
+    let wrong_account = AccountId::parse("acct_2").unwrap();
+    let mut scenario = get("/v1/account");
+    scenario.account.id = wrong_account.clone();
+    refusals.push(scenario.serve().unwrap_err());
+    assert_eq!(refusals.last().unwrap().cause(), &RejectionReason::WrongAccount);
+    let mut scenario = get("/v1/account").with(|it| it.standing.account_id = wrong_account);
+    refusals.push(scenario.serve().unwrap_err());
+    assert_eq!(refusals.last().unwrap().cause(), &RejectionReason::WrongAccount);
+
+    for refusal in refusals {
+        let body = checked(refusal);
+        assert_eq!(
+            (body.code, body.message),
+            (ErrorCode::InternalError, "The service failed to answer.".into())
+        );
+    }
+}
+
+/// A host that fails at a step answers 500 from there.
+#[test]
+fn every_state_has_its_500() {
+    for target in TARGETS {
+        for method in ["GET", "HEAD"] {
+            let mut scenario = get(target).with(|it| it.method = method);
+            let received =
+                || Received::new(&get(target).with(|it| it.method = method).head(), request_id());
+            let identified =
+                || received().unwrap().identify(Some(&get("").key), second(100)).unwrap();
+            let refusals = [
+                received().unwrap().internal_error(),
+                identified().internal_error(),
+                identified().admit_as(Ok(())).unwrap().internal_error(),
+                scenario.authorized().unwrap().internal_error(),
+            ];
+            for refusal in refusals {
+                assert_eq!(refusal.cause(), &RejectionReason::HostGaveUp);
+                assert_eq!(
+                    refusal.operation().map(|operation| operation.method()),
+                    Some(http::Method::GET)
+                );
+                let response = refusal.into_response();
+                assert_eq!(response.status(), 500);
+                assert_eq!(response.headers()["x-request-id"], request_id().as_str());
+                assert_eq!(response.body().is_empty(), method == "HEAD");
+            }
+        }
+    }
+    let alone = Rejection::internal_error(request_id());
+    assert_eq!(checked(alone).code, ErrorCode::InternalError);
+}
+
+/// What a host needs for its look-ups, from the state in which it makes them.
+#[test]
+fn every_state_says_whose_request_it_is() {
+    for (target, mode) in TARGETS.into_iter().zip([Mode::Live, Mode::Test, Mode::Test]) {
+        let mut scenario = get(target).with(|it| it.key.mode = mode);
+        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        assert_eq!(received.request_id(), &request_id());
+        let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
+        assert_eq!(identified.request_id(), &request_id());
+        let admitted = identified.admit_in(&mut scenario.rates, scenario.now).unwrap();
+        assert_eq!(admitted.request_id(), &request_id());
+        assert_eq!(
+            admitted.grant(),
+            &Grant::new(
+                scenario.key.id.clone(),
+                account_id(),
+                mode,
+                [Scope::AccountRead, Scope::CallsRead],
+            )
+        );
+        match admitted.authorize(&scenario.standing, &scenario.cursors).unwrap() {
+            Authorized::Account(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                assert_eq!(granted.account_id(), &account_id());
+            }
+            Authorized::Calls(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                let query = granted.query();
+                assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
+            }
+            Authorized::Call(granted) => {
+                assert_eq!(granted.request_id(), &request_id());
+                let query = granted.query();
+                assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
+                assert_eq!(query.call_id().as_str(), "call_1");
+            }
+        }
+    }
+}
+
+/// ERR-2: every code can be the answer, and every answer carries the code's own status and type.
+#[test]
+fn every_code_is_reached() {
+    let rows: [Case; 11] = [
+        ("/v1/calls?limit=x", |_| {}, ErrorCode::InvalidParameter),
+        ("/v1/calls?cursor=x", |_| {}, ErrorCode::InvalidCursor),
+        ("/v1/calls", |it| it.found = false, ErrorCode::InvalidCredentials),
+        ("/v1/calls", |it| it.standing.subscribed = false, ErrorCode::SubscriptionInactive),
+        ("/v1/calls", |it| it.key.scopes.clear(), ErrorCode::InsufficientScope),
+        ("/v1/calls", |it| it.standing.plan.public_api = false, ErrorCode::PlanUpgradeRequired),
+        ("/v1/calls", |it| it.standing.closing = true, ErrorCode::AccountClosed),
+        ("/v1/calls/call_9", |_| {}, ErrorCode::ResourceNotFound),
+        ("/v1/account", |it| while it.answer().status() == 200 {}, ErrorCode::RateLimitExceeded),
+        (
+            "/v1/calls/call_1",
+            |it| it.standing.account_id = AccountId::from_random([0; 16]),
+            ErrorCode::InternalError,
+        ),
+        ("/v1/calls", |it| it.method = "POST", ErrorCode::MethodNotAllowed),
+    ];
+    for ((target, change, code), known) in rows.into_iter().zip(ErrorCode::KNOWN) {
+        assert_eq!(code, *known);
+        let error = checked(get(target).with(change).serve().unwrap_err());
+        assert_eq!(error.code, code);
+        assert_eq!(error.error_type, code.error_type());
+    }
+}
+
+/// KEY-7: nothing of the key in anything that may be shown.
+#[test]
+fn keys_are_never_shown() {
+    let mut scenario = get("/v1/calls?limit=x");
+    let secret = api_key().reveal().to_owned();
+    let mut shown = format!("{:?}", scenario.head());
+    let received = Received::new(&scenario.head(), request_id()).unwrap();
+    shown += &format!("{received:?}");
+    let refusal = scenario.serve().unwrap_err();
+    shown += &format!("{refusal:?} {refusal}");
+    shown += text(&refusal.into_response());
+    let hidden = secret.trim_start_matches("service_live_");
+    assert!(!shown.contains(&hidden[..8]), "{shown}");
+}
+
+/// The line for the log says who, what and why.
+#[test]
+fn refusals_display_for_the_log() {
+    let refusal = get("/v1/calls?cursor=x").serve().unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        format!("{}: invalid_cursor: cursor is not canonical base64url", request_id()),
+    );
+    assert_eq!(refusal.operation().unwrap().name(), "list_calls");
+    assert_eq!(refusal.credential_id().unwrap().as_str(), "cred_1");
+}
+
+/// HTTP-1: a service below a path of its host.
+#[test]
+fn heads_are_read_below_a_base() {
+    let base = BaseUrl::parse("https://example.com/voice").unwrap();
+    let of = |path| {
+        let head = RequestHead::new("GET", path, None).below(&base);
+        Received::new(&head, request_id()).map(|received| received.operation().name())
+    };
+    assert_eq!(of("/voice/v1/account"), Ok("get_account"));
+    for path in ["/v1/account", "/voicev1/account", "/voice", "/voice/voice/v1/account"] {
+        assert_eq!(of(path).unwrap_err().cause(), &RejectionReason::UnknownPath, "{path}");
+    }
+}
+
+/// Ids of requests come back whole, whatever they are made of.
+#[test]
+fn request_ids_of_any_form_fit() {
+    let long = format!("req_{}", "~".repeat(251));
+    for id in ["req_", "req_!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", &long] {
+        let id = RequestId::parse(id).unwrap();
+        let response = Rejection::internal_error(id.clone()).into_response();
+        assert_eq!(response.headers()["x-request-id"], id.as_str());
+        assert_eq!(ApiError::from_json(response.body()).unwrap().request_id, Some(id));
+    }
+}
+
+/// One call of each kind of value survives the way through the service.
+#[test]
+fn calls_are_served_as_they_are_stored() {
+    let mut call = Call::new(CallId::parse("a/b").unwrap(), second(5), second(6));
+    call.summary = Some("\u{1f4de} \"quoted\"\n".into());
+    call.duration_seconds = Some(u64::MAX);
+    let row = CallRow { account_id: account_id(), mode: Mode::Live, call: call.clone() };
+    let mut scenario = get("/v1/calls/a%2Fb").with(|it| it.calls = vec![row]);
+    assert_eq!(Call::from_json(scenario.answer().body()), Ok(call));
+}
+
+/// HTTP-4: a key in the URL is no credential, whatever the parameter is called.
+#[test]
+fn a_key_in_the_url_opens_nothing() {
+    let secret = api_key().reveal().to_owned();
+    for target in TARGETS {
+        for name in ["key", "api_key", "access_token", "token", "authorization"] {
+            let mut scenario = get(&format!("{target}?{name}={secret}"));
+            scenario.authorization.clear();
+            let refusal = scenario.serve().unwrap_err();
+            assert_eq!(refusal.cause(), &RejectionReason::NoCredential);
+            let shown = format!("{refusal:?} {refusal}");
+            let response = refusal.into_response();
+            assert_eq!(response.status(), 401);
+            assert!(!(shown + text(&response)).contains(&secret), "{name}");
+        }
+        let mut scenario = get("").with(|it| it.path = format!("/{secret}{target}"));
+        scenario.authorization.clear();
+        assert_eq!(scenario.answer().status(), 404);
+    }
+}
+
+/// HTTP-6: the account's row is all it takes, and a body that comes along changes nothing.
+#[test]
+fn an_account_needs_no_calls() {
+    let answered = get("/v1/account").answer();
+    let mut scenario = get("/v1/account").with(|it| it.calls.clear());
+    let Authorized::Account(granted) = scenario.authorized().unwrap() else {
+        panic!("the account was asked for")
+    };
+    let response = granted.answer(scenario.account.clone()).unwrap();
+    assert_eq!(response.body(), answered.body());
+
+    let (parts, _) = http::Request::get("/v1/account")
+        .header("authorization", format!("Bearer {}", api_key().reveal()))
+        .header("content-type", "application/json")
+        .header("content-length", "17")
+        .body(r#"{"livemode":false}"#)
+        .unwrap()
+        .into_parts();
+    assert!(RequestHead::from_parts(&parts) == get("/v1/account").head());
+    let shown = format!("{:?}", RequestHead::from_parts(&parts));
+    assert_eq!(shown, r#"RequestHead { method: "GET", path: "/v1/account", .. }"#);
+}
+
+/// RES-8: the same bytes alone, in a list, in an event and in a transfer's, however often, and
+/// also after an appointment it booked was cancelled.
+#[test]
+fn a_call_is_the_same_wherever_it_is_read() {
+    let mut row = rows(1).pop().unwrap();
+    row.call.caller.display_name = Some("Kari \"K\" \u{2028}".into());
+    row.call.ended_at = Some(second(2));
+    row.call.summary = Some(String::new());
+    row.call.appointment_ids = ["appt_2", "appt_1"].map(|id| id.parse().unwrap()).into();
+    let stored = row.call.clone();
+    let object = String::from_utf8(stored.to_json()).unwrap();
+    let event = || {
+        NewEvent::new(
+            EventId::parse("evt_1").unwrap(),
+            account_id(),
+            ApiVersion::parse("2026-01-15").unwrap(),
+            Origin::voice(),
+            second(3),
+        )
+    };
+    let serve = |target| get(target).with(|it| it.calls = vec![row.clone()]).answer();
+    for _ in 0..2 {
+        assert_eq!(text(&serve("/v1/calls/call_1")), object);
+        let list = serve("/v1/calls");
+        assert!(text(&list).contains(&format!(r#""data":[{object}]"#)), "{}", text(&list));
+        let ended = event().call_ended(&stored).unwrap();
+        assert!(ended.as_str().contains(&format!(r#""object":{object}"#)), "{}", ended.as_str());
+        let moved = TransferredCall::new(stored.clone(), "desk", second(2));
+        let moved = event().call_transferred(&moved);
+        let open = object.strip_suffix('}').unwrap();
+        assert!(moved.as_str().contains(&format!(r#""object":{open},"#)), "{}", moved.as_str());
+        let booked = Appointment::from_json(br#"{"id":"appt_1","status":"booked"}"#).unwrap();
+        assert!(event().appointment_cancelled(&booked).is_ok());
+    }
+}

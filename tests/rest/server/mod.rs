@@ -1,0 +1,9 @@
+//! The service's side: cursors, pages, rate limits, and the exchange that puts them together.
+
+mod cursor;
+mod exchange;
+mod order;
+mod page;
+mod rate;
+mod rate_windows;
+mod scenario;

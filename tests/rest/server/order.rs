@@ -1,0 +1,151 @@
+//! D-1: the order of refusals, over every combination of what can be wrong.
+
+use call_assistant::rest::ErrorCode as C;
+use call_assistant::rest::Operation;
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::Check;
+use call_assistant::rest::server::{Cursor, Position};
+
+use super::scenario::{Scenario, get};
+use crate::second;
+
+/// Something wrong with a request, and the code that says so.
+type Fault = (&'static str, C, fn(&mut Scenario));
+
+/// In the order of D-1, written out once more: this is not [`Check::ORDER`].
+const FAULTS: [Fault; 11] = [
+    ("path", C::ResourceNotFound, |it| it.path.push('/')),
+    ("method", C::MethodNotAllowed, |it| it.method = "DELETE"),
+    ("credential", C::InvalidCredentials, |it| it.key.revoke(second(1))),
+    ("rate", C::RateLimitExceeded, exhaust),
+    ("closing", C::AccountClosed, |it| it.standing.closing = true),
+    ("subscription", C::SubscriptionInactive, |it| it.standing.subscribed = false),
+    ("plan", C::PlanUpgradeRequired, |it| it.standing.plan.public_api = false),
+    ("scope", C::InsufficientScope, |it| it.key.scopes.clear()),
+    ("parameters", C::InvalidParameter, |it| {
+        it.query = Some(it.query.take().map_or("limit=0".into(), |query| query + "&limit=0"));
+        if it.path.contains("/call_") {
+            it.path = it.path.replace("call_1", "%zz");
+        }
+    }),
+    ("cursor", C::InvalidCursor, |it| {
+        it.query = Some(it.query.take().map_or("cursor=x".into(), |query| query + "&cursor=x"));
+    }),
+    ("resource", C::ResourceNotFound, |it| it.calls.clear()),
+];
+
+fn exhaust(scenario: &mut Scenario) {
+    // What is left of both quotas is used up by other requests of the same credential.
+    for quota in [Quota::ACCOUNT, Quota::READS] {
+        while scenario.rates.check(&scenario.key.id, quota, scenario.now).is_ok() {}
+    }
+}
+
+/// Which faults an operation can have.
+fn applies(target: &str, fault: &str) -> bool {
+    match fault {
+        "parameters" => target != "/v1/account",
+        "cursor" => target == "/v1/calls",
+        "resource" => target == "/v1/calls/call_1",
+        _ => true,
+    }
+}
+
+/// Every subset of the faults: the first of them in D-1's order is the answer, whatever else is
+/// wrong. 2^8 subsets of the account, 2^10 of the list, 2^10 of the call.
+#[test]
+fn the_first_fault_in_order_is_the_answer() {
+    let mut combinations = 0;
+    for target in ["/v1/account", "/v1/calls", "/v1/calls/call_1"] {
+        let faults: Vec<_> = FAULTS.iter().filter(|fault| applies(target, fault.0)).collect();
+        for subset in 0..1_u32 << faults.len() {
+            let present = || faults.iter().enumerate().filter(|(bit, _)| subset >> bit & 1 == 1);
+            let mut scenario = get(target);
+            // Parameters change the path too, so they come before a slash is added to it.
+            for (_, (_, _, break_it)) in present().rev() {
+                break_it(&mut scenario);
+            }
+            let first = present().next().map(|(_, (_, code, _))| code.clone());
+            let names: Vec<_> = present().map(|(_, fault)| fault.0).collect();
+            match (scenario.serve(), first) {
+                (Ok(response), None) => assert_eq!(response.status(), 200),
+                (Err(refusal), Some(code)) => {
+                    assert_eq!(refusal.code(), code, "{target} with {names:?}");
+                }
+                (served, first) => panic!("{target} with {names:?}: {served:?}, not {first:?}"),
+            }
+            combinations += 1;
+        }
+    }
+    assert_eq!(combinations, (1 << 8) + (1 << 10) + (1 << 10));
+}
+
+/// The data and the decision record say the same.
+#[test]
+fn the_order_is_that_of_the_decision() {
+    assert_eq!(Check::ORDER.map(Check::code), FAULTS.map(|fault| fault.1));
+}
+
+/// An operation lists its codes in the order in which they are looked for.
+#[test]
+fn operations_list_their_codes_in_that_order() {
+    for operation in Operation::ALL {
+        let order = Check::ORDER.map(Check::code).into_iter().skip(2).chain([C::InternalError]);
+        let listed = order.filter(|code| operation.errors().contains(code));
+        assert_eq!(operation.errors(), listed.collect::<Vec<_>>());
+    }
+}
+
+/// D-1: every authenticated request counts, whatever it is answered; one that is limited does not,
+/// and neither does one without a valid credential.
+#[test]
+fn what_counts_against_the_quota() {
+    let counts: [(&str, bool); 11] = [
+        ("path", false),
+        ("method", false),
+        ("credential", false),
+        ("rate", false),
+        ("closing", true),
+        ("subscription", true),
+        ("plan", true),
+        ("scope", true),
+        ("parameters", true),
+        ("cursor", true),
+        ("resource", true),
+    ];
+    for ((name, _, break_it), (same, counted)) in FAULTS.iter().zip(counts) {
+        assert_eq!(*name, same);
+        let target = match *name {
+            "resource" => "/v1/calls/call_1",
+            _ => "/v1/calls",
+        };
+        let mut scenario = get(target).with(break_it);
+        let (key, now) = (scenario.key.clone(), scenario.now);
+        let used = |scenario: &mut Scenario| {
+            let quota = Quota::READS;
+            scenario.rates.window(&key.id, quota, now).unwrap().admitted()
+        };
+        let before = used(&mut scenario);
+        let _ = scenario.serve().unwrap_err();
+        assert_eq!(used(&mut scenario) - before, usize::from(counted), "{name}");
+    }
+}
+
+/// D-1, D-22: filters that are not the cursor's come after parameters, with cursors.
+#[test]
+fn other_filters_than_the_cursors_are_a_matter_of_the_cursor() {
+    let mut scenario = get("/v1/calls");
+    let first = scenario.calls[0].call.clone();
+    let cursor = Cursor {
+        after: Position { started_at: first.started_at, id: first.id },
+        window: Default::default(),
+    };
+    let text = scenario.cursors.seal(&scenario.key.account_id, scenario.key.mode, &cursor);
+    let target = format!("cursor={text}&created_after=2026-01-01T00:00:00Z");
+    scenario.query = Some(target.clone());
+    assert_eq!(scenario.refused().1, C::InvalidCursor);
+    scenario.query = Some(format!("{target}&created_before=2025-01-01T00:00:00Z"));
+    assert_eq!(scenario.refused().1, C::InvalidParameter);
+    scenario.query = Some(format!("cursor={text}"));
+    assert_eq!(scenario.answer().status(), 200);
+}

@@ -1,0 +1,304 @@
+//! The map of windows: each as if it were alone, idle ones forgotten, never more than its room.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+
+use call_assistant::id::CredentialId;
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::{RateLimitReason, RateWindow, RateWindows};
+use proptest::prelude::*;
+
+use crate::{at, second};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn credential(number: u64) -> CredentialId {
+    CredentialId::parse(&format!("cred_{number}")).unwrap()
+}
+
+fn quota(per_minute: u16) -> Quota {
+    Quota::READS.with_per_minute(NonZeroU16::new(per_minute).unwrap())
+}
+
+fn windows(max: usize) -> RateWindows {
+    RateWindows::new(max, *b"sixteen bytes...")
+}
+
+// RATE-1, RATE-2: the two quotas of a credential are counted apart, as are credentials.
+#[test]
+fn quotas_and_credentials_are_apart() {
+    let mut windows = windows(10);
+    for _ in 0..60 {
+        assert_eq!(windows.check(&credential(1), Quota::ACCOUNT, second(0)), Ok(()));
+    }
+    let exceeded = windows.check(&credential(1), Quota::ACCOUNT, second(0)).unwrap_err();
+    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Quota, 60));
+    assert_eq!(windows.check(&credential(1), Quota::READS, second(0)), Ok(()));
+    assert_eq!(windows.check(&credential(2), Quota::ACCOUNT, second(0)), Ok(()));
+    assert_eq!(windows.len(), 3);
+    // Another number for the same quota is the same window.
+    let raised = Quota::ACCOUNT.with_per_minute(NonZeroU16::new(61).unwrap());
+    assert_eq!(windows.check(&credential(1), raised, second(0)), Ok(()));
+    assert_eq!(windows.len(), 3);
+}
+
+// Nobody shares a window, whatever the seed and however alike the ids.
+#[test]
+fn every_credential_has_its_own_window() {
+    for seed in [[0; 16], [3; 16], [0xff; 16], *b"sixteen bytes..."] {
+        let mut windows = RateWindows::new(1_000_000, seed);
+        for number in 0..20_000_u128 {
+            let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834);
+            for id in [
+                CredentialId::from_random(number.to_be_bytes()),
+                CredentialId::from_random((number << 64).to_be_bytes()),
+                CredentialId::from_random((!random).to_be_bytes()),
+            ] {
+                let checked = windows.check(&id, quota(if number == 0 { 2 } else { 1 }), second(0));
+                assert_eq!(checked, Ok(()), "{seed:?} {id}");
+            }
+        }
+        assert_eq!(windows.len(), 3 * 20_000 - 1, "{seed:?}");
+    }
+}
+
+// A flood of keys: no more windows than there is room, none dropped that could still refuse, and
+// who has one notices nothing.
+#[test]
+fn a_flood_of_keys_meets_the_bound() {
+    let mut windows = windows(1_000);
+    for number in 0..1_000 {
+        assert_eq!(windows.check(&credential(number), quota(1), at(number)), Ok(()));
+    }
+    for number in 1_000..5_000 {
+        let exceeded = windows.check(&credential(number), quota(1), second(10)).unwrap_err();
+        assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Room, 50));
+        assert_eq!(windows.len(), 1_000);
+    }
+    for number in 0..1_000 {
+        let exceeded = windows.check(&credential(number), quota(1), second(20)).unwrap_err();
+        assert_eq!(exceeded.cause, RateLimitReason::Quota);
+        assert_eq!(windows.check(&credential(number), quota(2), second(20)), Ok(()));
+    }
+    let exceeded = windows.check(&credential(1_000), quota(1), second(20)).unwrap_err();
+    assert_eq!(
+        exceeded.to_string(),
+        "as many credentials are active as there may be windows, a request is admitted in 40s"
+    );
+    // All of them went on after the search: another one finds out, and then there is room.
+    let exceeded = windows.check(&credential(1_000), quota(1), second(60)).unwrap_err();
+    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Room, 20));
+    assert_eq!(windows.check(&credential(1_000), quota(1), second(80)), Ok(()));
+    windows.forget_idle(second(80));
+    assert_eq!(windows.len(), 1);
+}
+
+#[test]
+fn a_full_map_is_searched_once_a_second_at_most() {
+    let mut windows = windows(2);
+    assert_eq!(windows.check(&credential(1), quota(1), second(0)), Ok(()));
+    assert_eq!(windows.check(&credential(2), quota(1), at(100)), Ok(()));
+    let at_end = at(60 * SECOND - 1);
+    let exceeded = windows.check(&credential(3), quota(1), at_end).unwrap_err();
+    // The first goes in a nanosecond; a second is the least it waits.
+    assert_eq!(exceeded.wait.as_secs(), 1);
+}
+
+// However few of a full map's windows are idle, and wherever they are: a newcomer gets the room.
+#[test]
+fn a_full_map_finds_the_one_that_is_idle() {
+    for idle in 0..200 {
+        let mut windows = windows(200);
+        for number in 0..200 {
+            assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+        }
+        for number in (0..200).filter(|number| *number != idle) {
+            assert_eq!(windows.check(&credential(number), Quota::READS, second(59)), Ok(()));
+        }
+        assert_eq!(windows.check(&credential(200), Quota::READS, second(60)), Ok(()), "{idle}");
+        assert_eq!(windows.len(), 200);
+        let exceeded = windows.check(&credential(201), Quota::READS, second(60)).unwrap_err();
+        assert_eq!(exceeded.cause, RateLimitReason::Room);
+    }
+}
+
+// Who falls silent is forgotten while another is served: within a minute, a few at a time.
+#[test]
+fn idle_credentials_are_forgotten() {
+    let mut windows = windows(1_000_000);
+    for number in 0..10_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+    }
+    assert_eq!(windows.len(), 10_000);
+    let busy = credential(10_000);
+    let mut before = 10_001;
+    for passed in 0..6_000 {
+        let now = at(60 * SECOND + passed * SECOND / 100);
+        let _ = windows.check(&busy, Quota::READS, now);
+        assert!(before - windows.len() <= 64);
+        before = windows.len();
+    }
+    assert_eq!(windows.len(), 1);
+
+    let mut silent = windows;
+    silent.forget_idle(second(120));
+    assert_eq!(silent.len(), 1);
+    silent.forget_idle(second(180));
+    assert!(silent.is_empty());
+}
+
+// Room that a flood took is given back, whether they are forgotten at once or little by little.
+#[test]
+fn what_is_forgotten_takes_no_room() {
+    let mut windows = windows(1_000_000);
+    assert_eq!(windows.heap_bytes(), 0);
+    assert!(windows.is_empty());
+    windows.check(&credential(0), Quota::READS, second(0)).unwrap();
+    let least = windows.heap_bytes();
+    assert!((1..=2_048).contains(&least), "{least}");
+    for number in 1..5_000 {
+        windows.check(&credential(number), Quota::READS, second(0)).unwrap();
+    }
+    assert!(!windows.is_empty());
+    let most = windows.heap_bytes();
+    assert!((5_000 * 64..=4 * 5_000 * 64).contains(&most), "{most}");
+
+    for number in 0..5_000 {
+        let now = at(60 * SECOND + number * SECOND / 100);
+        windows.check(&credential(0), Quota::READS, now).unwrap_or_default();
+        let entries = windows.heap_bytes() / 64;
+        // Beside the table, there are the gaps of the one that is busy.
+        assert!(entries <= 96.max(24 * windows.len()), "{entries} for {}", windows.len());
+    }
+    assert_eq!(windows.len(), 1);
+
+    for number in 1..5_000 {
+        windows.check(&credential(number), Quota::READS, second(120)).unwrap();
+    }
+    let before = windows.heap_bytes();
+    windows.check(&credential(1), Quota::READS, second(120)).unwrap();
+    assert!(windows.heap_bytes() > before, "a second admission puts a gap beside the window");
+    windows.forget_idle(second(180));
+    assert_eq!((windows.len(), windows.heap_bytes()), (0, least));
+}
+
+// Looking for the idle costs time: it is done every ten milliseconds, not at every check.
+#[test]
+fn between_looks_nobody_is_forgotten() {
+    let mut windows = windows(1_000);
+    for number in 0..500 {
+        windows.check(&credential(number), Quota::READS, second(0)).unwrap();
+    }
+    let mut after = |nanos: u64| {
+        let _ = windows.check(&credential(0), quota(1), at(60 * SECOND + nanos));
+        windows.len()
+    };
+    let first = after(0);
+    assert!(first < 500);
+    assert_eq!(after(1), first);
+    assert_eq!(after(SECOND / 100 - 1), first);
+    let second = after(SECOND / 100);
+    assert!(second < first);
+    assert_eq!(after(SECOND / 100 + 1), second);
+}
+
+// A clock that stepped far ahead and back again shuts nobody out for longer than a minute.
+#[test]
+fn a_full_map_believes_no_instant_far_ahead() {
+    let mut windows = windows(1);
+    windows.check(&credential(1), Quota::READS, second(1_000)).unwrap();
+    let refused = |windows: &mut RateWindows, now| {
+        windows.check(&credential(2), Quota::READS, second(now)).unwrap_err().wait.as_secs()
+    };
+    assert_eq!(refused(&mut windows, 1_000), 60);
+    assert_eq!(refused(&mut windows, 900), 60);
+    assert_eq!(refused(&mut windows, 930), 30);
+    assert_eq!(windows.check(&credential(2), Quota::READS, second(960)), Ok(()));
+}
+
+// New credentials come only as fast as old ones are looked at, even if no time passes.
+#[test]
+fn newcomers_make_room_for_themselves() {
+    let mut windows = windows(1_000_000);
+    for number in 0..1_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+    }
+    for number in 1_000..2_000 {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(60)), Ok(()));
+        assert!(windows.len() <= 1_100);
+    }
+    assert_eq!(windows.len(), 1_000);
+}
+
+// A window stamped far ahead by a clock that was wrong is forgotten all the same.
+#[test]
+fn windows_ahead_of_time_are_forgotten() {
+    let mut windows = windows(10);
+    assert_eq!(windows.check(&credential(1), Quota::READS, second(1_000_000)), Ok(()));
+    windows.forget_idle(second(0));
+    assert_eq!(windows.len(), 1);
+    windows.forget_idle(second(60));
+    assert!(windows.is_empty());
+}
+
+#[test]
+fn windows_show_nobody() {
+    let mut windows = windows(10);
+    windows.check(&credential(1), Quota::READS, second(0)).unwrap();
+    assert_eq!(format!("{windows:?}"), "RateWindows { len: 1, max: 10, .. }");
+}
+
+proptest! {
+    // Every window of the map as if it were alone, whatever is forgotten around it.
+    #[test]
+    fn as_single_windows(
+        arrivals in proptest::collection::vec((0..40_u64, 0..2_usize, 0..4 * SECOND), 0..600),
+        seed: [u8; 16],
+    ) {
+        let mut windows = RateWindows::new(1_000, seed);
+        let mut alone = BTreeMap::<_, RateWindow>::new();
+        let mut clock = 0;
+        for (number, kind, step) in arrivals {
+            clock += step;
+            let three = NonZeroU16::new(3).unwrap();
+            let quota = [Quota::ACCOUNT, Quota::READS][kind].with_per_minute(three);
+            let expected = alone.entry((number, kind)).or_default().check(quota, at(clock));
+            prop_assert_eq!(windows.check(&credential(number), quota, at(clock)), expected);
+            let active = alone.values().filter(|window| !window.is_idle(at(clock))).count();
+            prop_assert!(windows.len() >= active);
+        }
+        windows.forget_idle(at(clock));
+        alone.retain(|_, window| !window.is_idle(at(clock)));
+        prop_assert_eq!(windows.len(), alone.len());
+    }
+
+    // With too little room: whoever is admitted would have been admitted alone, the bound holds,
+    // and a refusal for want of room is followed by none after its wait if nobody else comes.
+    #[test]
+    fn too_little_room_never_admits_more(
+        arrivals in proptest::collection::vec((0..12_u64, 0..20 * SECOND), 0..300),
+        max in 1..6_usize,
+    ) {
+        let mut windows = windows(max);
+        let mut alone = BTreeMap::<_, RateWindow>::new();
+        let mut clock = 0;
+        for (number, step) in arrivals {
+            clock += step;
+            match windows.check(&credential(number), quota(2), at(clock)) {
+                Ok(()) => prop_assert_eq!(
+                    alone.entry(number).or_default().check(quota(2), at(clock)),
+                    Ok(())
+                ),
+                Err(exceeded) if exceeded.cause == RateLimitReason::Quota => prop_assert_eq!(
+                    alone.entry(number).or_default().check(quota(2), at(clock)),
+                    Err(exceeded)
+                ),
+                Err(exceeded) => {
+                    prop_assert_eq!(exceeded.cause, RateLimitReason::Room);
+                    prop_assert!(exceeded.wait.as_secs() <= 60);
+                }
+            }
+            prop_assert!(windows.len() <= max);
+        }
+    }
+}

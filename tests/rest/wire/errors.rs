@@ -1,0 +1,95 @@
+//! The error envelope, by the tables of section 7 of the specification.
+
+use call_assistant::id::RequestId;
+use call_assistant::rest::{ApiError, ErrorCode, ErrorType};
+
+/// Section 7's table, D-2 where it is silent, D-3 for the code of our own (ERR-2, ERR-3).
+const TABLE: [(u16, &str, &str); 11] = [
+    (400, "invalid_parameter", "invalid_request"),
+    (400, "invalid_cursor", "invalid_request"),
+    (401, "invalid_credentials", "authentication_error"),
+    (402, "subscription_inactive", "permission_error"),
+    (403, "insufficient_scope", "permission_error"),
+    (403, "plan_upgrade_required", "permission_error"),
+    (403, "account_closed", "permission_error"),
+    (404, "resource_not_found", "invalid_request"),
+    (429, "rate_limit_exceeded", "rate_limit_error"),
+    (500, "internal_error", "api_error"),
+    (405, "method_not_allowed", "invalid_request"),
+];
+
+fn request_id() -> RequestId {
+    RequestId::parse("req_7f3a").unwrap()
+}
+
+/// ERR-2, ERR-3, D-2
+#[test]
+fn each_code_has_the_status_and_type_of_the_table() {
+    assert_eq!(ErrorCode::KNOWN.len(), TABLE.len());
+    for (code, (status, text, error_type)) in ErrorCode::KNOWN.iter().zip(TABLE) {
+        assert_eq!(code.as_str(), text);
+        assert_eq!(code.status().map(|status| status.as_u16()), Some(status), "{text}");
+        assert_eq!(code.error_type(), Some(ErrorType::from(error_type)), "{text}");
+    }
+    let unknown = ErrorCode::from("teapot");
+    assert_eq!((unknown.status(), unknown.error_type()), (None, None));
+}
+
+/// ERR-1: four fields, all texts, all there. ERR-5: no two codes look alike.
+#[test]
+fn each_code_is_written_as_the_envelope_and_read_back() {
+    let mut messages: Vec<&str> = Vec::new();
+    for (_, code, error_type) in TABLE {
+        let error = ApiError::new(ErrorCode::from(code), request_id());
+        let json: serde_json::Value = serde_json::from_slice(&error.to_json()).unwrap();
+        let message = error.code.default_message();
+        assert_eq!(
+            json,
+            serde_json::json!({"error": {
+                "type": error_type,
+                "code": code,
+                "message": message,
+                "request_id": "req_7f3a",
+            }})
+        );
+        assert!(!messages.contains(&message), "{message}");
+        messages.push(message);
+        assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
+    }
+}
+
+#[test]
+fn a_message_may_say_more() {
+    let error = ApiError::new(ErrorCode::InvalidParameter, request_id())
+        .with_message("limit must be from 1 to 100");
+    let read = ApiError::from_json(&error.to_json()).unwrap();
+    assert_eq!(read.message, "limit must be from 1 to 100");
+    assert_eq!(read.to_string(), "invalid_parameter: limit must be from 1 to 100 (req_7f3a)");
+}
+
+/// A newer service, or a sloppy one, does not break a client (ERR-4).
+#[test]
+fn a_reader_survives_what_it_does_not_know_and_what_is_missing() {
+    let read = |json: &str| ApiError::from_json(json.as_bytes()).unwrap();
+    let new = read(
+        r#"{"trace":[1],"error":{"type":"quota","code":"daily_quota","message":"m",
+            "request_id":"req_1","docs":{"url":"x"}}}"#,
+    );
+    assert_eq!(new.code, ErrorCode::from("daily_quota"));
+    assert_eq!(new.error_type, Some(ErrorType::from("quota")));
+    assert_eq!(ApiError::from_json(&new.to_json()), Ok(new));
+
+    let bare = read(r#"{"error":{"code":"account_closed"}}"#);
+    assert_eq!(bare.code, ErrorCode::AccountClosed);
+    assert_eq!((bare.error_type, bare.request_id), (None, None));
+    assert_eq!(bare.message, ErrorCode::AccountClosed.default_message());
+
+    let wrong =
+        read(r#"{"error":{"code":"account_closed","type":5,"message":null,"request_id":"0815"}}"#);
+    assert_eq!(
+        wrong.to_string(),
+        "account_closed: The account is scheduled for deletion.",
+        "there is no id to quote"
+    );
+    assert_eq!((wrong.error_type, wrong.request_id), (None, None));
+}

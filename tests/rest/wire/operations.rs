@@ -1,0 +1,626 @@
+//! The three operations: requests and answers, written by one end and read by the other.
+
+use call_assistant::Product;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId, IdError, RequestId};
+use call_assistant::model::{Account, Call, CallList};
+use call_assistant::rest::ErrorCode;
+use call_assistant::rest::Quota;
+use call_assistant::rest::client::{Client, Fault, RetryAfter, read};
+use call_assistant::rest::{
+    Answer, ApiRequest, BaseUrl, BaseUrlError, Endpoint, ErrorReply, GetAccount, GetCall,
+    ListCalls, Operation, Parameter, ParameterError, ReadError, UnsendableError,
+};
+use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::rest::{CreatedRange, Limit};
+use call_assistant::time::ParseTimestampError;
+use proptest::prelude::*;
+
+use crate::second;
+
+fn base(text: &str) -> BaseUrl {
+    BaseUrl::parse(text).unwrap()
+}
+
+fn key() -> ApiKey {
+    ApiKey::from_random(&Product::default(), Mode::Live, [7; 32])
+}
+
+fn client(base: &BaseUrl) -> Client {
+    Client::new(base.clone(), key())
+}
+
+fn call_id(text: &str) -> GetCall {
+    GetCall { call_id: CallId::parse(text).unwrap() }
+}
+
+/// HTTP-1, AUTH-1, RATE-1, RATE-2, VER-1: section 4 of the specification, row by row.
+#[test]
+fn the_table_is_the_specifications() {
+    use ErrorCode as C;
+    let always = [
+        C::InvalidCredentials,
+        C::InsufficientScope,
+        C::PlanUpgradeRequired,
+        C::AccountClosed,
+        C::SubscriptionInactive,
+        C::RateLimitExceeded,
+        C::InternalError,
+    ];
+    type Row =
+        (Operation, &'static str, Scope, Quota, u16, &'static [ErrorCode], &'static [&'static str]);
+    let rows: [Row; 3] = [
+        (Operation::GetAccount, "/v1/account", Scope::AccountRead, Quota::ACCOUNT, 60, &[], &[]),
+        (
+            Operation::ListCalls,
+            "/v1/calls",
+            Scope::CallsRead,
+            Quota::READS,
+            600,
+            &[C::InvalidParameter, C::InvalidCursor],
+            &["limit", "cursor", "created_after", "created_before"],
+        ),
+        (
+            Operation::GetCall,
+            "/v1/calls/{call_id}",
+            Scope::CallsRead,
+            Quota::READS,
+            600,
+            &[C::InvalidParameter, C::ResourceNotFound],
+            &["call_id"],
+        ),
+    ];
+    assert_eq!(rows.each_ref().map(|row| row.0), Operation::ALL);
+    for (operation, path, scope, quota, per_minute, codes, parameters) in rows {
+        assert_eq!(operation.method(), "GET");
+        assert_eq!(operation.path(), path);
+        assert_eq!(operation.scope(), scope);
+        assert_eq!(operation.quota(), quota);
+        assert_eq!(quota.per_minute(), per_minute);
+        let mut expected = [&always[..], codes].concat();
+        expected.sort();
+        let mut errors = operation.errors().to_vec();
+        errors.sort();
+        assert_eq!(errors, expected);
+        assert_eq!(format!("{operation:>12}"), format!("{:>12}", operation.name()));
+        let names: Vec<_> = operation.parameters().iter().map(|name| name.as_str()).collect();
+        assert_eq!(names, parameters);
+    }
+}
+
+/// HTTP-1, D-3, D-7.
+#[test]
+fn paths_lead_to_operations_or_nowhere() {
+    use Operation::{GetAccount, GetCall, ListCalls};
+    let rows = [
+        ("/v1/account", Some(GetAccount)),
+        ("/v1/calls", Some(ListCalls)),
+        ("/v1/calls/call_1", Some(GetCall)),
+        // Each segment is decoded once, after the path was split.
+        ("/v1/%61ccount", Some(GetAccount)),
+        ("/%761/c%61lls", Some(ListCalls)),
+        ("/v1/calls/a%2Fb", Some(GetCall)),
+        ("/v1/calls/%2e%2e", Some(GetCall)),
+        ("/v1/calls/..", Some(GetCall)),
+        ("/v1/%2561ccount", None),
+        ("/v1%2Fcalls", None),
+        ("/v1/%zzaccount", None),
+        ("/v1/account/", None),
+        ("/v1/calls/", None),
+        ("/v1/calls/a/", None),
+        ("/v1/calls/a/b", None),
+        ("//v1/calls", None),
+        ("/v1//calls", None),
+        ("/v1/Calls", None),
+        ("/V1/calls", None),
+        ("/v2/calls", None),
+        ("/v1/account/a", None),
+        ("/v1", None),
+        ("/", None),
+        ("", None),
+        ("*", None),
+        ("v1/calls", None),
+    ];
+    for (path, operation) in rows {
+        assert_eq!(Operation::of_path(path), operation, "{path}");
+        if operation.is_none() {
+            for method in ["GET", "POST", "OPTIONS"] {
+                assert_eq!(ApiRequest::read(method, path, None), Err(ReadError::UnknownPath));
+            }
+        }
+    }
+}
+
+/// HTTP-5, D-3: every method but `GET` and `HEAD`, which are case-sensitive, is refused.
+#[test]
+fn only_get_and_head_are_read() {
+    let read = |method| ApiRequest::read(method, "/v1/account", None);
+    for method in ["GET", "HEAD"] {
+        assert_eq!(read(method), Ok(GetAccount.into()));
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get", ""] {
+        let refused = read(method).unwrap_err();
+        assert_eq!(refused, ReadError::Method { operation: Operation::GetAccount }, "{method}");
+        assert_eq!(refused.code(), ErrorCode::MethodNotAllowed);
+    }
+}
+
+/// D-4: what an operation does not take is passed over where a typo cannot widen the result.
+#[test]
+fn parameters_of_other_operations_are_passed_over() {
+    let query = Some("limit=0&cursor=&%zz&&x=1&x=1");
+    assert_eq!(ApiRequest::read("GET", "/v1/account", query), Ok(GetAccount.into()));
+    assert_eq!(ApiRequest::read("GET", "/v1/calls/c", query), Ok(call_id("c").into()));
+}
+
+/// LIST-2, D-5, D-6.
+#[test]
+fn limits_are_read_strictly() {
+    let form = Err(ParameterError::LimitForm);
+    let range = Err(ParameterError::LimitRange);
+    let rows = [
+        ("", Ok(50)),
+        ("limit=1", Ok(1)),
+        ("limit=50", Ok(50)),
+        ("limit=100", Ok(100)),
+        ("limit=%31%30", Ok(10)),
+        ("li%6Dit=7", Ok(7)),
+        ("limit=0", range),
+        ("limit=101", range),
+        ("limit=256", range),
+        ("limit=99999999999999999999999999", range),
+        ("limit=007", form),
+        ("limit=00", form),
+        ("limit=+7", form),
+        ("limit=%2B7", form),
+        ("limit=-1", form),
+        ("limit=7+", form),
+        ("limit=1e1", form),
+        ("limit=7.0", form),
+        ("limit=0x7", form),
+        ("limit=%D9%A7", form),
+        ("limit=7=7", form),
+        ("limit=", Err(ParameterError::Empty { parameter: Parameter::Limit })),
+        ("limit", Err(ParameterError::Empty { parameter: Parameter::Limit })),
+        ("limit=%2", Err(ParameterError::Encoding { parameter: Parameter::Limit })),
+        ("limit=%ff", Err(ParameterError::NotUtf8 { parameter: Parameter::Limit })),
+        ("limit=7&limit=7", Err(ParameterError::Repeated { parameter: Parameter::Limit })),
+    ];
+    for (query, expected) in rows {
+        let read = ListCalls::from_query(query);
+        assert_eq!(
+            read.as_ref().map(|list| list.limit.calls()).map_err(|e| *e),
+            expected,
+            "{query}"
+        );
+        if let Err(error) = read {
+            assert!(error.to_string().starts_with("limit "), "{error}");
+            assert_eq!(error.parameter(), Some(Parameter::Limit));
+        }
+    }
+    assert_eq!(ParameterError::LimitRange.to_string(), "limit is not from 1 to 100");
+}
+
+/// LIST-5, D-5, D-8, D-9.
+#[test]
+fn instants_are_read_whole_and_named_when_wrong() {
+    let at = |text: &str| Some(text.parse::<Timestamp>().unwrap());
+    let rows = [
+        ("created_after=2026-03-05T10:00:00Z", at("2026-03-05T10:00:00Z"), None),
+        ("created_before=2026-03-05t10:00:00z", None, at("2026-03-05T10:00:00Z")),
+        (
+            "created_before=2026-03-05T10%3A00%3A00.000000002%2B00:00&\
+             created_after=2026-03-05T10:00:00.000000001-00:00",
+            at("2026-03-05T10:00:00.000000001Z"),
+            at("2026-03-05T10:00:00.000000002Z"),
+        ),
+        (
+            "created_after=2026-03-05T10:00:00Z&created_before=2026-03-05T12:00:00%2B02:00",
+            at("2026-03-05T10:00:00Z"),
+            at("2026-03-05T10:00:00Z"),
+        ),
+    ];
+    for (query, after, before) in rows {
+        let window = CreatedRange::new(after, before).unwrap();
+        assert_eq!(
+            ListCalls::from_query(query),
+            Ok(ListCalls::new().with_created(window)),
+            "{query}"
+        );
+    }
+
+    let wrong = |parameter, error| ParameterError::Timestamp { parameter, error };
+    use Parameter::{CreatedAfter, CreatedBefore};
+    let rows = [
+        (
+            "created_after=2026-03-05T10:00:00+00:00",
+            wrong(CreatedAfter, ParseTimestampError::BlankOffset { at: 19 }),
+        ),
+        (
+            "created_before=2026-03-05T10:00:00",
+            wrong(CreatedBefore, ParseTimestampError::MissingOffset { at: 19 }),
+        ),
+        (
+            "created_before=2026-03-05+10:00:00Z",
+            wrong(CreatedBefore, ParseTimestampError::Character { expected: 'T', at: 10 }),
+        ),
+        ("created_after=", ParameterError::Empty { parameter: CreatedAfter }),
+        ("created_after=%C3", ParameterError::NotUtf8 { parameter: CreatedAfter }),
+        ("created_before=%C", ParameterError::Encoding { parameter: CreatedBefore }),
+        (
+            "created_after=2026-03-05T10:00:00Z&created_after=2026-03-05T10:00:00Z",
+            ParameterError::Repeated { parameter: CreatedAfter },
+        ),
+        (
+            "created_after=2026-03-05T10:00:00.000000001Z&created_before=2026-03-05T10:00:00Z",
+            ParameterError::CreatedRange,
+        ),
+    ];
+    for (query, expected) in rows {
+        let error = ListCalls::from_query(query).unwrap_err();
+        assert_eq!(error, expected, "{query}");
+        let name = expected.parameter().unwrap().as_str();
+        assert!(error.to_string().starts_with(name), "{error}");
+        assert!(!error.to_string().contains("05T10"), "no value is repeated: {error}");
+    }
+    assert_eq!(ParameterError::CreatedRange.parameter(), Some(CreatedBefore));
+    let hint = ListCalls::from_query("created_after=2026-03-05T10:00:00+00:00").unwrap_err();
+    assert!(hint.to_string().contains("write + as %2B"), "{hint}");
+}
+
+/// D-5: a misspelt name is named, and anything that is hardly a name is not shown.
+#[test]
+fn unknown_parameters_are_named_but_never_leak() {
+    let message = |query| ListCalls::from_query(query).unwrap_err().to_string();
+    assert_eq!(
+        message("limit=5&created_afer=2026-07-24T10:00:00Z"),
+        "unknown parameter created_afer: expected limit, cursor, created_after or created_before",
+    );
+    assert!(message("Limit=5").starts_with("unknown parameter Limit:"));
+    assert!(message("limit[]=5").starts_with("unknown parameter limit[]:"));
+    assert!(message("&&call_id=5").starts_with("unknown parameter call_id:"));
+    let secret = format!("limit=5&{}", key().reveal());
+    assert!(message(&secret).starts_with("unknown parameter number 2 of the query:"));
+    for query in ["=5", "limit;=5", "%zz=5", "%00", "a b=5", "\u{e9}=5"] {
+        assert!(message(query).starts_with("unknown parameter number 1 of the query:"), "{query}");
+    }
+}
+
+#[test]
+fn an_unknown_parameter_says_where_it_stands() {
+    let name = |query: &str| match ListCalls::from_query(query) {
+        Err(ParameterError::Unknown { name }) => name,
+        other => panic!("{query}: {other:?}"),
+    };
+    let named = name("limit=5&limt=6");
+    assert_eq!((named.as_str(), named.place()), ("limt", 2));
+    assert_eq!(ParameterError::Unknown { name: named }.parameter(), None);
+    assert_eq!(format!("{named:?}"), "limt");
+    let longest = "n".repeat(32);
+    assert_eq!(name(&format!("{longest}=6")).as_str(), longest);
+    assert_eq!(name(&format!("{longest}n=6")).as_str(), "");
+    let first = name("a%00b=6");
+    assert_eq!((first.as_str(), first.place()), ("", 1));
+    assert_eq!(format!("{first:?}"), "number 1 of the query");
+}
+
+/// What is written needs no more escapes than RFC 3986 asks for.
+#[test]
+fn unreserved_characters_are_written_as_they_are() {
+    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("aZ09-._~+/ \u{e9}");
+    assert_eq!(list.target().unwrap(), "/v1/calls?limit=7&cursor=aZ09-._~%2B%2F%20%C3%A9");
+    assert_eq!(call_id("call_1.~-/%").target().unwrap(), "/v1/calls/call_1.~-%2F%25");
+}
+
+/// LIST-3, D-5: a cursor is opaque, and whatever it is, it is not a matter of parameters.
+#[test]
+fn cursors_are_taken_as_they_are() {
+    let cursor = |query| ListCalls::from_query(query).unwrap().cursor;
+    assert_eq!(cursor(""), None);
+    assert_eq!(cursor("cursor=abc_-"), Some("abc_-".into()));
+    assert_eq!(cursor("cursor=a%2Bb"), Some("a+b".into()));
+    assert_eq!(cursor("cursor=+"), Some(" ".into()));
+    assert_eq!(cursor("cursor=a+b%41"), Some("a bA".into()));
+    assert_eq!(cursor("cursor="), Some(String::new()));
+    assert_eq!(cursor("cursor"), Some(String::new()));
+    assert_eq!(cursor("cursor=%ff"), Some("%ff".into()));
+    assert_eq!(
+        ListCalls::from_query("cursor=a&cursor=a"),
+        Err(ParameterError::Repeated { parameter: Parameter::Cursor }),
+    );
+}
+
+/// D-7.
+#[test]
+fn call_ids_are_decoded_once() {
+    let long = "x".repeat(255);
+    let encoded = "%78".repeat(255);
+    let rows = [
+        ("call_1", "call_1"),
+        ("a%2Fb", "a/b"),
+        ("%2561", "%61"),
+        ("a+b", "a+b"),
+        ("a%2Bb", "a+b"),
+        ("..", ".."),
+        ("%3F%23", "?#"),
+        (&encoded, &long),
+    ];
+    for (segment, id) in rows {
+        let read = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None);
+        assert_eq!(read, Ok(call_id(id).into()), "{segment}");
+    }
+
+    let operation = Operation::GetCall;
+    let parameter = Parameter::CallId;
+    let rows = [
+        ("%", ParameterError::Encoding { parameter }),
+        ("%2", ParameterError::Encoding { parameter }),
+        ("a%g0", ParameterError::Encoding { parameter }),
+        ("a%0g", ParameterError::Encoding { parameter }),
+        ("%ff", ParameterError::NotUtf8 { parameter }),
+        (&"x".repeat(256), ParameterError::CallIdLength),
+        (&"%C3%A9".repeat(128), ParameterError::CallIdLength),
+    ];
+    for (segment, error) in rows {
+        let read = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None);
+        assert_eq!(read, Err(ReadError::Parameter { operation, error }), "{segment}");
+        assert_eq!(read.unwrap_err().code(), ErrorCode::InvalidParameter);
+        assert!(error.to_string().starts_with("call_id "), "{error}");
+        assert_eq!(error.parameter(), Some(parameter));
+    }
+
+    // Text that is no id is nobody's id, which is no fault of the request's form.
+    for (segment, at) in [("%C3%A9", 0), ("\u{e9}", 0), ("a%20b", 1), ("a%00", 1)] {
+        let error = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None).unwrap_err();
+        let expected = IdError::Character { what: "call id", at };
+        assert_eq!(error, ReadError::NoSuchId { error: expected }, "{segment}");
+        assert_eq!(error.code(), ErrorCode::ResourceNotFound);
+        assert_eq!(error.operation(), Some(operation));
+    }
+}
+
+#[test]
+fn addresses_that_would_be_folded_are_not_sent() {
+    let client = client(&base("https://api.example.com"));
+    for dots in [".", ".."] {
+        assert_eq!(client.request(&call_id(dots)).unwrap_err(), UnsendableError::DotId);
+    }
+    for dots in ["...", ".a", "a.", "a..b", "../x"] {
+        let url = client.url(&call_id(dots)).unwrap();
+        assert_eq!(url::Url::parse(&url).unwrap().as_str(), url);
+    }
+    let list = ListCalls::new().with_cursor("x".repeat(8193));
+    assert_eq!(client.url(&list), Err(UnsendableError::LongCursor { len: 8193 }));
+    let list = ListCalls::new().with_cursor("\u{e9}".repeat(4096));
+    assert!(client.request(&list).is_ok());
+}
+
+#[test]
+fn base_addresses_are_what_every_parser_agrees_on() {
+    let host = format!("https://{}{}", "a.".repeat(126), "b");
+    let longest = format!("https://h/{}", "a".repeat(BaseUrl::MAX_LEN - 10));
+    let rows = [
+        ("https://api.example.com", "https://api.example.com", ""),
+        ("https://api.example.com/", "https://api.example.com", ""),
+        ("HTTPS://API.Example.com/V/", "https://api.example.com/V", "/V"),
+        ("http://localhost:8080", "http://localhost:8080", ""),
+        ("https://127.0.0.1:65535/a/b", "https://127.0.0.1:65535/a/b", "/a/b"),
+        ("https://[::1]:8080/a", "https://[::1]:8080/a", "/a"),
+        ("https://3com.1a", "https://3com.1a", ""),
+        ("https://h/a%20b", "https://h/a%20b", "/a%20b"),
+        // As many bytes as a host, and an address, may have.
+        (&host, &host, ""),
+        (&longest, &longest, &longest["https://h".len()..]),
+    ];
+    for (text, normal, path) in rows {
+        let base = base(text);
+        assert_eq!((base.as_str(), base.path()), (normal, path), "{text}");
+        assert_eq!(text.parse(), Ok(base.clone()));
+        let url = client(&base).url(&GetAccount).unwrap();
+        assert_eq!(url::Url::parse(&url).unwrap().as_str(), url, "{text}");
+        let request = client(&base).request(&GetAccount).unwrap();
+        assert_eq!(base.below(request.uri().path()), Some("/v1/account"));
+    }
+
+    use BaseUrlError as E;
+    let long = format!("https://{}", "a".repeat(2048));
+    let long_host = format!("{host}c");
+    let rows = [
+        ("", E::Scheme),
+        ("api.example.com", E::Scheme),
+        ("https:api.example.com", E::Scheme),
+        ("https:/api.example.com", E::Scheme),
+        ("ftp://api.example.com", E::Scheme),
+        ("//api.example.com", E::Scheme),
+        ("https://", E::Host),
+        ("https:///v1", E::Host),
+        ("https://a..b", E::Host),
+        ("https://h%6Fst", E::Host),
+        ("https://0x7f.1", E::Host),
+        ("https://127.1", E::Host),
+        ("https://0177.0.0.1", E::Host),
+        ("https://2130706433", E::Host),
+        ("https://a.1", E::Host),
+        ("https://a.0x7f", E::Host),
+        ("https://a.0Xg", E::Host),
+        (&long_host, E::Host),
+        ("https://[::1", E::Host),
+        ("https://[::g]", E::Host),
+        ("https://[::1]x", E::Host),
+        ("https://h:", E::Port),
+        ("https://h:0", E::Port),
+        ("https://h:080", E::Port),
+        ("https://h:65536", E::Port),
+        ("https://h:8o", E::Port),
+        ("https://h:1:2", E::Port),
+        ("https://user:pass@h", E::UserInfo),
+        ("https://@h", E::UserInfo),
+        ("https://h?x", E::Query),
+        ("https://h/?", E::Query),
+        ("https://h/#", E::Fragment),
+        ("https://h//", E::Path),
+        ("https://h/a//b", E::Path),
+        ("https://h/a/../b", E::Path),
+        ("https://h/.", E::Path),
+        ("https://h/%2E%2e/b", E::Path),
+        ("https://h/%", E::Path),
+        ("https://h/[a]", E::Path),
+        (" https://h", E::Character { at: 0 }),
+        ("https://h\\b", E::Character { at: 9 }),
+        ("https://h\n", E::Character { at: 9 }),
+        ("https://b\u{fc}cher.example", E::Character { at: 9 }),
+        (&long, E::TooLong { len: 2056 }),
+    ];
+    for (text, error) in rows {
+        assert_eq!(BaseUrl::parse(text), Err(error), "{text}");
+        assert_eq!(text.parse::<BaseUrl>(), Err(error), "{text}");
+    }
+}
+
+fn request_id() -> RequestId {
+    RequestId::from_random([3; 16])
+}
+
+/// HTTP-2, RES-1, RES-3, RES-9, D-21.
+#[test]
+fn answers_are_read_as_they_were_written() {
+    fn round<A: Answer + PartialEq + std::fmt::Debug>(answer: A) {
+        let (head, body) = answer.to_response(&request_id()).into_parts();
+        assert_eq!(head.status, 200);
+        assert_eq!(head.headers["content-type"], "application/json");
+        assert_eq!(head.headers["x-request-id"], request_id().as_str());
+        assert_eq!(head.headers["content-length"], body.len().to_string().as_str());
+        assert_eq!(head.headers.len(), 3);
+        assert_eq!(read::<A>(&head, &body), Ok(answer));
+    }
+    let call = Call::new(CallId::parse("call_1").unwrap(), second(1), second(2));
+    round(Account::new(AccountId::parse("acct_1").unwrap(), "Europe/Oslo"));
+    round(CallList::new(vec![call.clone(), call.clone()], Some("next".into())));
+    round(CallList::new(vec![], None));
+    round(call);
+}
+
+/// HTTP-2, HTTP-3, ERR-1 to ERR-3, D-2, D-10, D-31: every code, both ways.
+#[test]
+fn errors_are_read_as_they_were_written() {
+    for code in ErrorCode::KNOWN {
+        let reply = ErrorReply::new(code.clone(), request_id()).with_retry_after(17);
+        assert_eq!(reply.request_id(), &request_id());
+        let error = reply.error().clone();
+        let (head, body) = reply.into_response().into_parts();
+        assert_eq!(Some(head.status), code.status());
+        assert_eq!(head.headers["content-type"], "application/json");
+        assert_eq!(head.headers["x-request-id"], request_id().as_str());
+        assert_eq!(error.request_id, Some(request_id()));
+
+        let of = |name| head.headers.get(name).map(|value| value.to_str().unwrap());
+        let only = |wanted: &ErrorCode, text| (code == wanted).then_some(text);
+        assert_eq!(of("www-authenticate"), only(&ErrorCode::InvalidCredentials, "Bearer"));
+        assert_eq!(of("allow"), only(&ErrorCode::MethodNotAllowed, "GET, HEAD"));
+        assert_eq!(of("retry-after"), only(&ErrorCode::RateLimitExceeded, "17"));
+        assert!(head.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
+
+        let read = read::<Account>(&head, &body).unwrap_err();
+        assert_eq!(read.request_id, error.request_id);
+        let limited = code == &ErrorCode::RateLimitExceeded;
+        assert_eq!(read.retry_after, limited.then_some(RetryAfter::Seconds(17)));
+        assert_eq!(read.fault, Fault::Refused(error.into()));
+    }
+    // D-31: never zero, and never missing.
+    for reply in [
+        ErrorReply::new(ErrorCode::RateLimitExceeded, request_id()),
+        ErrorReply::new(ErrorCode::RateLimitExceeded, request_id()).with_retry_after(0),
+    ] {
+        assert_eq!(reply.into_response().headers()["retry-after"], "1");
+    }
+    // A code that has no status would be a fault of the service's, and its envelope is whole.
+    let strange = ErrorReply::new(ErrorCode::from("teapot"), request_id()).into_response();
+    assert_eq!(strange.status(), 500);
+    let envelope: serde_json::Value = serde_json::from_slice(strange.body()).unwrap();
+    assert_eq!(
+        (&envelope["error"]["type"], &envelope["error"]["code"]),
+        (&"api_error".into(), &"teapot".into())
+    );
+}
+
+fn instants() -> impl Strategy<Value = Timestamp> {
+    let range = Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds();
+    (range, 0..1_000_000_000_u32)
+        .prop_map(|(seconds, nanos)| Timestamp::from_parts(seconds, nanos).unwrap())
+}
+
+fn windows() -> impl Strategy<Value = CreatedRange> {
+    (proptest::option::of(instants()), proptest::option::of(instants())).prop_map(|(one, other)| {
+        CreatedRange::new(one, other).or_else(|_| CreatedRange::new(other, one)).unwrap()
+    })
+}
+
+fn bases() -> impl Strategy<Value = BaseUrl> {
+    "https?://([a-z][a-z0-9-]{0,9}(\\.[a-z][a-z0-9]{0,9})?|\\[::1\\])(:[1-9][0-9]{0,3})?(/[a-z0-9!$&'()*+,;=:@~_-]{1,9}){0,2}/?"
+        .prop_map(|text| BaseUrl::parse(&text).unwrap())
+}
+
+/// What the service reads of a request that was sent to this base.
+fn arrives(base: &BaseUrl, endpoint: &impl Endpoint) -> Result<ApiRequest, ReadError> {
+    let client = client(base);
+    let request = client.request(endpoint).unwrap();
+    let uri = request.uri();
+    assert_eq!(uri.to_string(), client.url(endpoint).unwrap());
+    ApiRequest::read("GET", base.below(uri.path()).unwrap(), uri.query())
+}
+
+proptest! {
+    /// Hostile ids and cursors arrive as they were sent, at every base.
+    #[test]
+    fn requests_arrive_as_they_were_sent(
+        base in bases(),
+        id in "[!-~]{1,255}",
+        limit in 1..=100_u64,
+        cursor in proptest::option::of(any::<String>()),
+        window in windows(),
+    ) {
+        prop_assume!(!matches!(id.as_str(), "." | ".."));
+        prop_assert_eq!(arrives(&base, &GetAccount), Ok(GetAccount.into()));
+        let get = call_id(&id);
+        prop_assert_eq!(arrives(&base, &get), Ok(get.into()));
+        let mut list = ListCalls::new().with_limit(Limit::new(limit).unwrap()).with_created(window);
+        list.cursor = cursor;
+        prop_assert_eq!(arrives(&base, &list), Ok(list.clone().into()));
+        // No `+` is written that a reader could take for a blank.
+        prop_assert!(!list.query().contains('+'));
+    }
+}
+
+/// HTTP-6: no parameters, no body.
+#[test]
+fn an_account_is_asked_for_by_its_path_alone() {
+    assert_eq!(Operation::GetAccount.parameters(), []);
+    let client = client(&base("https://api.example.com/x"));
+    let request = client.request(&GetAccount).unwrap();
+    assert_eq!(request.uri(), "https://api.example.com/x/v1/account");
+    assert_eq!(request.uri().query(), None);
+    // Neither is there one, nor is one announced.
+    let (head, ()) = request.into_parts();
+    for name in ["content-length", "content-type", "transfer-encoding"] {
+        assert!(!head.headers.contains_key(name), "{name}");
+    }
+}
+
+/// A service that takes the `http` crate's requests reads them as they are.
+#[test]
+fn requests_of_the_http_crate_are_read_from_their_head() {
+    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("a+b&c");
+    let sent = |request: http::Request<()>| ApiRequest::from_parts(&request.into_parts().0);
+    let client = client(&base("https://api.example.com"));
+    let requests = [
+        (client.request(&GetAccount), ApiRequest::from(GetAccount)),
+        (client.request(&list), list.clone().into()),
+        (client.request(&call_id("a/b")), call_id("a/b").into()),
+    ];
+    for (request, expected) in requests {
+        assert_eq!(sent(request.unwrap()), Ok(expected));
+    }
+    let post = http::Request::post("https://api.example.com/v1/account").body(()).unwrap();
+    let operation = Operation::GetAccount;
+    assert_eq!(sent(post), Err(ReadError::Method { operation }));
+}

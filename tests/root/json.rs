@@ -1,0 +1,426 @@
+//! JSON: what is refused, where, and in which words.
+
+use call_assistant::json::{self, JsonObject, ParseErrorKind};
+use call_assistant::model::{Account, Appointment, Call, CallList};
+use call_assistant::rest::ApiError;
+use call_assistant::rest::StoredKey;
+
+const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":null,"phone_number":"+4712345678",
+"display_name":"Kari"},"started_at":"2026-03-01T09:30:00Z","answered_at":null,"ended_at":null,
+"duration_seconds":3,"summary":"Private matters","appointment_ids":["appt_1","appt_2"],
+"created_at":"2026-03-01T09:34:10Z"}"#;
+
+/// One change to a golden call, and what is said of it: kind, field, message.
+#[test]
+fn errors_say_what_where_and_in_which_field() {
+    use ParseErrorKind::{Duplicate, Missing, Syntax, Truncated, Value};
+    let cases = [
+        ("\"call_1\"", "5", Value, "id", "id: expected a string: call id", (1, 7)),
+        ("\"call_1\"", "\"\"", Value, "id", "id: call id is empty", (1, 8)),
+        (
+            "\"+4712345678\"",
+            "4712345678",
+            Value,
+            "caller.phone_number",
+            "caller.phone_number: expected a string",
+            (1, 68),
+        ),
+        (
+            "\"appt_2\"",
+            "\"appt 2\"",
+            Value,
+            "appointment_ids[1]",
+            "appointment_ids[1]: appointment id has a byte at 4 that is not visible ASCII",
+            (3, 85),
+        ),
+        (
+            "\"duration_seconds\":3",
+            "\"duration_seconds\":-3",
+            Value,
+            "duration_seconds",
+            "duration_seconds: expected u64",
+            (3, 21),
+        ),
+        (
+            "\"duration_seconds\":3",
+            "\"duration_seconds\":18446744073709551616",
+            Value,
+            "duration_seconds",
+            "duration_seconds: expected u64",
+            (3, 39),
+        ),
+        (
+            "\"summary\":\"Private matters\",",
+            "\"id\":\"x\",",
+            Duplicate,
+            "id",
+            "id: given twice",
+            (3, 25),
+        ),
+        (
+            ",\n\"created_at\":\"2026-03-01T09:34:10Z\"}",
+            "}",
+            Missing,
+            "created_at",
+            "created_at: required but missing",
+            (3, 87),
+        ),
+        (
+            "\"answered_at\":null,",
+            "\"answered_at\":nul,",
+            Syntax,
+            "answered_at",
+            "answered_at: expected ident",
+            (2, 77),
+        ),
+        (
+            "\"Private matters\"",
+            "\"Private\nmatters\"",
+            Syntax,
+            "summary",
+            "summary: control character (\\u0000-\\u001F) found while parsing a string",
+            (4, 0),
+        ),
+        (
+            "10Z\"}",
+            "10Z\"",
+            Truncated,
+            "created_at",
+            "created_at: EOF while parsing an object",
+            (4, 35),
+        ),
+    ];
+    for (from, to, kind, field, message, (line, column)) in cases {
+        assert_eq!(CALL.matches(from).count(), 1, "{from}");
+        let error = Call::from_json(CALL.replace(from, to).as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{message} at line {line} column {column}"));
+        assert_eq!((error.kind(), error.field()), (kind, Some(field)), "{message}");
+        assert_eq!((error.line(), error.column()), (line, column), "{message}");
+    }
+    Call::from_json(CALL.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_field_deep_in_a_page_is_named_by_its_path() {
+    let page = format!(
+        r#"{{"data":[{CALL},{}],"has_more":true}}"#,
+        CALL.replace("Kari\"", "K\",\"x\":[1,{}")
+    );
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    // The second caller's brace is never closed, so the next thing read is not what it should be.
+    assert_eq!(error.kind(), ParseErrorKind::Syntax);
+
+    let broken = CALL.replace("\"Kari\"", "[]");
+    let page = format!(r#"{{"x":{{"y":[1]}},"data":[{CALL},{broken}],"has_more":true}}"#);
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    assert_eq!(error.field(), Some("data[1].caller.display_name"));
+
+    let short = CALL.replace("\"display_name\":\"Kari\"", "\"contact_id\":null");
+    let page = format!(r#"{{"data":[{CALL},{short}]}}"#);
+    let error = CallList::from_json(page.as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::Duplicate);
+    assert_eq!(error.field(), Some("data[1].caller.contact_id"));
+}
+
+/// Phone numbers and names end up in logs otherwise.
+#[test]
+fn errors_never_show_a_value() {
+    let secret = "4712345678";
+    let values = [
+        format!("\"{secret}\""),
+        secret.to_owned(),
+        format!("-{secret}.5"),
+        format!("{secret}e999"),
+        format!("[\"{secret}\"]"),
+        format!("{{\"{secret}\":\"{secret}\"}}"),
+        format!("\"{secret}, expected {secret}\""),
+        format!("\"{secret} at line 1 column 1\""),
+        format!("\"missing field `{secret}`\""),
+        format!("\"{secret}\n\""),
+        format!("\"\\ud800{secret}\""),
+        format!("{secret}{secret}{secret}"),
+        format!("{secret}x"),
+        "true".to_owned(),
+    ];
+    let mut refused = 0;
+    for value in &values {
+        for field in
+            ["\"call_1\"", "null,\"ph", "\"2026-03-01T09:30:00Z\"", "3,", "\"Kari\"", "{\"con"]
+        {
+            let text = CALL.replacen(field, &format!("{value}{}", &field[field.len().min(4)..]), 1);
+            let text = text.replace("+4712345678", "+4700000000");
+            for error in [
+                Call::from_json(text.as_bytes()).err(),
+                Account::from_json(text.as_bytes()).err(),
+                CallList::from_json(text.as_bytes()).err(),
+                ApiError::from_json(text.as_bytes()).err(),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                refused += 1;
+                assert!(!format!("{error} {error:?}").contains(secret), "{text}: {error:?}");
+            }
+        }
+    }
+    assert!(refused > 200, "only {refused} texts were refused");
+}
+
+/// A name in an object that nobody specified may be data too.
+#[test]
+fn a_field_is_named_only_if_it_is_written_like_one() {
+    let longest = "a".repeat(40);
+    for (name, shown) in [
+        ("snake_case_9", "snake_case_9"),
+        (&longest, &longest),
+        (&format!("{longest}a"), "?"),
+        ("", "?"),
+        ("+4712", "?"),
+        ("4712", "?"),
+        ("Kari", "?"),
+    ] {
+        let text = format!("{{\"{name}\": }}");
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some(shown));
+    }
+}
+
+#[test]
+fn an_object_is_nothing_but_an_object() {
+    for text in [
+        "[]",
+        "null",
+        "5",
+        "\"call_1\"",
+        "[\"acct_1\",null,\"Europe/Oslo\",true]",
+        " \n [\"acct_1\",null,\"Europe/Oslo\",true]",
+    ] {
+        let error = Account::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ParseErrorKind::Value, "{text}");
+        assert!(error.to_string().starts_with("expected an object"), "{text}: {error}");
+        assert_eq!(error.field(), None, "{text}");
+    }
+    let array = CALL.replace("\"caller\":{\"contact_id\":null,\"phone_number\":\"+4712345678\",\n\"display_name\":\"Kari\"}", "\"caller\":[null,null,null]");
+    let error = Call::from_json(array.as_bytes()).unwrap_err();
+    assert_eq!(error.field(), Some("caller"));
+    assert!(serde_json::from_str::<StoredKey>("{}").unwrap_err().to_string().contains("missing"));
+}
+
+#[test]
+fn what_stands_behind_or_before_the_value_is_refused() {
+    for (text, kind) in [
+        (format!("{CALL}x"), ParseErrorKind::Syntax),
+        (format!("{CALL}-"), ParseErrorKind::Syntax),
+        (format!("{CALL}{CALL}"), ParseErrorKind::Syntax),
+        (format!("\u{feff}{CALL}"), ParseErrorKind::Syntax),
+        (String::new(), ParseErrorKind::Truncated),
+        (" \n\t".into(), ParseErrorKind::Truncated),
+    ] {
+        assert_eq!(Call::from_json(text.as_bytes()).unwrap_err().kind(), kind, "{text}");
+    }
+    assert_eq!(
+        Call::from_json(format!(" \r\n{CALL}\n").as_bytes()),
+        Call::from_json(CALL.as_bytes())
+    );
+}
+
+#[test]
+fn what_is_not_utf_8_is_refused_with_its_place() {
+    let mut text = CALL.as_bytes().to_vec();
+    let at = CALL.find("Private").unwrap();
+    text[at] = 0xff;
+    let error = Call::from_json(&text).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::NotUtf8);
+    assert_eq!(error.to_string(), "not UTF-8 at line 3 column 33");
+}
+
+/// Numbers are of their kind or not, and where nobody reads them they are text.
+#[test]
+fn numbers_at_their_bounds_and_beyond() {
+    let seconds = |number: &str| {
+        let text =
+            CALL.replace("\"duration_seconds\":3", &format!("\"duration_seconds\":{number}"));
+        Call::from_json(text.as_bytes()).map(|call| call.duration_seconds)
+    };
+    assert_eq!(seconds("0"), Ok(Some(0)));
+    assert_eq!(seconds("9223372036854775808"), Ok(Some(1 << 63)));
+    assert_eq!(seconds("18446744073709551615"), Ok(Some(u64::MAX)));
+    let beyond = [
+        "18446744073709551616",
+        "-1",
+        "-9223372036854775809",
+        "-0.0",
+        "3.0",
+        "1e2",
+        "1e308",
+        "99999999999999999999999999999999999999999",
+    ];
+    for number in beyond {
+        let error = seconds(number).unwrap_err();
+        assert_eq!(error.kind(), ParseErrorKind::Value, "{number}");
+        assert_eq!(error.field(), Some("duration_seconds"), "{number}");
+    }
+    for (number, kind) in [
+        // serde_json would make an infinity of it.
+        ("1e400", ParseErrorKind::Syntax),
+        ("-1e400", ParseErrorKind::Syntax),
+        ("007", ParseErrorKind::Syntax),
+        ("+1", ParseErrorKind::Syntax),
+        ("NaN", ParseErrorKind::Syntax),
+        ("1.", ParseErrorKind::Syntax),
+    ] {
+        let error = seconds(number).unwrap_err();
+        assert_eq!((error.kind(), error.field()), (kind, Some("duration_seconds")), "{number}");
+    }
+    for number in beyond.into_iter().chain(["1e400", "-1e-400", "1E+400"]) {
+        let unknown = CALL.replace("\"duration_seconds\":3", &format!("\"new\":{number}"));
+        assert_eq!(Call::from_json(unknown.as_bytes()).unwrap().duration_seconds, None);
+        let text = format!(r#"{{"minutes":{number}}}"#);
+        let object = JsonObject::parse(&text).unwrap();
+        assert_eq!(object.get("minutes").unwrap().get(), number);
+        assert_eq!(Appointment::from_json(text.as_bytes()).unwrap().to_json(), text.as_bytes());
+    }
+}
+
+/// What JSON can write and a text cannot hold, or can hold and should surprise nobody.
+#[test]
+fn nul_and_half_surrogates() {
+    let with = |from: &str, to: &str| Call::from_json(CALL.replacen(from, to, 1).as_bytes());
+    assert_eq!(with("Private", r"a\u0000b").unwrap().summary.unwrap(), "a\0b matters");
+    assert_eq!(with("Private", r"\ud83d\ude00").unwrap().summary.unwrap(), "\u{1f600} matters");
+    let fault = |from, to| {
+        let error = with(from, to).unwrap_err();
+        (error.kind(), error.field().map(ToOwned::to_owned))
+    };
+    let refused = |kind, field: &str| (kind, Some(field.to_owned()));
+    for half in
+        [r"\ud800", r"\udc00", r"\ud800\ud800", r"\ud800x", r"\udfff\ud800", r"\ud8", "a\0b"]
+    {
+        assert_eq!(fault("Private", half), refused(ParseErrorKind::Syntax, "summary"), "{half}");
+    }
+    for id in [r"call\u0000", r"\u0000", r"call\u00e9"] {
+        assert_eq!(fault("call_1", id), refused(ParseErrorKind::Value, "id"), "{id}");
+    }
+    assert_eq!(fault("call_1", r"\ud800"), refused(ParseErrorKind::Syntax, "id"));
+    // In what nobody reads, half a pair is passed over, or kept to the letter.
+    let unknown = CALL.replace("\"summary\":\"Private matters\"", r#""\u0000":"\ud800""#);
+    assert_eq!(Call::from_json(unknown.as_bytes()).unwrap().summary, None);
+    let object = JsonObject::parse(r#"{"half":"\ud800","nul":"\u0000"}"#).unwrap();
+    assert_eq!(object.get("half").unwrap().get(), r#""\ud800""#);
+    assert_eq!(object.get_str("half"), None);
+    assert_eq!(object.get_str("nul").as_deref(), Some("\0"));
+    // As a name it is no text, so no field can be told from it.
+    let object = JsonObject::parse(r#"{"\ud800":1,"a":2}"#).unwrap();
+    assert_eq!(object.get("a").map(|value| value.get()), None);
+}
+
+/// Depth: what nobody looks into may be as deep as it likes; nothing recurses over it.
+#[test]
+fn depth_does_no_harm() {
+    let depth = 100_000;
+    let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let ignored = CALL.replace("\"summary\":\"Private matters\"", &format!("\"new\":{deep}"));
+    assert_eq!(Call::from_json(ignored.as_bytes()).unwrap().summary, None);
+
+    let text = format!("{{\"status\":{deep}}}");
+    let appointment = Appointment::from_json(text.as_bytes()).unwrap();
+    assert_eq!(appointment.status(), None);
+    assert_eq!(appointment.to_json(), text.as_bytes());
+    let error = ApiError::from_json(deep.as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::Value);
+
+    // Where a value is read, depth is just a value of the wrong kind.
+    let wrong = CALL.replace("\"Private matters\"", &deep);
+    assert_eq!(Call::from_json(wrong.as_bytes()).unwrap_err().field(), Some("summary"));
+}
+
+#[test]
+fn a_text_over_the_bound_is_refused_unread() {
+    let mut text = CALL.as_bytes().to_vec();
+    text.resize(json::MAX_LEN, b' ');
+    Call::from_json(&text).unwrap();
+    text.push(b' ');
+    let error = Call::from_json(&text).unwrap_err();
+    assert_eq!(error.kind(), ParseErrorKind::TooLong);
+    assert_eq!(error.to_string(), "text of 16777217 bytes, more than 16777216");
+}
+
+/// Of a known field given twice nobody can say which one counts; an unknown one is passed over.
+#[test]
+fn duplicates_are_refused_where_they_matter() {
+    let twice = CALL.replace("\"ended_at\":null", "\"new\":1,\"new\":2");
+    Call::from_json(twice.as_bytes()).unwrap();
+    let object = JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap();
+    assert_eq!(object.get("a").unwrap().get(), "2");
+    let twice = r#"{"error":{"code":"a","code":"b"}}"#;
+    let error = ApiError::from_json(twice.as_bytes()).unwrap_err();
+    assert_eq!((error.kind(), error.field()), (ParseErrorKind::Duplicate, Some("error.code")));
+}
+
+/// An error is short however deep the text is that it is about: it ends up in logs.
+#[test]
+fn the_path_of_an_error_is_bounded() {
+    for (text, field) in [
+        (r#"{"a":[{"b":[{"c":["#.to_owned(), "a[0].b[0].c[0]"),
+        (r#"{"a":[{"b":[{"c":[{"d":"#.to_owned(), "a[0].b[0].c[0].d"),
+        (r#"{"a":[{"b":[{"c":[{"d":{"e":[7,"#.to_owned(), "a[0].b[0].c[0].d.e..."),
+        // What is closed again is not counted, wherever it ends.
+        (r#"{"a":[{"b":[{"c":[{"d":{"e":[7,{"x":1}],"f":,"#.to_owned(), "a[0].b[0].c[0].d.f"),
+        (format!(r#"{{"a":[{}"#, "[".repeat(1_000_000)), "a[0][0][0][0][0][0][0]..."),
+        (format!(r#"{{"a":[{}{},x"#, "[".repeat(99), "]".repeat(99)), "a[1]"),
+        // Below the last level that is named, commas count nothing.
+        (format!(r#"{{"a":{}[1,2,3],x"#, "[".repeat(7)), "a[0][0][0][0][0][0][1]"),
+    ] {
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some(field));
+        assert!(error.to_string().len() < 100, "{error}");
+    }
+}
+
+/// What is not JSON is said in the reader's words.
+#[test]
+fn what_is_not_json_is_said_in_words() {
+    for (text, words) in [
+        (r#"{"x":-}"#, "x: invalid number at line 1 column 7"),
+        (r#"{"x":"\q"}"#, "x: invalid escape at line 1 column 8"),
+        (r#"{"x":nul}"#, "x: expected ident at line 1 column 9"),
+        (r#"{"x":1.}"#, "x: invalid number at line 1 column 8"),
+    ] {
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert_eq!(error.kind(), ParseErrorKind::Syntax);
+    }
+}
+
+/// A quote within a text does not end it, and a backslash before the last quote may be a text's own:
+/// the field that is named is the right one.
+#[test]
+fn escapes_do_not_mislead_about_the_field() {
+    for summary in [r#""one \" quote""#, r#""ends in \\""#, r#""\\\" and {[,""#] {
+        let text = CALL.replace(r#""Private matters""#, summary).replace("appt_2", "appt 2");
+        let error = Call::from_json(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field(), Some("appointment_ids[1]"), "{summary}");
+    }
+}
+
+/// What follows an object is in none of its fields.
+#[test]
+fn what_follows_an_object_is_named_by_its_place_alone() {
+    for (more, column) in [(",", 10), ("}", 10), (" , {}", 11), ("]", 10)] {
+        let error = JsonObject::parse(&format!(r#"{{"a":[1]}}{more}"#)).unwrap_err();
+        assert_eq!((error.kind(), error.field()), (ParseErrorKind::Syntax, None), "{more}");
+        let expected = format!("trailing characters at line 1 column {column}");
+        assert_eq!(error.to_string(), expected, "{more}");
+    }
+}
+
+/// Objects of which nothing is known are the same if their texts are.
+#[test]
+fn an_object_is_its_text() {
+    let object = |text| JsonObject::parse(text).unwrap();
+    assert_eq!(object(r#"{"a":1}"#), object(r#"{"a":1}"#));
+    for other in [r#"{"a":2}"#, r#"{"a": 1}"#, r#"{"a":1.0}"#, "{}"] {
+        assert_ne!(object(r#"{"a":1}"#), object(other), "{other}");
+    }
+    assert_eq!(format!("{:?}", object(r#"{"a":1}"#)), r#"{"a":1}"#);
+}

@@ -1,0 +1,16 @@
+//! The words everything else speaks: times, ids, names, errors, credentials, models, JSON.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod ids;
+mod json;
+mod models;
+mod names;
+mod surface;
+mod time;

@@ -1,0 +1,110 @@
+//! The product's name and what comes of it; enums of strings that can grow.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+
+use call_assistant::model::AppointmentStatus;
+use call_assistant::rest::{ErrorCode, ErrorType};
+use call_assistant::{Product, ProductError, rest::Scope};
+
+/// Names of the specification, written with its neutral word (DEL-1, KEY-1).
+#[test]
+fn the_default_product_is_the_specifications() {
+    let product = Product::default();
+    assert_eq!(product, Product::new("Service").unwrap());
+    assert_eq!(product.name(), "Service");
+    assert_eq!(product.signature_header(), "X-Service-Signature");
+    assert_eq!(product.event_header(), "X-Service-Event");
+    assert_eq!(product.delivery_header(), "X-Service-Delivery");
+    assert_eq!(product.user_agent(), "Service-Webhooks/1.0");
+    assert_eq!(product.live_key_prefix(), "service_live_");
+    assert_eq!(product.test_key_prefix(), "service_test_");
+    assert_eq!(format!("{product:?}"), r#"Product("Service")"#);
+}
+
+#[test]
+fn a_name_is_fit_for_headers_keys_and_user_agent_or_refused() {
+    let longest = "a".repeat(Product::MAX_LEN);
+    for name in ["A", "acme", "Acme-Voice-2", longest.as_str()] {
+        assert_eq!(Product::new(name).unwrap().name(), name);
+    }
+    let too_long = "a".repeat(Product::MAX_LEN + 1);
+    let cases = [
+        ("", ProductError::Empty),
+        (too_long.as_str(), ProductError::TooLong),
+        ("2acme", ProductError::Character { at: 0 }),
+        ("-acme", ProductError::Character { at: 0 }),
+        ("acme-", ProductError::Character { at: 4 }),
+        ("ac--me", ProductError::Character { at: 3 }),
+        ("ac me", ProductError::Character { at: 2 }),
+        ("ac_me", ProductError::Character { at: 2 }),
+        ("acm\u{e9}", ProductError::Character { at: 3 }),
+        ("acme\r\nx: y", ProductError::Character { at: 4 }),
+    ];
+    for (name, error) in cases {
+        assert_eq!(Product::new(name), Err(error), "{name:?}");
+    }
+    for (error, words) in [
+        (ProductError::Empty, "product name is empty"),
+        (ProductError::TooLong, "product name is longer than 32 bytes"),
+        (
+            ProductError::Character { at: 3 },
+            "product name has a character at byte 3 that is not allowed there: letters and digits \
+             in words joined by single hyphens, a letter first",
+        ),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
+}
+
+/// A known text is its own variant and nothing else; an unknown one survives (ERR-4).
+macro_rules! grows {
+    ($name:ident) => {
+        for known in $name::KNOWN {
+            assert_eq!(&$name::from(known.as_str()), known);
+            assert!(!matches!(known, $name::Other(_)));
+            let json = serde_json::to_string(known).unwrap();
+            assert_eq!(json, format!("\"{known}\""));
+            assert_eq!(&serde_json::from_str::<$name>(&json).unwrap(), known);
+            // The texts are exact: neither case nor blanks are forgiven.
+            let upper = known.as_str().to_uppercase();
+            assert_eq!($name::from(upper.as_str()).as_str(), upper);
+            assert!(matches!($name::from(upper.as_str()), $name::Other(_)));
+        }
+        for unknown in ["", "brand.new", "\u{1f4de}", "a\"b\\c\n"] {
+            let value = $name::from(unknown);
+            let $name::Other(text) = &value else { panic!("{unknown:?} is not known") };
+            assert_eq!(text.as_str(), unknown);
+            assert_eq!(value.to_string(), unknown);
+            let json = serde_json::to_string(&value).unwrap();
+            assert_eq!(serde_json::from_str::<$name>(&json).unwrap(), value);
+        }
+        assert!(serde_json::from_str::<$name>("5").unwrap_err().is_data());
+    };
+}
+
+#[test]
+fn enums_of_strings_grow() {
+    grows!(ErrorCode);
+    grows!(ErrorType);
+    grows!(Scope);
+    grows!(AppointmentStatus);
+}
+
+#[test]
+fn texts_without_a_name_are_told_apart() {
+    let [a, b] = ["a", "b"].map(ErrorCode::from);
+    assert_eq!(a, ErrorCode::from("a"));
+    assert_ne!(a, b);
+    assert_eq!(a.partial_cmp(&b), Some(Ordering::Less));
+    assert_eq!(b.cmp(&a), Ordering::Greater);
+    assert_eq!(format!("{a:?}"), r#"Other("a")"#);
+    let ErrorCode::Other(text) = &a else { panic!("{a:?}") };
+    assert_eq!((text.as_str(), text.to_string()), ("a", "a".to_owned()));
+
+    let hashed = |code: &ErrorCode| BuildHasherDefault::<DefaultHasher>::default().hash_one(code);
+    assert_eq!(hashed(&a), hashed(&ErrorCode::from("a")));
+    assert_ne!(hashed(&a), hashed(&b));
+    assert!(HashSet::from([a.clone(), b]).contains(&a));
+}

@@ -1,0 +1,362 @@
+//! What holds for every type of the surface.
+
+use std::any::type_name;
+use std::fmt::{Debug, Display};
+
+use call_assistant::Product;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
+use call_assistant::model::{Account, Call, CallList};
+use call_assistant::rest::client::{Client, Fault, ResponseHead, UnexpectedBody};
+use call_assistant::rest::server as service;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Entitlements;
+use call_assistant::rest::server::{Authorized, Received, RequestHead};
+use call_assistant::rest::server::{CursorKey, CursorKeys};
+use call_assistant::rest::server::{RateWindow, RateWindows};
+use call_assistant::rest::{ApiKey, KeyDigest, Mode, Scope, StoredKey};
+use call_assistant::rest::{ApiRequest, BaseUrl, GetAccount, ReadError};
+use call_assistant::webhook::event::{ApiVersion, Event};
+use call_assistant::webhook::explain::Evidence;
+use call_assistant::webhook::sender as delivery;
+use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Reach, Target};
+use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+/// A host may keep any of them in a task, behind an `Arc`, in a static.
+#[test]
+fn values_may_go_anywhere() {
+    fn anywhere<T: Send + Sync + Unpin + 'static>() {}
+    fn sendable<T: Send + Sync>() {}
+
+    anywhere::<Product>();
+    anywhere::<Timestamp>();
+    anywhere::<ApiKey>();
+    anywhere::<StoredKey>();
+    anywhere::<call_assistant::rest::ApiError>();
+    anywhere::<call_assistant::json::ParseError>();
+    anywhere::<CallList>();
+    anywhere::<call_assistant::model::TransferredCall>();
+    anywhere::<Event>();
+    anywhere::<call_assistant::webhook::event::EventBody>();
+    anywhere::<call_assistant::webhook::VerifyError>();
+    anywhere::<call_assistant::webhook::explain::Explanation>();
+    anywhere::<Signer>();
+    anywhere::<Verifier>();
+    sendable::<call_assistant::webhook::Verified<'_>>();
+    anywhere::<Client>();
+    anywhere::<call_assistant::rest::client::ClientError>();
+    anywhere::<call_assistant::rest::client::CallSync>();
+    anywhere::<call_assistant::webhook::receiver::Inbox>();
+    anywhere::<CursorKeys>();
+    anywhere::<RateWindows>();
+    anywhere::<service::Rejection>();
+    anywhere::<Received>();
+    anywhere::<service::Identified>();
+    anywhere::<service::Admitted>();
+    anywhere::<Authorized>();
+    anywhere::<delivery::Delivery>();
+    anywhere::<delivery::Endpoint>();
+    anywhere::<delivery::Attempt>();
+    anywhere::<delivery::Planner>();
+}
+
+/// The name of a public type, and everything it prints.
+struct Printed {
+    name: &'static str,
+    text: String,
+}
+
+fn debug<T: Debug>(value: &T) -> Printed {
+    let name = type_name::<T>().split('<').next().unwrap().rsplit("::").next().unwrap();
+    Printed { name, text: format!("{value:?} {value:#?}") }
+}
+
+impl Printed {
+    /// Of a type of another crate.
+    fn without_name(self) -> Self {
+        Self { name: "Client", ..self }
+    }
+}
+
+/// An error ends up in logs both ways.
+fn error<T: Display + Debug>(value: &T) -> Printed {
+    let Printed { name, text } = debug(value);
+    Printed { name, text: format!("{text} {value}") }
+}
+
+const KEY: &str = "service_live_s3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3t";
+const SIGNING: &str = "whsec_s3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3t";
+const RANDOM: [u8; 32] = [0xa7; 32];
+
+/// KEY-7: a secret shows nowhere but where it is asked for by name, neither as text nor as bytes.
+#[test]
+fn no_secret_shows_in_debug_or_display() {
+    let mut printed = keys_and_clients();
+    printed.extend(exchanges());
+    printed.extend(webhooks());
+    printed.extend(answers_that_echo());
+    printed.extend(errors_of_a_secret());
+    for Printed { name, text } in &printed {
+        // "115, 51, 99" is how bytes of the text would be shown, and the rest is of the random ones.
+        for leak in ["s3cr3ts", "115, 51, 99", "167, 167", "a7a7a7", "A7A7A7"] {
+            assert!(!text.contains(leak), "{name}: {text}");
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+}
+
+fn key() -> ApiKey {
+    ApiKey::parse(&Product::default(), KEY).unwrap()
+}
+
+fn base() -> BaseUrl {
+    BaseUrl::parse("https://api.example.com").unwrap()
+}
+
+fn account_id() -> AccountId {
+    AccountId::parse("acct_1").unwrap()
+}
+
+fn stored() -> StoredKey {
+    StoredKey::new(CredentialId::parse("cred_1").unwrap(), account_id(), &key(), now())
+        .with_scopes([Scope::AccountRead, Scope::CallsRead])
+}
+
+fn keys_and_clients() -> Vec<Printed> {
+    let key = key();
+    assert_eq!(key.mode(), Mode::Live);
+    vec![
+        debug(&key),
+        debug(&ApiKey::from_random(&Product::default(), Mode::Test, RANDOM)),
+        debug(&key.digest()),
+        debug(&KeyDigest::of(KEY.as_bytes())),
+        debug(&stored()),
+        debug(&Client::new(base(), key.clone())),
+        debug(&base()),
+        debug(&Client::new(base(), key.clone()).request(&GetAccount).unwrap()).without_name(),
+    ]
+}
+
+/// Each state of an exchange that a key has led into.
+fn exchanges() -> Vec<Printed> {
+    let cursor_key = CursorKey::new(1, RANDOM);
+    let cursors = CursorKeys::new(cursor_key.clone()).beside(CursorKey::new(2, RANDOM)).unwrap();
+    let bearer = format!("Bearer {KEY}");
+    let request_id = || RequestId::parse("req_1").unwrap();
+    let standing = AccountStatus {
+        account_id: account_id(),
+        closing: false,
+        subscribed: true,
+        plan: Entitlements::pro().with_public_api(),
+    };
+    let mut printed =
+        vec![debug(&cursor_key), debug(&cursors), debug(&RateWindows::new(10, [0xa7; 16]))];
+    printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
+    for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
+        let head = RequestHead::new("GET", path, None).authorization(bearer.as_bytes());
+        let received = || Received::new(&head, request_id()).unwrap();
+        let unknown = received().identify(None, now()).unwrap_err();
+        printed.extend([debug(&head), debug(&received()), error(&unknown), debug(unknown.cause())]);
+        let identified = || received().identify(Some(&stored()), now()).unwrap();
+        printed.extend([debug(&identified()), debug(identified().grant())]);
+        let admitted = || identified().admit(&mut RateWindow::default(), now()).unwrap();
+        printed.push(debug(&admitted()));
+        let authorized = match admitted().authorize(&standing, &cursors) {
+            Ok(authorized) => authorized,
+            Err(refusal) => {
+                printed.push(error(&refusal));
+                continue;
+            }
+        };
+        printed.push(debug(&authorized));
+        printed.extend(match &authorized {
+            Authorized::Account(granted) => vec![debug(granted)],
+            Authorized::Calls(granted) => vec![debug(granted), debug(granted.query())],
+            Authorized::Call(granted) => vec![debug(granted), debug(granted.query())],
+        });
+    }
+    printed
+}
+
+/// What is made of a signing secret. A signature that verifies can be replayed for five minutes,
+/// so it is a secret as well.
+fn webhooks() -> Vec<Printed> {
+    let secret = SigningSecret::parse(SIGNING).unwrap();
+    let random = SigningSecret::from_random(RANDOM);
+    let signer = Signer::newest_first([secret.clone(), random.clone()]).unwrap();
+    let signature = signer.sign(b"{}", now());
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    let verifier = Verifier::new(secret.clone()).and(random.clone());
+    let evidence = Evidence::new(headers, b"{}", SIGNING).known_secret(SIGNING);
+    let mut own = HeaderMap::new();
+    own.insert("x-token", HeaderValue::from_static(KEY));
+    let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
+    let target = Target::parse(&url, Reach::Public).unwrap().with_headers(own).unwrap();
+    let endpoint = delivery::Endpoint::new(now());
+    let mut delivery = delivery::Delivery::accept(now(), &endpoint, now());
+    let attempt = delivery.begin(&endpoint, now()).unwrap();
+    let id = EventId::parse("evt_1").unwrap();
+    let request = attempt.request(&target, &id, "ping", &signer, Vec::new(), now()).unwrap();
+    let printed = vec![
+        debug(&secret),
+        debug(&random),
+        debug(&signer),
+        debug(&signature),
+        debug(&signature.to_header_value()).without_name(),
+        debug(&headers),
+        debug(&verifier),
+        debug(&verifier.verify_parts(headers, b"{}", now()).unwrap()),
+        error(&verifier.verify_parts(headers, b"{ }", now()).unwrap_err()),
+        debug(&evidence),
+        error(&evidence.explain(now())),
+        debug(&target),
+        // Its address is `http`'s to show.
+        debug(request.headers()).without_name(),
+    ];
+    let (_, digests) = signature.as_str().split_once("v1=").unwrap();
+    for digest in digests.split(",v1=") {
+        assert!(printed.iter().all(|one| !one.text.contains(&digest[..8])));
+    }
+    // Each way in which a header or a secret can be wrong is named, and not shown.
+    let mut printed = printed;
+    let text = signature.as_str();
+    for wrong in [
+        format!("t=0,v1={KEY}"),
+        format!("t={SIGNING},v1=00"),
+        KEY.to_owned(),
+        text.to_uppercase(),
+        text.replace("v1=", "v1=0x"),
+        format!("{text}\u{e9}"),
+    ] {
+        let headers = DeliveryHeaders::new().signature(wrong.as_bytes());
+        let refused = verifier.verify_parts(headers, b"{}", now()).unwrap_err();
+        printed.push(error(&refused));
+        let secret = format!(" {SIGNING}\n");
+        let explanation = Evidence::new(headers, b"{}", &secret).explain(now());
+        printed.extend(explanation.causes().iter().map(error));
+        printed.push(error(&explanation));
+    }
+    printed
+}
+
+/// Somebody else answers, and says what was sent.
+fn answers_that_echo() -> Vec<Printed> {
+    let mut printed = Vec::new();
+    for body in [
+        format!("<pre>GET /v1/calls\nAuthorization: Bearer {KEY}\nX: {SIGNING}</pre>"),
+        format!(r#"{{"headers":{{"authorization":"Bearer {KEY}"}},"secret":"{SIGNING}"}}"#),
+        // Where it is cut off in the middle.
+        format!("{}{KEY}", "x".repeat(UnexpectedBody::MAX_LEN - 30)),
+        format!("[{KEY}"),
+        format!(r#""{KEY}""#),
+    ] {
+        let bytes = body.as_bytes();
+        for status in [StatusCode::OK, StatusCode::BAD_REQUEST, StatusCode::BAD_GATEWAY] {
+            let failed = ResponseHead::new(status).read::<CallList>(bytes).unwrap_err();
+            if let Fault::Foreign(body) = &failed.fault {
+                printed.push(Printed { name: "UnexpectedBody", text: body.as_str().to_owned() });
+            }
+            printed.extend([debug(&failed.fault), error(&failed)]);
+        }
+        let endpoint = delivery::Endpoint::new(now());
+        let mut delivery = delivery::Delivery::accept(now(), &endpoint, now());
+        let attempt = delivery.begin(&endpoint, now()).unwrap();
+        let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
+        let finished = delivery.finish(&attempt, outcome, now());
+        let entry = LogEntry::new(&attempt, outcome, &finished, &delivery, Some(bytes), now());
+        printed.extend([debug(&Excerpt::of(bytes)), debug(&entry)]);
+    }
+    printed
+}
+
+/// A secret where something else was expected: whatever reads it refuses it, and does not say it.
+fn errors_of_a_secret() -> Vec<Printed> {
+    let mut printed = Vec::new();
+    let product = Product::default();
+    for secret in [KEY, SIGNING] {
+        for wrong in [
+            format!("{secret}\n"),
+            secret.replace("live", "prod").replace("whsec", "secret"),
+            secret.repeat(12),
+        ] {
+            printed.push(error(&ApiKey::parse(&product, &wrong).unwrap_err()));
+            printed.push(error(&SigningSecret::parse(&wrong).unwrap_err()));
+            printed.push(error(&Product::new(&wrong).unwrap_err()));
+            printed.push(error(&BaseUrl::parse(&wrong).unwrap_err()));
+            printed.push(error(&Timestamp::parse(&wrong).unwrap_err()));
+            printed.push(error(&ApiVersion::parse(&wrong).unwrap_err()));
+            printed.push(error(&EventId::parse(&wrong).unwrap_err()));
+            printed.push(error(&RequestId::parse(&wrong).unwrap_err()));
+            printed.push(error(&Target::parse(&wrong, Reach::Public).unwrap_err()));
+        }
+        printed.push(error(&CallId::parse(&format!("{secret}\n")).unwrap_err()));
+        for url in [
+            format!("https://user:{secret}@example.com"),
+            format!("https://example.com/?{secret}"),
+            format!("https://example.com/#{secret}"),
+            format!("https://{secret}/"),
+            format!("{secret}://example.com"),
+        ] {
+            printed.extend(BaseUrl::parse(&url).err().iter().map(error));
+            printed.push(match Target::parse(&url, Reach::Public) {
+                Ok(target) => debug(&target),
+                Err(wrong) => error(&wrong),
+            });
+        }
+        for query in [
+            format!("{secret}=1"),
+            format!("limit={secret}"),
+            format!("created_after={secret}"),
+            format!("limit=1&limit={secret}"),
+            format!("created_after=%{secret}"),
+        ] {
+            let wrong = ApiRequest::read("GET", "/v1/calls", Some(&query)).unwrap_err();
+            printed.push(error(&wrong));
+            if let ReadError::Parameter { error: parameter, .. } = &wrong {
+                printed.push(error(parameter));
+                if let call_assistant::rest::ParameterError::Unknown { name } = parameter {
+                    printed.push(error(name));
+                }
+            }
+        }
+        let path = format!("/v1/calls/%{secret}");
+        printed.push(error(&ApiRequest::read("GET", &path, None).unwrap_err()));
+        let head = RequestHead::new("GET", "/v1/account", Some(secret));
+        printed.push(debug(&head.authorization(secret.as_bytes())));
+        for json in [
+            format!(r#"{{"id":{{"{secret}":1}}}}"#),
+            format!(r#"{{"{secret}":1,"id":7}}"#),
+            format!(
+                r#"{{"id":"acct_1","business_name":null,"timezone":"UTC","livemode":"{secret}"}}"#
+            ),
+            format!(r#"{{"id":"evt_1","type":"ping","created_at":"{secret}"}}"#),
+            format!(r#"{{"data":[{{"id":"call_1","started_at":"{secret}"}}]}}"#),
+            format!(r#""{secret}""#),
+            secret.to_owned(),
+        ] {
+            let bytes = json.as_bytes();
+            let wrong = [
+                Account::from_json(bytes).unwrap_err(),
+                Call::from_json(bytes).unwrap_err(),
+                CallList::from_json(bytes).unwrap_err(),
+                Event::from_bytes_verified_earlier(bytes).unwrap_err(),
+            ];
+            printed.extend(wrong.iter().map(error));
+            printed.extend(wrong.iter().map(|wrong| debug(&wrong.kind())));
+            let signer = Signer::new(SigningSecret::parse(SIGNING).unwrap());
+            let signature = signer.sign(bytes, now());
+            let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+            let verifier = Verifier::new(SigningSecret::parse(SIGNING).unwrap());
+            let verified = verifier.verify_parts(headers, bytes, now()).unwrap();
+            printed.push(error(&verified.event().unwrap_err()));
+        }
+        let text = format!(r#"{{"digest":"{secret}"}}"#);
+        let wrong = serde_json::from_str::<StoredKey>(&text).unwrap_err();
+        printed.push(error(&wrong).without_name());
+    }
+    printed
+}

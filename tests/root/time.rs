@@ -1,0 +1,339 @@
+//! Instants: reading, writing, arithmetic.
+
+#![allow(clippy::arithmetic_side_effects)]
+
+use std::time::{Duration, SystemTime};
+
+use call_assistant::Timestamp;
+use call_assistant::time::ParseTimestampError::{self, *};
+use proptest::prelude::*;
+use time::Date;
+
+#[path = "../bytes/properties/time.rs"]
+mod properties;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+// D-8, RES-5
+#[test]
+fn every_accepted_form_is_the_same_instant() {
+    for text in [
+        "2026-07-24T10:00:00Z",
+        "2026-07-24t10:00:00z",
+        "2026-07-24T10:00:00.0Z",
+        "2026-07-24T10:00:00.000000000Z",
+        "2026-07-24T10:00:00+00:00",
+        "2026-07-24T10:00:00-00:00",
+        "2026-07-24T12:00:00+02:00",
+        "2026-07-24T04:30:00-05:30",
+        "2026-07-25T09:59:00+23:59",
+        "2026-07-23T10:01:00-23:59",
+    ] {
+        assert_eq!(at(text).to_string(), "2026-07-24T10:00:00Z", "{text}");
+        assert_eq!(text.parse(), Ok(at(text)));
+    }
+}
+
+// D-8: nothing is cut off. D-63: at full precision.
+#[test]
+fn a_fraction_is_read_to_the_nanosecond_and_written_as_short_as_it_can_be() {
+    for (fraction, nanos, written) in [
+        (".1", 100_000_000, ".1"),
+        (".10", 100_000_000, ".1"),
+        (".01", 10_000_000, ".01"),
+        (".123", 123_000_000, ".123"),
+        (".123456", 123_456_000, ".123456"),
+        (".123456789", 123_456_789, ".123456789"),
+        (".999999999", 999_999_999, ".999999999"),
+        (".000000001", 1, ".000000001"),
+        (".000000010", 10, ".00000001"),
+        (".000000000", 0, ""),
+    ] {
+        let instant = at(&format!("2026-07-24T10:00:00{fraction}Z"));
+        assert_eq!(instant.subsec_nanos(), nanos);
+        assert_eq!(instant.to_string(), format!("2026-07-24T10:00:00{written}Z"));
+    }
+}
+
+// D-8
+#[test]
+fn second_60_is_the_last_nanosecond_before_midnight_utc() {
+    for (text, read) in [
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.999999999Z"),
+        ("2016-12-31T23:59:60.000000001Z", "2016-12-31T23:59:59.999999999Z"),
+        ("1990-12-31T15:59:60-08:00", "1990-12-31T23:59:59.999999999Z"),
+        ("2017-01-01T05:29:60+05:30", "2016-12-31T23:59:59.999999999Z"),
+        // Not the end of a month: no leap second ever was, but the rule is the clock's alone.
+        ("2026-07-24T23:59:60Z", "2026-07-24T23:59:59.999999999Z"),
+        ("9999-12-31T23:59:60Z", "9999-12-31T23:59:59.999999999Z"),
+    ] {
+        assert_eq!(at(text).to_string(), read, "{text}");
+    }
+    for text in [
+        "2016-12-31T23:58:60Z",
+        "2016-12-31T22:59:60Z",
+        "2016-12-31T23:59:60+01:00",
+        "2016-12-31T23:59:60-00:01",
+        "2017-01-01T00:00:60Z",
+    ] {
+        assert_eq!(Timestamp::parse(text), Err(LeapSecond { at: 17 }), "{text}");
+    }
+}
+
+// D-8 and the rows on `time` in the list of hazards.
+#[test]
+fn what_is_refused_says_what_is_wrong_and_where() {
+    const REFUSED: &[(&str, ParseTimestampError)] = &[
+        ("", Digit { at: 0 }),
+        ("now", Digit { at: 0 }),
+        (" 2026-07-24T10:00:00Z", Digit { at: 0 }),
+        ("+2026-07-24T10:00:00Z", Digit { at: 0 }),
+        ("226-07-24T10:00:00Z", Digit { at: 3 }),
+        ("12026-07-24T10:00:00Z", Character { expected: '-', at: 4 }),
+        ("20260724T100000Z", Character { expected: '-', at: 4 }),
+        ("2026-7-24T10:00:00Z", Digit { at: 6 }),
+        ("2026-00-24T10:00:00Z", Month { at: 5 }),
+        ("2026-13-24T10:00:00Z", Month { at: 5 }),
+        ("2026-07-00T10:00:00Z", Day { at: 8 }),
+        ("2026-07-32T10:00:00Z", Day { at: 8 }),
+        ("2026-02-29T10:00:00Z", Day { at: 8 }),
+        ("1900-02-29T10:00:00Z", Day { at: 8 }),
+        ("2026-07-24", Character { expected: 'T', at: 10 }),
+        ("2026-07-24 10:00:00Z", Character { expected: 'T', at: 10 }),
+        ("2026-07-24_10:00:00Z", Character { expected: 'T', at: 10 }),
+        ("2026-07-24T24:00:00Z", Hour { at: 11 }),
+        ("2026-07-24T10:60:00Z", Minute { at: 14 }),
+        ("2026-07-24T10:00Z", Character { expected: ':', at: 16 }),
+        ("2026-07-24T10:00:61Z", Second { at: 17 }),
+        ("2026-07-24T10:00:0", Digit { at: 18 }),
+        ("2026-07-24T10:00:00.Z", EmptyFraction { at: 20 }),
+        ("2026-07-24T10:00:00.+00:00", EmptyFraction { at: 20 }),
+        ("2026-07-24T10:00:00,5Z", MissingOffset { at: 19 }),
+        ("2026-07-24T10:00:00.1234567890Z", LongFraction { at: 29 }),
+        ("2026-07-24T10:00:00", MissingOffset { at: 19 }),
+        ("2026-07-24T10:00:00.5", MissingOffset { at: 21 }),
+        ("2026-07-24T10:00:00 00:00", BlankOffset { at: 19 }),
+        ("2026-07-24T10:00:00.25 02:00", BlankOffset { at: 22 }),
+        ("2026-07-24T10:00:00\u{2212}01:00", MissingOffset { at: 19 }),
+        ("2026-07-24T10:00:00+", Digit { at: 20 }),
+        ("2026-07-24T10:00:00+1:00", Digit { at: 21 }),
+        ("2026-07-24T10:00:00+0100", Character { expected: ':', at: 22 }),
+        ("2026-07-24T10:00:00+24:00", Hour { at: 20 }),
+        ("2026-07-24T10:00:00-23:60", Minute { at: 23 }),
+        ("2026-07-24T10:00:00+01:00:00", Trailing { at: 25 }),
+        ("2026-07-24T10:00:00Z ", Trailing { at: 20 }),
+        ("2026-07-24T10:00:00ZZ", Trailing { at: 20 }),
+        ("9999-12-31T23:59:59-01:00", OutsideYears),
+        ("9999-12-31T23:59:60-00:01", LeapSecond { at: 17 }),
+        ("0000-01-01T00:00:00+01:00", OutsideYears),
+        ("0000-01-01T00:59:60+01:00", OutsideYears),
+    ];
+    for (text, error) in REFUSED {
+        assert_eq!(Timestamp::parse(text), Err(*error), "{text}");
+    }
+}
+
+// D-8: the message that says to write %2B, and none that repeats the text.
+#[test]
+fn messages() {
+    for (text, message) in [
+        (
+            "2026-07-24T10:00:00 00:00",
+            "expected Z or an offset at byte 19, found a blank: in a query, write + as %2B",
+        ),
+        ("yesterday", "expected a digit at byte 0"),
+        ("2026-07-24 10:00:00Z", "expected 'T' at byte 10"),
+        ("2026-99-24T10:00:00Z", "month at byte 5 is not from 01 to 12"),
+        ("2026-02-30T10:00:00Z", "day at byte 8 is not a day of that month"),
+        ("2026-07-24T77:00:00Z", "hour at byte 11 is above 23"),
+        ("2026-07-24T10:77:00Z", "minute at byte 14 is above 59"),
+        ("2026-07-24T10:00:77Z", "second at byte 17 is above 59"),
+        ("2026-07-24T10:00:60Z", "second at byte 17 is 60, which exists at 23:59:60 UTC only"),
+        ("2026-07-24T10:00:00.Z", "fraction at byte 20 has no digits"),
+        (
+            "2026-07-24T10:00:00.7777777777Z",
+            "fraction has more than 9 digits, the tenth at byte 29",
+        ),
+        ("2026-07-24T10:00:00", "expected Z or an offset like +01:00 at byte 19"),
+        ("2026-07-24T10:00:00Zulu", "unexpected text after the offset at byte 20"),
+        ("0000-01-01T00:00:00+07:00", "instant is outside the years 0000 to 9999 in UTC"),
+    ] {
+        assert_eq!(Timestamp::parse(text).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn every_cut_of_a_full_timestamp_is_refused_at_the_cut() {
+    let text = "2026-07-24T10:00:00.123456789+02:00";
+    for len in 0..text.len() {
+        let error = Timestamp::parse(&text[..len]).unwrap_err();
+        assert_eq!(properties::position(error), Some(len), "{error}");
+    }
+    at(text);
+}
+
+#[test]
+fn the_ends_are_read_and_written() {
+    assert_eq!(Timestamp::MIN, at("0000-01-01T00:00:00Z"));
+    assert_eq!(Timestamp::MIN, at("0000-01-01T01:00:00+01:00"));
+    assert_eq!(Timestamp::MAX, at("9999-12-31T23:59:59.999999999Z"));
+    assert_eq!(Timestamp::UNIX_EPOCH, at("1970-01-01T00:00:00Z"));
+    for end in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
+        properties::survives_writing(end);
+    }
+}
+
+#[test]
+fn every_day_of_ten_thousand_years_is_written_as_the_time_crate_has_it() {
+    let mut date = Date::from_ordinal_date(0, 1).unwrap();
+    for day in 0.. {
+        let instant = Timestamp::from_unix(Timestamp::MIN.unix_seconds() + day * 86_400 + 45_296);
+        let (year, month, day) = date.to_calendar_date();
+        let expected = format!("{year:04}-{:02}-{day:02}T12:34:56Z", u8::from(month));
+        assert_eq!(instant.unwrap().to_string(), expected);
+        assert_eq!(Timestamp::parse(&expected), Ok(instant.unwrap()));
+        match date.next_day() {
+            Some(next) if next.year() < 10_000 => date = next,
+            _ => break,
+        }
+    }
+    assert_eq!(date.to_string(), "9999-12-31");
+}
+
+#[test]
+fn it_shows_itself_as_an_instant() {
+    let instant = at("2026-07-24T10:00:00Z");
+    assert_eq!(format!("{instant:?}"), "2026-07-24T10:00:00Z");
+    assert_eq!(format!("{:?}", Some(instant)), "Some(2026-07-24T10:00:00Z)");
+    assert_eq!(format!("[{instant:>22}]"), "[  2026-07-24T10:00:00Z]");
+}
+
+#[test]
+fn json_names_what_it_expects() {
+    let wrong = serde_json::from_str::<Timestamp>("\"2026-07-24\"").unwrap_err();
+    assert_eq!(wrong.to_string(), "expected 'T' at byte 10 at line 1 column 12");
+    let wrong = serde_json::from_str::<Timestamp>("null").unwrap_err();
+    assert!(wrong.to_string().contains("expected an RFC 3339 instant"), "{wrong}");
+    // Escapes come from a buffer of the reader's instead of the body.
+    let escaped = serde_json::from_str::<Timestamp>(r#""2026-07-24\u005410:00:00Z""#);
+    assert_eq!(escaped.unwrap(), at("2026-07-24T10:00:00Z"));
+}
+
+// D-42
+#[test]
+fn arithmetic_ends_at_the_ends() {
+    let (nanosecond, second) = (Duration::from_nanos(1), Duration::from_secs(1));
+    let (first, last) = (Timestamp::MIN, Timestamp::MAX);
+    let all = last.since(first);
+    assert_eq!(all, Duration::new(25 * 146_097 * 86_400 - 1, 999_999_999));
+
+    assert_eq!(last.checked_add(Duration::ZERO), Some(last));
+    assert_eq!(last.checked_add(nanosecond), None);
+    assert_eq!(last.checked_add(Duration::MAX), None);
+    assert_eq!(last.saturating_add(nanosecond), last);
+    assert_eq!(first.saturating_add(Duration::MAX), last);
+    assert_eq!(first.checked_add(all), Some(last));
+    assert_eq!(first.checked_add(all + nanosecond), None);
+
+    assert_eq!(first.checked_sub(Duration::ZERO), Some(first));
+    assert_eq!(first.checked_sub(nanosecond), None);
+    assert_eq!(first.checked_sub(Duration::MAX), None);
+    assert_eq!(first.saturating_sub(second), first);
+    assert_eq!(last.saturating_sub(Duration::MAX), first);
+    assert_eq!(last.checked_sub(all), Some(first));
+    assert_eq!(last.checked_sub(all + nanosecond), None);
+
+    assert_eq!(first.since(last), Duration::ZERO);
+    assert_eq!(last.since(last), Duration::ZERO);
+}
+
+#[test]
+fn arithmetic_carries_between_seconds_and_nanoseconds() {
+    let nanosecond = Duration::from_nanos(1);
+    let (before, whole) = (at("1969-12-31T23:59:59.999999999Z"), Timestamp::UNIX_EPOCH);
+    assert_eq!((before.unix_seconds(), before.subsec_nanos()), (-1, 999_999_999));
+    assert_eq!(before.checked_add(nanosecond), Some(whole));
+    assert_eq!(whole.checked_sub(nanosecond), Some(before));
+    assert_eq!(whole.since(before), nanosecond);
+    assert_eq!(before.since(whole), Duration::ZERO);
+    assert!(before < whole);
+    let span = Duration::new(1, 999_999_999);
+    assert_eq!(before.checked_add(span), Some(at("1970-01-01T00:00:01.999999998Z")));
+    assert_eq!(before.checked_sub(span), Some(at("1969-12-31T23:59:58Z")));
+}
+
+/// `now` in one line, whatever the host's clock says.
+#[test]
+fn a_clock_reading_is_an_instant() {
+    let epoch = SystemTime::UNIX_EPOCH;
+    let span = Duration::new(1_784_887_200, 1);
+    assert_eq!(Timestamp::from(epoch), Timestamp::UNIX_EPOCH);
+    assert_eq!(Timestamp::from(epoch + span), at("2026-07-24T10:00:00.000000001Z"));
+    assert_eq!(Timestamp::from(epoch - span), at("1913-06-10T13:59:59.999999999Z"));
+    // A clock that is out of its mind stands at the end nearer to it.
+    let ages = Duration::from_secs(1 << 40);
+    assert_eq!(Timestamp::from(epoch + ages), Timestamp::MAX);
+    assert_eq!(Timestamp::from(epoch - ages), Timestamp::MIN);
+}
+
+#[test]
+fn parts_outside_are_refused() {
+    assert_eq!(Timestamp::from_unix(i64::MIN), None);
+    assert_eq!(Timestamp::from_unix(i64::MAX), None);
+    assert_eq!(Timestamp::from_unix(Timestamp::MIN.unix_seconds() - 1), None);
+    assert_eq!(Timestamp::from_unix(Timestamp::MAX.unix_seconds() + 1), None);
+    assert_eq!(Timestamp::from_parts(0, 1_000_000_000), None);
+    assert_eq!(Timestamp::from_parts(0, 0), Some(Timestamp::UNIX_EPOCH));
+}
+
+prop_compose! {
+    fn instants()(
+        seconds in Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds(),
+        nanos in prop_oneof![
+            Just(0),
+            0_u32..1_000_000_000,
+            (0_u32..1000).prop_map(|millis| millis * 1_000_000),
+        ],
+    ) -> Timestamp {
+        Timestamp::from_parts(seconds, nanos).unwrap()
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_instant_survives_writing(instant in instants()) {
+        properties::survives_writing(instant);
+    }
+
+    #[test]
+    fn adding_and_taking_away_are_inverse(a in instants(), b in instants()) {
+        let (earlier, later) = (a.min(b), a.max(b));
+        let span = later.since(earlier);
+        prop_assert_eq!(earlier.checked_add(span), Some(later));
+        prop_assert_eq!(later.checked_sub(span), Some(earlier));
+        prop_assert_eq!(earlier.since(later), Duration::ZERO);
+    }
+
+    #[test]
+    fn reading_agrees_with_the_time_crate(
+        text in "[0-9]{4}-[01][0-9]-[0-3][0-9][Tt _][0-2][0-9]:[0-6][0-9]:[0-6][0-9]\
+            (\\.[0-9]{0,11})?([Zz]|[-+ ][0-2][0-9]:[0-6][0-9])?",
+    ) {
+        properties::timestamp(text.as_bytes());
+    }
+
+    #[test]
+    fn reading_agrees_with_the_time_crate_at_the_edges(
+        text in "(0000-01-01|9999-12-31|2024-02-29|2016-12-3[01])[Tt](00|23):(00|59):(00|59|60)\
+            (\\.[09]{1,9})?(Z|[-+](00|01|23):(00|59))",
+    ) {
+        properties::timestamp(text.as_bytes());
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,40}") {
+        properties::timestamp(text.as_bytes());
+    }
+}

@@ -1,0 +1,310 @@
+//! One endpoint: every sequence of what can happen to it, around the threshold.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE,
+    MissedDeliveries, Outcome, RETENTION, Report, Status, Step, WARNINGS,
+};
+
+use super::{answered, at, failed_before, start};
+
+/// What a delivery of this endpoint reports, begun when the endpoint was as given.
+fn report(endpoint: &Endpoint, failures: u8, outcome: Outcome) -> Report {
+    let mut delivery = failed_before(failures, endpoint, start());
+    let attempt = delivery.begin(endpoint, start()).unwrap();
+    delivery.finish(&attempt, outcome, start()).report
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Success,
+    LastFailure,
+    EarlyFailure,
+    Gone,
+    Enable,
+    /// A terminal failure of an attempt begun before the endpoint was last enabled.
+    StaleFailure,
+}
+use Event::{EarlyFailure, Enable, Gone, LastFailure, StaleFailure, Success};
+
+const EVENTS: [Event; 6] = [Success, LastFailure, EarlyFailure, Gone, Enable, StaleFailure];
+
+/// The specification, as naively as can be: a count, and why it is disabled.
+#[derive(Clone, Copy)]
+struct Naive {
+    count: u8,
+    disabled: Option<DisabledReason>,
+    enabled_before: bool,
+}
+
+impl Naive {
+    fn expect(&mut self, event: Event) -> Option<EndpointChange> {
+        if let Some(_reason) = self.disabled {
+            if let Enable = event {
+                *self = Self { count: 0, disabled: None, enabled_before: true };
+            }
+            return Some(EndpointChange::Unchanged);
+        }
+        Some(match event {
+            Success if self.count > 0 => {
+                self.count = 0;
+                EndpointChange::Recovered
+            }
+            LastFailure => self.fail(),
+            // Nothing was begun before an endpoint that was never enabled again.
+            StaleFailure if !self.enabled_before => self.fail(),
+            Gone => {
+                self.disabled = Some(DisabledReason::Gone);
+                EndpointChange::Disabled(DisabledReason::Gone)
+            }
+            Success | EarlyFailure | Enable | StaleFailure => EndpointChange::Unchanged,
+        })
+    }
+
+    fn fail(&mut self) -> EndpointChange {
+        self.count += 1;
+        if self.count == 20 {
+            self.disabled = Some(DisabledReason::Failing);
+            return EndpointChange::Disabled(DisabledReason::Failing);
+        }
+        EndpointChange::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
+    }
+}
+
+/// From every count, every sequence of five events: 20 x 6^5. DEL-6, DEL-7, D-53, D-54, D-55.
+#[test]
+fn every_sequence_of_events_from_every_count() {
+    let first = Endpoint::new(start());
+    let stale = report(&first, 5, answered(500));
+    for count in 0..FAILURES_TO_DISABLE {
+        let mut begun = first;
+        for _ in 0..count {
+            let failed = report(&begun, 5, answered(500));
+            let _ = begun.record(failed, start());
+        }
+        for code in 0..6_usize.pow(5) {
+            let mut endpoint = begun;
+            let mut naive = Naive { count, disabled: None, enabled_before: false };
+            let mut rest = code;
+            for step in 1..=5 {
+                let event = EVENTS[rest % 6];
+                rest /= 6;
+                let before = endpoint;
+                let now = at(step);
+                // What arrives at a disabled endpoint is of an attempt that was in flight.
+                let as_begun = |failures, outcome| {
+                    let mut delivery = failed_before(failures, &begun, start());
+                    let attempt = delivery.begin(&begun, start()).unwrap();
+                    delivery.finish(&attempt, outcome, now).report
+                };
+                let fresh = |failures, outcome| match endpoint.is_active() {
+                    true => report(&endpoint, failures, outcome),
+                    false => as_begun(failures, outcome),
+                };
+                let change = match event {
+                    Success => endpoint.record(fresh(0, answered(200)), now),
+                    LastFailure => endpoint.record(fresh(5, Outcome::TimedOut), now),
+                    EarlyFailure => endpoint.record(fresh(4, Outcome::TimedOut), now),
+                    Gone => endpoint.record(fresh(0, answered(410)), now),
+                    StaleFailure => endpoint.record(stale, now),
+                    Enable => {
+                        let enabled = endpoint.enable(now);
+                        assert_eq!(enabled.is_some(), naive.disabled.is_some());
+                        EndpointChange::Unchanged
+                    }
+                };
+                let what = format!("count {count}, sequence {code}, step {step}: {event:?}");
+                assert_eq!(Some(change), naive.expect(event), "{what}");
+                assert_eq!(endpoint.disabled(), naive.disabled, "{what}");
+                // While it is disabled, too: a 410 leaves the count as it was.
+                assert_eq!(endpoint.failures(), naive.count, "{what}");
+                assert_eq!(endpoint == before, endpoint.version() == before.version(), "{what}");
+            }
+        }
+    }
+}
+
+/// DEL-7: the twentieth, not the nineteenth, and once; with a warning at each threshold.
+#[test]
+fn twenty_in_a_row_disable_and_one_success_resets() {
+    assert_eq!((FAILURES_TO_DISABLE, WARNINGS), (20, [5, 10, 15]));
+    let mut endpoint = Endpoint::new(start());
+    let mut warned = Vec::new();
+    for round in 0..2 {
+        for failures in 1..=19 {
+            let failed = report(&endpoint, 5, Outcome::Dns);
+            let change = endpoint.record(failed, at(1));
+            let warn = [5, 10, 15].contains(&failures);
+            assert_eq!(change, EndpointChange::Counted { failures, warn });
+            warned.extend(warn.then_some((round, failures)));
+        }
+        if round == 0 {
+            let success = report(&endpoint, 3, answered(201));
+            assert_eq!(endpoint.record(success, at(2)), EndpointChange::Recovered);
+        }
+    }
+    assert_eq!(warned, [(0, 5), (0, 10), (0, 15), (1, 5), (1, 10), (1, 15)]);
+    let last = report(&endpoint, 5, Outcome::Dns);
+    assert_eq!(endpoint.record(last, at(3)), EndpointChange::Disabled(DisabledReason::Failing));
+    assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Failing), at(3)));
+    assert_eq!(endpoint.record(last, at(4)), EndpointChange::Unchanged);
+    assert_eq!(endpoint.since(), at(3));
+}
+
+/// D-53, D-55: what was pending is parked, what comes is skipped, and enabling sends neither.
+#[test]
+fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
+    let mut endpoint = Endpoint::new(start());
+    let mut waiting = failed_before(2, &endpoint, start());
+    let mut later = Delivery::accept(start(), &endpoint, at(500));
+    let mut sending = Delivery::accept(start(), &endpoint, start());
+    let in_flight = sending.begin(&endpoint, start()).unwrap();
+    let mut dead = Delivery::accept(start(), &endpoint, start());
+    let _ = dead.begin(&endpoint, start()).unwrap();
+
+    let gone = report(&endpoint, 0, answered(410));
+    assert_eq!(endpoint.record(gone, at(1)), EndpointChange::Disabled(DisabledReason::Gone));
+
+    assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
+    assert_eq!((waiting.status(), waiting.ended_at()), (Status::Parked, Some(at(2))));
+    // Before it is due, too: a host may park them all at once.
+    assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
+    // The attempt in flight is heard: it enables nothing, but the receiver has the event.
+    let finished = sending.finish(&in_flight, answered(200), at(3));
+    assert_eq!(finished.step, Step::Delivered);
+    assert_eq!(endpoint.record(finished.report, at(3)), EndpointChange::Unchanged);
+    assert!(!endpoint.is_active());
+
+    let mut skipped = Delivery::accept(at(4), &endpoint, at(4));
+    assert_eq!(skipped.status(), Status::Skipped);
+    assert_eq!(skipped.begin(&endpoint, at(5)), Err(BeginError::Ended));
+
+    let missed = endpoint.enable(at(100)).unwrap();
+    assert_eq!((endpoint.failures(), endpoint.since(), endpoint.generation()), (0, at(100), 1));
+    assert_eq!(endpoint.enable(at(101)), None);
+    // The sender died before the disabling: its delivery is of the endpoint's former life.
+    assert_eq!(dead.begin(&endpoint, at(100)), Err(BeginError::Parked));
+    for delivery in [&mut waiting, &mut later, &mut skipped, &mut dead] {
+        assert_eq!(delivery.begin(&endpoint, at(200)), Err(BeginError::Ended));
+        assert!(missed.includes(delivery));
+        assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()));
+        assert!(!missed.includes(delivery), "pending again");
+        assert!(delivery.begin(&endpoint, at(300)).unwrap().is_by_hand());
+    }
+    assert!(!missed.includes(&sending));
+
+    let fresh = Delivery::accept(at(301), &endpoint, at(301));
+    assert_eq!(fresh.status(), Status::Waiting);
+}
+
+/// D-55, D-56: what an endpoint missed is told by its life, whatever the clocks of those who accepted
+/// it said; what failed long before it was disabled is not of that.
+#[test]
+fn what_was_missed_is_told_by_the_life_it_was_of() {
+    let mut endpoint = Endpoint::new(start());
+    let disable = |endpoint: &mut Endpoint, now| {
+        let gone = report(endpoint, 0, answered(410));
+        assert_eq!(endpoint.record(gone, now), EndpointChange::Disabled(DisabledReason::Gone));
+    };
+    // Skipped in an earlier life, and left there by the owner.
+    disable(&mut endpoint, at(1));
+    let left = Delivery::accept(at(2), &endpoint, at(2));
+    endpoint.enable(at(3)).unwrap();
+
+    let days = |days: u64| start().saturating_add(Duration::from_secs(days * 86_400));
+    // Pending for ten days, by senders that were late and waits with jitter.
+    let mut old = Delivery::accept(at(4), &endpoint, at(4));
+    let mut pending = Delivery::accept(at(4), &endpoint, at(4));
+    let [long_ago, lately] = [at(5), days(10)].map(|created| {
+        let mut failed = Delivery::accept(created, &endpoint, created);
+        failed.redeliver(&endpoint, created).unwrap_err();
+        let mut now = created;
+        for _ in 0..6 {
+            let attempt = failed.begin(&endpoint, now).unwrap();
+            let _ = failed.finish(&attempt, Outcome::Reset, now);
+            now = failed.due().unwrap_or(now);
+        }
+        assert_eq!(failed.status(), Status::Failed);
+        failed
+    });
+    disable(&mut endpoint, days(10));
+    assert_eq!(old.begin(&endpoint, days(10)), Err(BeginError::Parked));
+    // Accepted by a clock that is ahead, and by who has not heard yet that it is enabled.
+    let ahead = Delivery::accept(days(11), &endpoint, days(11));
+    let before = endpoint;
+    let now = days(11);
+    let missed = endpoint.enable(now).unwrap();
+    let unheard = Delivery::accept(days(12), &before, days(12));
+    for included in [old, pending, lately, ahead, unheard] {
+        assert!(missed.includes(&included), "{included:?}");
+    }
+    let fresh = Delivery::accept(now, &endpoint, now);
+    for excluded in [left, long_ago, fresh] {
+        assert!(!missed.includes(&excluded), "{excluded:?}");
+    }
+    pending.redeliver(&endpoint, now).unwrap();
+    assert!(!missed.includes(&pending), "on its way again");
+}
+
+/// A 410 of an attempt of a former life says nothing of what has been redelivered since.
+#[test]
+fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let slow = delivery.begin(&endpoint, start()).unwrap();
+    let gone = report(&endpoint, 0, answered(410));
+    let _ = endpoint.record(gone, at(9));
+    let _ = endpoint.enable(at(40));
+    assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
+    let finished = delivery.finish(&slow, answered(410), at(42));
+    assert_eq!(finished.step, Step::Late);
+    assert_eq!(endpoint.record(finished.report, at(42)), EndpointChange::Unchanged);
+    assert!(delivery.begin(&endpoint, at(42)).unwrap().is_by_hand());
+}
+
+/// A late 410 of the endpoint's former life does not disable what was enabled since.
+#[test]
+fn what_was_begun_before_enabling_says_nothing_after_it() {
+    let mut endpoint = Endpoint::new(start());
+    let mut slow = Delivery::accept(start(), &endpoint, start());
+    let attempt = slow.begin(&endpoint, start()).unwrap();
+    let gone = report(&endpoint, 0, answered(410));
+    let _ = endpoint.record(gone, at(1));
+    let _ = endpoint.enable(at(2));
+    let finished = slow.finish(&attempt, answered(410), at(3));
+    assert_eq!(finished.step, Step::Gone);
+    assert_eq!(endpoint.record(finished.report, at(3)), EndpointChange::Unchanged);
+    assert!(endpoint.is_active());
+}
+
+/// D-56, D-62: a range of missed events, from its start on, its end excluded, thirty days at most.
+#[test]
+fn a_range_of_missed_events_ends_where_retention_does() {
+    let mut endpoint = Endpoint::new(start());
+    let gone = report(&endpoint, 0, answered(410));
+    let _ = endpoint.record(gone, start());
+    let missed = endpoint.enable(at(60)).unwrap();
+    let oldest = at(60).saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
+    assert_eq!((missed.from(), missed.until()), (oldest, Timestamp::MAX));
+
+    let gone = report(&endpoint, 0, answered(410));
+    let _ = endpoint.record(gone, start());
+    let skipped = |created: Timestamp| Delivery::accept(created, &endpoint, created);
+    let now = start().saturating_add(RETENTION);
+    let nano = Duration::from_nanos(1);
+
+    let all = MissedDeliveries::between(Timestamp::MIN, now, now);
+    assert!(!all.includes(&skipped(start())), "thirty days old to the nanosecond");
+    assert!(all.includes(&skipped(start().saturating_add(nano))));
+    assert!(all.includes(&skipped(now.saturating_sub(nano))));
+    assert!(!all.includes(&skipped(now)));
+
+    let some = MissedDeliveries::between(at(10), at(20), at(30));
+    for (second, included) in [(9, false), (10, true), (19, true), (20, false)] {
+        assert_eq!(some.includes(&skipped(at(second))), included, "{second}");
+    }
+    let none = MissedDeliveries::between(at(20), at(10), at(30));
+    assert!(!none.includes(&skipped(at(15))) && none.from() == none.until());
+}

@@ -1,0 +1,313 @@
+//! The planner: order, limits, turns, and being rebuilt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Limits, Planned, Planner, WAITS};
+use proptest::prelude::*;
+
+use super::{at, start};
+
+const WIDE: Limits = Limits { overall: u32::MAX, per_endpoint: u32::MAX };
+
+fn drain(planner: &mut Planner, now: Timestamp) -> Vec<u64> {
+    std::iter::from_fn(|| planner.next(now).map(|next| next.delivery)).collect()
+}
+
+#[test]
+fn nothing_is_planned_before_it_is_due() {
+    let mut planner = Planner::new(WIDE);
+    let nano = Duration::from_nanos(1);
+    planner.add(1, 0, at(10));
+    planner.add(2, 1, at(10).saturating_add(nano));
+    assert_eq!(planner.next_due(), Some(at(10)));
+    assert_eq!(planner.next(at(10).saturating_sub(nano)), None);
+    assert_eq!(planner.next(at(10)), Some(Planned { delivery: 1, endpoint: 0 }));
+    // Never early, and less than a microsecond late.
+    assert_eq!(planner.next(at(10).saturating_add(nano)), None);
+    let next = at(10).saturating_add(Duration::from_micros(1));
+    assert_eq!(planner.next_due(), Some(next));
+    assert_eq!(planner.next(next), Some(Planned { delivery: 2, endpoint: 1 }));
+    assert_eq!((planner.next_due(), planner.pending(), planner.in_flight()), (None, 0, 2));
+}
+
+#[test]
+fn the_limits_hold_and_what_waits_for_them_is_not_forgotten() {
+    let mut planner = Planner::new(Limits { overall: 3, per_endpoint: 2 });
+    for delivery in 0..4 {
+        planner.add(delivery, 0, start());
+    }
+    planner.add(10, 1, start());
+    planner.add(20, 2, start());
+    assert_eq!(drain(&mut planner, start()), [0, 10, 20]);
+    assert_eq!((planner.in_flight(), planner.pending()), (3, 3));
+    planner.finished(1);
+    assert_eq!(drain(&mut planner, start()), [1]);
+    planner.finished(2);
+    assert_eq!(drain(&mut planner, start()), [0; 0]);
+    planner.finished(0);
+    assert_eq!(drain(&mut planner, start()), [2]);
+    // An endpoint that has nothing in flight cannot finish.
+    planner.finished(7);
+    planner.finished(2);
+    assert_eq!(planner.in_flight(), 2);
+    planner.finished(0);
+    assert_eq!(drain(&mut planner, start()), [3]);
+}
+
+/// One endpoint that takes ten seconds a try and has a hundred thousand deliveries due does not
+/// hold up a thousand others.
+#[test]
+fn a_slow_endpoint_starves_nobody() {
+    let mut planner = Planner::new(Limits { overall: 64, per_endpoint: 8 });
+    for delivery in 0..100_000 {
+        planner.add(delivery, 0, start());
+    }
+    for endpoint in 1..=1_000 {
+        planner.add(1_000_000 + u64::from(endpoint), endpoint, start());
+    }
+    let mut now = start();
+    let mut slow = std::collections::VecDeque::new();
+    let mut served = BTreeSet::new();
+    while served.len() < 1_000 {
+        let mut fast = Vec::new();
+        while let Some(next) = planner.next(now) {
+            match next.endpoint {
+                0 => slow.push_back(now.saturating_add(Duration::from_secs(10))),
+                endpoint => {
+                    assert!(served.insert(endpoint));
+                    fast.push(endpoint);
+                }
+            }
+            assert!(slow.len() <= 8);
+        }
+        // Everybody else answers within a hundredth of a second.
+        now = now.saturating_add(Duration::from_millis(10));
+        fast.into_iter().for_each(|endpoint| planner.finished(endpoint));
+        while slow.front().is_some_and(|end| *end <= now) {
+            slow.pop_front();
+            planner.finished(0);
+        }
+    }
+    // 56 at a time, a hundred times a second: a thousand take eighteen rounds.
+    assert!(now.since(start()) <= Duration::from_millis(200), "{:?}", now.since(start()));
+}
+
+/// A host that sleeps as it is told to does not wake in vain: what is due long ago and waits for
+/// room is no reason to.
+#[test]
+fn while_there_is_no_room_only_the_end_of_an_attempt_wakes() {
+    let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+    planner.add(1, 0, start());
+    planner.add(2, 0, at(10));
+    assert_eq!(drain(&mut planner, start()), [1]);
+    assert_eq!(planner.next_due(), None);
+    assert_eq!((planner.next(at(60)), planner.next_due()), (None, None));
+    planner.finished(0);
+    assert_eq!(planner.next_due(), Some(at(10)));
+    assert_eq!(drain(&mut planner, at(60)), [2]);
+}
+
+/// An endpoint that was never heard of takes no room, however great its number.
+#[test]
+fn nothing_finishes_at_an_endpoint_that_is_not_known() {
+    let mut planner = Planner::new(WIDE);
+    planner.finished(u32::MAX);
+    planner.add(1, 0, start());
+    assert_eq!(drain(&mut planner, start()), [1]);
+    planner.finished(u32::MAX);
+    assert_eq!(planner.in_flight(), 1);
+}
+
+/// Endpoints that have lines take turns, one delivery each.
+#[test]
+fn endpoints_in_line_take_turns() {
+    let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+    for delivery in 0..9_u64 {
+        planner.add(delivery, u32::try_from(delivery / 3).unwrap(), start());
+    }
+    let mut order = Vec::new();
+    while let Some(next) = planner.next(start()) {
+        order.push(next.endpoint);
+        planner.finished(next.endpoint);
+    }
+    assert_eq!(order.len(), 9);
+    for round in order[1..].windows(3).take(4) {
+        assert_eq!(BTreeSet::from_iter(round).len(), 3, "{order:?}");
+    }
+}
+
+/// An endpoint that has a turn gets no second one when an attempt of it finishes.
+#[test]
+fn who_finishes_early_takes_no_turn_of_anothers() {
+    let mut planner = Planner::new(Limits { overall: 9, per_endpoint: 2 });
+    for (delivery, endpoint) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 1)] {
+        planner.add(delivery, endpoint, start());
+    }
+    let mut order = Vec::new();
+    while let Some(next) = planner.next(start()) {
+        order.push(next.delivery);
+        planner.finished(next.endpoint);
+    }
+    assert_eq!(order, [1, 4, 2, 5, 3, 6]);
+}
+
+/// Those whose time came at different instants, long ago, take turns as well.
+#[test]
+fn turns_are_taken_however_late_it_is() {
+    let mut planner = Planner::new(Limits { overall: 4, per_endpoint: 3 });
+    for (second, (delivery, endpoint)) in [(10, 0), (11, 0), (12, 0), (20, 1)].iter().enumerate() {
+        planner.add(*delivery, *endpoint, at(second.try_into().unwrap()));
+    }
+    assert_eq!(drain(&mut planner, at(60)), [10, 20, 11, 12]);
+}
+
+/// A flood does not stop the process: a step looks at 64 of what is due, and the next at more.
+#[test]
+fn a_step_is_short_however_much_is_due() {
+    let mut planner = Planner::new(Limits { overall: 3, per_endpoint: 1 });
+    let due = |number| start().saturating_add(Duration::from_micros(number));
+    for number in 0..200 {
+        planner.add(number, 0, due(number));
+    }
+    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(0));
+    assert_eq!(planner.next_due(), Some(due(64)));
+    // Nobody can be sent to, so it looks on until somebody can.
+    planner.add(1_000, 1, due(150));
+    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(1_000));
+    assert_eq!(planner.pending(), 199);
+}
+
+/// More orders than there are queues: nothing comes early, and what is due at once goes first come,
+/// first served.
+#[test]
+fn what_comes_in_no_order_goes_in_the_order_of_time() {
+    let mut planner = Planner::new(WIDE);
+    planner.add(100, 0, at(100));
+    for second in (101..=108).rev() {
+        planner.add(second, 0, at(second));
+    }
+    // All queues end later by now.
+    for (delivery, second) in [(200, 100), (99, 99), (201, 100), (50, 50), (98, 98)] {
+        planner.add(delivery, 0, at(second));
+    }
+    assert_eq!(planner.pending(), 14);
+    let shown = format!("{planner:?}");
+    assert!(shown.contains("pending: 14, in_flight: 0"), "{shown}");
+    let mut order = Vec::new();
+    for second in 0..=110 {
+        assert!(planner.next_due().is_none_or(|due| due >= at(second)));
+        order.extend(drain(&mut planner, at(second)).into_iter().map(|next| (second, next)));
+    }
+    let mut expected = vec![(50, 50), (98, 98), (99, 99), (100, 100), (100, 200), (100, 201)];
+    expected.extend((101..=108).map(|second| (second, second)));
+    assert_eq!(order, expected);
+}
+
+/// It can be made from what is stored at any time, and then plans as before.
+#[test]
+fn a_rebuilt_planner_plans_the_same() {
+    let mut planner = Planner::new(WIDE);
+    let mut stored = BTreeMap::new();
+    for delivery in 0..5_000_u64 {
+        let wait = WAITS[usize::try_from(delivery % 5).unwrap()];
+        let due = at(delivery).saturating_add(wait);
+        let endpoint = u32::try_from(delivery % 77).unwrap();
+        planner.add(delivery, endpoint, due);
+        stored.insert(delivery, (endpoint, due));
+    }
+    let rows = stored.iter().rev().map(|(delivery, (endpoint, due))| (*delivery, *endpoint, *due));
+    let mut rebuilt = Planner::rebuild(WIDE, rows);
+    assert_eq!((planner.pending(), planner.next_due()), (rebuilt.pending(), rebuilt.next_due()));
+    for second in (0..30_000).step_by(50) {
+        let (one, other) = (drain(&mut planner, at(second)), drain(&mut rebuilt, at(second)));
+        let set = |all: &[u64]| BTreeSet::from_iter(all.iter().copied());
+        assert_eq!(set(&one), set(&other));
+        // Turns are between endpoints; those of one go in the order of time.
+        for all in [one, other] {
+            let mut last = BTreeMap::new();
+            for delivery in all {
+                let (endpoint, due) = stored[&delivery];
+                assert!(last.insert(endpoint, due).is_none_or(|before| before <= due));
+            }
+        }
+    }
+    assert_eq!((planner.pending(), rebuilt.pending()), (0, 0));
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Add { endpoint: u32, wait: u64 },
+    Next,
+    Finish(usize),
+    Pass(u64),
+    Rebuild,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        4 => (0_u32..6, prop_oneof![Just(0), Just(10), Just(60), Just(600), 0_u64..700])
+            .prop_map(|(endpoint, wait)| Op::Add { endpoint, wait }),
+        4 => Just(Op::Next),
+        2 => (0_usize..8).prop_map(Op::Finish),
+        2 => (0_u64..90).prop_map(Op::Pass),
+        1 => Just(Op::Rebuild),
+    ];
+    proptest::collection::vec(op, 0..200)
+}
+
+proptest! {
+    /// Against a model that looks at everything each time: what is planned is due, within the
+    /// limits, exactly once; and nothing is held back that could go.
+    #[test]
+    fn whatever_happens_it_plans_what_may_go(ops in ops(), overall in 1_u32..5, each in 1_u32..4) {
+        let limits = Limits { overall, per_endpoint: each };
+        let mut planner = Planner::new(limits);
+        let mut waiting: BTreeMap<u64, (u32, Timestamp)> = BTreeMap::new();
+        let mut in_flight: Vec<u32> = Vec::new();
+        let (mut now, mut number) = (start(), 0);
+        for op in ops {
+            match op {
+                Op::Add { endpoint, wait } => {
+                    let due = now.saturating_add(Duration::from_secs(wait));
+                    planner.add(number, endpoint, due);
+                    waiting.insert(number, (endpoint, due));
+                    number += 1;
+                }
+                Op::Next => {
+                    let count = |endpoint| in_flight.iter().filter(|e| **e == endpoint).count();
+                    let may_go = |(endpoint, due): &(u32, Timestamp)| {
+                        *due <= now && count(*endpoint) < each as usize
+                    };
+                    let room = in_flight.len() < overall as usize;
+                    match planner.next(now) {
+                        Some(next) => {
+                            let row = waiting.remove(&next.delivery);
+                            let may = row
+                                .is_some_and(|row| row.0 == next.endpoint && room && may_go(&row));
+                            prop_assert!(may);
+                            in_flight.push(next.endpoint);
+                        }
+                        None => {
+                            prop_assert!(!room || !waiting.values().any(may_go));
+                            prop_assert!(planner.next_due().is_none_or(|due| room && due > now));
+                        }
+                    }
+                }
+                Op::Finish(which) if which < in_flight.len() => {
+                    planner.finished(in_flight.swap_remove(which));
+                }
+                Op::Finish(_) => {}
+                Op::Pass(seconds) => now = now.saturating_add(Duration::from_secs(seconds)),
+                Op::Rebuild => {
+                    let rows = waiting.iter().map(|(delivery, row)| (*delivery, row.0, row.1));
+                    planner = Planner::rebuild(limits, rows);
+                    in_flight.clear();
+                }
+            }
+            prop_assert_eq!(planner.pending(), waiting.len());
+            prop_assert_eq!(planner.in_flight() as usize, in_flight.len());
+        }
+    }
+}

@@ -1,0 +1,567 @@
+//! Whole services in virtual time, from seeds: hosts that die and restart, clocks that step,
+//! endpoints that fail in every way, owners that enable and redeliver. DEL-8: nothing is lost.
+//!
+//! `SIMULATION_WORLDS=5000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome,
+    Planner, Status, Step, Verdict,
+};
+
+use super::{answered, start};
+
+const HOSTS: usize = 3;
+const SECOND: u64 = 1_000;
+const HOUR: u64 = 3_600 * SECOND;
+/// Until then there are new events and mishaps; after it everything is given time to end.
+const MISHAPS_END: u64 = 30 * HOUR;
+
+#[test]
+fn every_world_keeps_its_promises() {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let (mut seen, mut worlds) = (Seen::default(), 0);
+    let seeds = match number("SIMULATION_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SIMULATION_WORLDS").unwrap_or(60),
+    };
+    let one = seeds.end - seeds.start == 1;
+    for seed in seeds {
+        let world = std::panic::catch_unwind(|| World::new(seed).run());
+        match world {
+            Ok(world) => seen.add(&world),
+            Err(_) => {
+                panic!("seed {seed}: SIMULATION_SEED={seed} cargo test --test delivery simulation")
+            }
+        }
+        worlds += 1;
+    }
+    println!("{worlds} worlds: {seen:?}");
+    // A simulation in which a thing never happens says nothing about it.
+    assert!(one || seen.all(), "{seen:?}");
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    deliveries: usize,
+    attempts: usize,
+    delivered: usize,
+    failed: usize,
+    parked: usize,
+    skipped: usize,
+    late: usize,
+    crashes: usize,
+    taken_over: usize,
+    gone: usize,
+    failing: usize,
+    enabled: usize,
+    by_hand: usize,
+    unsent: usize,
+}
+
+impl Seen {
+    fn add(&mut self, world: &World) {
+        let seen = &world.seen;
+        self.deliveries += world.rows.len();
+        for row in &world.rows {
+            match row.value.status() {
+                Status::Delivered => self.delivered += 1,
+                Status::Failed => self.failed += 1,
+                Status::Parked => self.parked += 1,
+                Status::Skipped => self.skipped += 1,
+                _ => {}
+            }
+        }
+        self.attempts += seen.attempts;
+        self.late += seen.late;
+        self.crashes += seen.crashes;
+        self.taken_over += seen.taken_over;
+        self.gone += seen.gone;
+        self.failing += seen.failing;
+        self.enabled += seen.enabled;
+        self.by_hand += seen.by_hand;
+        self.unsent += seen.unsent;
+    }
+
+    fn all(&self) -> bool {
+        let of = [self.delivered, self.failed, self.parked, self.skipped, self.late, self.crashes];
+        let more =
+            [self.taken_over, self.gone, self.failing, self.enabled, self.by_hand, self.unsent];
+        of.iter().chain(&more).all(|count| *count > 0)
+    }
+}
+
+/// Milliseconds of true time since the start.
+type Millis = u64;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happens {
+    Emit,
+    Wake(usize),
+    /// To this life of a host: what it began, and what came of it.
+    Answer {
+        host: usize,
+        life: u32,
+        job: usize,
+    },
+    Crash(usize),
+    Restart(usize),
+    Sweep(usize),
+    StepClock(usize),
+    Enable(usize),
+    RedeliverOne,
+}
+
+struct Row {
+    value: Delivery,
+    endpoint: usize,
+    acknowledged: bool,
+    charged: u8,
+    counted: u8,
+    redelivered: bool,
+    /// By the clock of whoever finished the last attempt.
+    due: Option<Timestamp>,
+}
+
+struct Host {
+    alive: bool,
+    life: u32,
+    planner: Planner,
+    known: BTreeSet<usize>,
+    /// Its clock beside the true time, in milliseconds.
+    ahead: i64,
+}
+
+/// How an endpoint answers.
+#[derive(Clone, Copy)]
+enum Manner {
+    Healthy,
+    Slow,
+    Dead,
+    Flapping,
+    Leaving,
+}
+
+struct Receiver {
+    manner: Manner,
+    value: Endpoint,
+    // The ledger, by the specification alone.
+    streak: u8,
+    disabled: Option<DisabledReason>,
+    life: u32,
+}
+
+struct Job {
+    row: usize,
+    attempt: Attempt,
+    outcome: Outcome,
+    life: u32,
+}
+
+struct World {
+    random: Random,
+    now: Millis,
+    order: u64,
+    queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
+    hosts: Vec<Host>,
+    receivers: Vec<Receiver>,
+    rows: Vec<Row>,
+    jobs: Vec<Job>,
+    to_emit: u64,
+    gap: Millis,
+    seen: Seen,
+}
+
+const LIMITS: Limits = Limits { overall: 20, per_endpoint: 4 };
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let manners =
+            [Manner::Healthy, Manner::Slow, Manner::Dead, Manner::Flapping, Manner::Leaving];
+        let receivers = (0..8)
+            .map(|_| Receiver {
+                manner: manners[random.below(5) as usize],
+                value: Endpoint::new(start()),
+                streak: 0,
+                disabled: None,
+                life: 0,
+            })
+            .collect();
+        let host = || Host {
+            alive: true,
+            life: 0,
+            planner: Planner::new(LIMITS),
+            known: BTreeSet::new(),
+            ahead: 0,
+        };
+        let mut world = Self {
+            // One world in twenty is large: some thousands of deliveries.
+            to_emit: match seed % 20 {
+                19 => 500 + random.below(1_000),
+                _ => 20 + random.below(130),
+            },
+            gap: 0,
+            random,
+            now: 0,
+            order: 0,
+            queue: BinaryHeap::new(),
+            hosts: (0..HOSTS).map(|_| host()).collect(),
+            receivers,
+            rows: Vec::new(),
+            jobs: Vec::new(),
+            seen: Seen::default(),
+        };
+        // All within about a day.
+        world.gap = 48 * HOUR / world.to_emit;
+        world.after(0, Happens::Emit);
+        world.after(HOUR, Happens::RedeliverOne);
+        for host in 0..HOSTS {
+            let (crash, step) = (world.random.below(8 * HOUR), world.random.below(8 * HOUR));
+            world.after(crash, Happens::Crash(host));
+            world.after(step, Happens::StepClock(host));
+            world.after(HOUR, Happens::Sweep(host));
+        }
+        world
+    }
+
+    fn after(&mut self, wait: Millis, what: Happens) {
+        self.order += 1;
+        self.queue.push(Reverse((self.now + wait, self.order, what)));
+    }
+
+    fn run(mut self) -> Self {
+        while let Some(Reverse((at, _, what))) = self.queue.pop() {
+            self.now = at;
+            let over = at >= MISHAPS_END;
+            if over && self.to_emit == 0 && !self.rows.iter().any(|row| row.value.is_pending()) {
+                break;
+            }
+            assert!(at < 60 * 24 * HOUR, "something is pending for ever");
+            self.happen(what, over);
+        }
+        self.verify();
+        self
+    }
+
+    fn happen(&mut self, what: Happens, over: bool) {
+        match what {
+            Happens::Emit => self.emit(),
+            Happens::Wake(host) => self.send(host),
+            Happens::Answer { host, life, job } => {
+                if self.hosts[host].alive && self.hosts[host].life == life {
+                    self.finish(host, job);
+                }
+            }
+            Happens::Crash(_) if over => {}
+            Happens::Crash(host) => {
+                self.seen.crashes += 1;
+                self.hosts[host].alive = false;
+                self.hosts[host].life += 1;
+                let down = self.random.below(HOUR);
+                self.after(down, Happens::Restart(host));
+            }
+            Happens::Restart(host) => {
+                self.hosts[host].alive = true;
+                let rows = self.rows.iter().enumerate().filter_map(|(at, row)| {
+                    let endpoint = u32::try_from(row.endpoint).unwrap();
+                    Some((at as u64, endpoint, row.value.due()?))
+                });
+                self.hosts[host].planner = Planner::rebuild(LIMITS, rows.clone());
+                self.hosts[host].known = rows.map(|(at, ..)| at as usize).collect();
+                let up = self.random.below(12 * HOUR);
+                self.after(up, Happens::Crash(host));
+                self.after(0, Happens::Wake(host));
+            }
+            Happens::Sweep(host) => {
+                if self.hosts[host].alive {
+                    for row in 0..self.rows.len() {
+                        self.plan(host, row);
+                    }
+                    self.after(0, Happens::Wake(host));
+                }
+                self.after(HOUR, Happens::Sweep(host));
+            }
+            Happens::StepClock(host) => {
+                // Up to a minute either way, and right again in the end.
+                let by = i64::try_from(self.random.below(120 * SECOND)).unwrap();
+                self.hosts[host].ahead = if over { 0 } else { by - 60_000 };
+                self.after(0, Happens::Wake(host));
+                let next = self.random.below(8 * HOUR);
+                self.after(next, Happens::StepClock(host));
+            }
+            Happens::Enable(endpoint) => self.enable(endpoint),
+            Happens::RedeliverOne => self.redeliver_one(over),
+        }
+    }
+
+    fn emit(&mut self) {
+        if self.to_emit == 0 {
+            return;
+        }
+        self.to_emit -= 1;
+        let host = self.random.below(HOSTS as u64) as usize;
+        let now = self.clock(host);
+        for endpoint in 0..self.receivers.len() {
+            if self.random.below(3) > 0 {
+                continue;
+            }
+            let value = Delivery::accept(now, &self.receivers[endpoint].value, now);
+            assert_eq!(value.is_pending(), self.receivers[endpoint].disabled.is_none());
+            self.rows.push(Row {
+                value,
+                endpoint,
+                acknowledged: false,
+                charged: 0,
+                counted: 0,
+                redelivered: false,
+                due: value.due(),
+            });
+            if self.hosts[host].alive {
+                self.plan(host, self.rows.len() - 1);
+            }
+        }
+        self.after(0, Happens::Wake(host));
+        let next = self.random.below(self.gap);
+        self.after(next, Happens::Emit);
+    }
+
+    fn plan(&mut self, host: usize, row: usize) {
+        let Some(due) = self.rows[row].value.due() else { return };
+        let host = &mut self.hosts[host];
+        if host.known.insert(row) {
+            host.planner.add(row as u64, u32::try_from(self.rows[row].endpoint).unwrap(), due);
+        }
+    }
+
+    /// Everything a host can send now; then it sleeps until something is due.
+    fn send(&mut self, host: usize) {
+        if !self.hosts[host].alive {
+            return;
+        }
+        let now = self.clock(host);
+        while let Some(next) = self.hosts[host].planner.next(now) {
+            let at = next.delivery as usize;
+            let receiver = &self.receivers[next.endpoint as usize];
+            let row = &mut self.rows[at];
+            let before = row.value;
+            match row.value.begin(&receiver.value, now) {
+                Ok(attempt) => {
+                    // D-55: never while it is known to be disabled.
+                    assert_eq!(receiver.disabled, None);
+                    assert!(row.due.is_none_or(|due| due <= now), "before it was due");
+                    assert_eq!(attempt.deadline().since(now), Duration::from_secs(10));
+                    if !attempt.is_by_hand() {
+                        assert_eq!(attempt.number(), row.charged + 1);
+                    }
+                    self.seen.attempts += 1;
+                    self.seen.taken_over += usize::from(before.status() == Status::Sending);
+                    self.go(host, at, attempt);
+                }
+                Err(error) => {
+                    self.hosts[host].planner.finished(next.endpoint);
+                    self.hosts[host].known.remove(&at);
+                    match error {
+                        BeginError::Early { .. } | BeginError::Leased { .. } => self.plan(host, at),
+                        BeginError::Parked => {
+                            assert!(receiver.disabled.is_some() || receiver.life > 0)
+                        }
+                        _ => assert!(!before.is_pending()),
+                    }
+                }
+            }
+        }
+        if let Some(due) = self.hosts[host].planner.next_due() {
+            let wait = due.since(now).as_millis() as u64;
+            self.after(wait + 1, Happens::Wake(host));
+        }
+    }
+
+    /// The attempt itself: how long it takes, and what comes of it.
+    fn go(&mut self, host: usize, row: usize, attempt: Attempt) {
+        let endpoint = self.rows[row].endpoint;
+        let (manner, life) = (self.receivers[endpoint].manner, self.receivers[endpoint].life);
+        let faults = [
+            answered(500),
+            answered(302),
+            answered(404),
+            answered(100),
+            Outcome::Refused,
+            Outcome::Reset,
+            Outcome::Dns,
+            Outcome::Tls,
+            Outcome::Forbidden,
+        ];
+        let fault = faults[self.random.below(9) as usize];
+        let roll = self.random.below(100);
+        let outcome = match manner {
+            _ if roll == 0 => Outcome::Unsent,
+            Manner::Healthy if roll < 95 => answered(204),
+            Manner::Slow if roll < 50 => Outcome::TimedOut,
+            Manner::Slow => answered(200),
+            Manner::Flapping if (self.now / (6 * HOUR)).is_multiple_of(2) => answered(200),
+            Manner::Leaving if roll < 4 => answered(410),
+            Manner::Leaving if roll < 60 => answered(299),
+            _ => fault,
+        };
+        let took = match outcome {
+            Outcome::TimedOut => 10 * SECOND,
+            _ => self.random.below(9 * SECOND),
+        };
+        // Now and then a host stands still for longer than its lease.
+        let stood = if self.random.below(40) == 0 { self.random.below(200 * SECOND) } else { 0 };
+        self.rows[row].acknowledged |= outcome.verdict() == Verdict::Acknowledged;
+        self.jobs.push(Job { row, attempt, outcome, life });
+        let job = self.jobs.len() - 1;
+        let answer = Happens::Answer { host, life: self.hosts[host].life, job };
+        self.after(took + stood, answer.clone());
+        // And now and then it says a thing twice.
+        if self.random.below(30) == 0 {
+            let again = self.random.below(HOUR);
+            self.after(took + stood + again, answer);
+        }
+    }
+
+    fn finish(&mut self, host: usize, job: usize) {
+        let now = self.clock(host);
+        let Job { row: at, attempt, outcome, life } = self.jobs[job];
+        let row = &mut self.rows[at];
+        let receiver = &mut self.receivers[row.endpoint];
+        let before = row.value;
+        let finished = row.value.finish(&attempt, outcome, now);
+        let change = receiver.value.record(finished.report, now);
+        let in_time = receiver.disabled.is_none() && receiver.life == life;
+        match finished.step {
+            Step::Delivered => {
+                assert!(row.acknowledged);
+                if in_time {
+                    receiver.streak = 0;
+                }
+            }
+            Step::Again { at } => {
+                row.charged += 1;
+                let seconds = [10, 60, 600, 3_600, 21_600][usize::from(row.charged) - 1];
+                // DEL-4, D-51: from the end of the attempt that failed, exactly.
+                assert_eq!(at, now.saturating_add(Duration::from_secs(seconds)));
+                row.due = Some(at);
+            }
+            Step::Failed if attempt.is_by_hand() => self.seen.by_hand += 1,
+            Step::Failed => {
+                row.charged += 1;
+                assert_eq!(row.charged, 6);
+                if in_time {
+                    receiver.streak += 1;
+                    row.counted += 1;
+                }
+            }
+            Step::Gone => {}
+            Step::Unsent => {
+                self.seen.unsent += 1;
+                row.due = Some(now);
+            }
+            Step::Late => {
+                self.seen.late += 1;
+                assert_eq!(row.value, before);
+            }
+        }
+        if in_time && receiver.streak == 20 {
+            receiver.disabled = Some(DisabledReason::Failing);
+        }
+        if in_time && outcome == answered(410) {
+            receiver.disabled = Some(DisabledReason::Gone);
+        }
+        assert_eq!(receiver.value.disabled(), receiver.disabled);
+        if receiver.disabled.is_none() {
+            assert_eq!(receiver.value.failures(), receiver.streak);
+        }
+        let endpoint = row.endpoint;
+        if let EndpointChange::Disabled(reason) = change {
+            match reason {
+                DisabledReason::Gone => self.seen.gone += 1,
+                _ => self.seen.failing += 1,
+            }
+            if self.random.below(4) > 0 {
+                let wait = self.random.below(6 * HOUR);
+                self.after(wait, Happens::Enable(endpoint));
+            }
+        }
+        let host_state = &mut self.hosts[host];
+        host_state.planner.finished(u32::try_from(endpoint).unwrap());
+        host_state.known.remove(&at);
+        self.plan(host, at);
+        self.after(0, Happens::Wake(host));
+    }
+
+    fn enable(&mut self, endpoint: usize) {
+        let now = start().saturating_add(Duration::from_millis(self.now));
+        let receiver = &mut self.receivers[endpoint];
+        if receiver.value.enable(now).is_some() {
+            self.seen.enabled += 1;
+            receiver.disabled = None;
+            receiver.streak = 0;
+            receiver.life += 1;
+        }
+    }
+
+    fn redeliver_one(&mut self, over: bool) {
+        if over {
+            return;
+        }
+        let now = start().saturating_add(Duration::from_millis(self.now));
+        if !self.rows.is_empty() {
+            let at = self.random.below(self.rows.len() as u64) as usize;
+            let row = &mut self.rows[at];
+            if row.value.redeliver(&self.receivers[row.endpoint].value, now).is_ok() {
+                row.redelivered = true;
+                row.due = Some(now);
+            }
+        }
+        let next = self.random.below(2 * HOUR);
+        self.after(next, Happens::RedeliverOne);
+    }
+
+    fn clock(&self, host: usize) -> Timestamp {
+        let ahead = self.hosts[host].ahead;
+        let now = start().saturating_add(Duration::from_millis(self.now));
+        let by = Duration::from_millis(ahead.unsigned_abs());
+        if ahead < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
+    }
+
+    /// When all has ended: nothing accepted is lost. DEL-8.
+    fn verify(&self) {
+        for (at, row) in self.rows.iter().enumerate() {
+            assert!(row.charged <= 6 && row.counted <= 1, "delivery {at}");
+            assert!(row.value.attempts() <= 6);
+            match row.value.status() {
+                Status::Delivered => assert!(row.acknowledged, "delivery {at}"),
+                Status::Failed => assert!(row.charged == 6 || row.redelivered, "delivery {at}"),
+                Status::Waiting | Status::Sending => panic!("delivery {at} is pending"),
+                _ => {
+                    let receiver = &self.receivers[row.endpoint];
+                    assert!(receiver.disabled.is_some() || receiver.life > 0, "delivery {at}");
+                }
+            }
+        }
+    }
+}
+
+/// SplitMix64: enough to choose by, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

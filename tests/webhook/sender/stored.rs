@@ -1,0 +1,209 @@
+//! What lives in people's databases: the stored forms, byte for byte.
+
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{Attempt, Delivery, Endpoint, Outcome};
+
+use super::{answered, at, failed_before, start};
+
+/// Each status as a row of a table has it. These texts must never change.
+#[test]
+fn deliveries_are_stored_like_this() {
+    let row = |status: &str, at: &str, rest: &str| {
+        format!(
+            r#"{{"event_created_at":"2026-01-01T00:00:00Z","status":"{status}","at":"{at}",{rest}}}"#
+        )
+    };
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = Delivery::accept(start(), &endpoint, at(1));
+    let mut rows = vec![(
+        delivery,
+        row(
+            "waiting",
+            "2026-01-01T00:00:01Z",
+            r#""attempts":0,"by_hand":false,"generation":0,"version":0"#,
+        ),
+    )];
+    let attempt = delivery.begin(&endpoint, at(2)).unwrap();
+    rows.push((
+        delivery,
+        row(
+            "sending",
+            "2026-01-01T00:00:32Z",
+            r#""attempts":0,"by_hand":false,"generation":0,"version":1"#,
+        ),
+    ));
+    let mut delivered = delivery;
+    let _ = delivered.finish(&attempt, answered(200), at(3));
+    rows.push((
+        delivered,
+        row(
+            "delivered",
+            "2026-01-01T00:00:03Z",
+            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+        ),
+    ));
+    let mut again = delivery;
+    let half = at(3).saturating_add(Duration::from_millis(500));
+    let _ = again.finish(&attempt, answered(500), half);
+    rows.push((
+        again,
+        row(
+            "waiting",
+            "2026-01-01T00:00:13.5Z",
+            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+        ),
+    ));
+    let finished = delivery.finish(&attempt, answered(410), at(4));
+    let mut gone = delivery;
+    rows.push((
+        gone,
+        row(
+            "gone",
+            "2026-01-01T00:00:04Z",
+            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+        ),
+    ));
+    let _ = endpoint.record(finished.report, at(4));
+    let _ = again.begin(&endpoint, at(5));
+    rows.push((
+        again,
+        row(
+            "parked",
+            "2026-01-01T00:00:05Z",
+            r#""attempts":1,"by_hand":false,"generation":0,"version":3"#,
+        ),
+    ));
+    rows.push((
+        Delivery::accept(start(), &endpoint, at(6)),
+        row(
+            "skipped",
+            "2026-01-01T00:00:06Z",
+            r#""attempts":0,"by_hand":false,"generation":0,"version":0"#,
+        ),
+    ));
+    let _ = endpoint.enable(at(7));
+    gone.redeliver(&endpoint, at(8)).unwrap();
+    rows.push((
+        gone,
+        row(
+            "waiting",
+            "2026-01-01T00:00:08Z",
+            r#""attempts":1,"by_hand":true,"generation":1,"version":3"#,
+        ),
+    ));
+    let attempt = gone.begin(&endpoint, at(9)).unwrap();
+    let _ = gone.finish(&attempt, Outcome::Tls, at(10));
+    rows.push((
+        gone,
+        row(
+            "failed",
+            "2026-01-01T00:00:10Z",
+            r#""attempts":1,"by_hand":false,"generation":1,"version":5"#,
+        ),
+    ));
+    for (delivery, text) in rows {
+        assert_eq!(serde_json::to_string(&delivery).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Delivery>(&text).unwrap(), delivery);
+        // A column that a later version adds.
+        let later = text.replace('}', r#","priority":{"of":[1]}}"#);
+        assert_eq!(serde_json::from_str::<Delivery>(&later).unwrap(), delivery);
+    }
+}
+
+#[test]
+fn endpoints_are_stored_like_this() {
+    let mut endpoint = Endpoint::new(start());
+    let active = r#"{"disabled":null,"since":"2026-01-01T00:00:00Z","failures":0,"generation":0,"version":0}"#;
+    let failing = r#"{"disabled":"failing","since":"2026-01-01T00:00:09Z","failures":20,"generation":0,"version":20}"#;
+    let enabled = r#"{"disabled":null,"since":"2026-01-01T00:00:10Z","failures":0,"generation":1,"version":21}"#;
+    let gone = r#"{"disabled":"gone","since":"2026-01-01T00:00:11Z","failures":0,"generation":1,"version":22}"#;
+    let check = |endpoint: &Endpoint, text: &str| {
+        assert_eq!(serde_json::to_string(endpoint).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Endpoint>(text).unwrap(), *endpoint);
+        let later = text.replace('}', r#","note":"x"}"#);
+        assert_eq!(serde_json::from_str::<Endpoint>(&later).unwrap(), *endpoint);
+    };
+    check(&endpoint, active);
+    for _ in 0..20 {
+        let mut delivery = failed_before(5, &endpoint, at(1));
+        let attempt = delivery.begin(&endpoint, at(1)).unwrap();
+        let _ = endpoint.record(delivery.finish(&attempt, Outcome::Refused, at(9)).report, at(9));
+    }
+    check(&endpoint, failing);
+    let _ = endpoint.enable(at(10));
+    check(&endpoint, enabled);
+    let mut delivery = failed_before(0, &endpoint, at(11));
+    let attempt = delivery.begin(&endpoint, at(11)).unwrap();
+    let _ = endpoint.record(delivery.finish(&attempt, answered(410), at(11)).report, at(11));
+    check(&endpoint, gone);
+}
+
+#[test]
+fn attempts_and_outcomes_travel_between_processes() {
+    let endpoint = Endpoint::new(start());
+    let mut delivery = failed_before(1, &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let text = concat!(
+        r#"{"number":2,"by_hand":false,"began_at":"2026-01-01T00:00:00Z","#,
+        r#""deadline":"2026-01-01T00:00:10Z","lease":3,"generation":0}"#,
+    );
+    assert_eq!(serde_json::to_string(&attempt).unwrap(), text);
+    assert_eq!(serde_json::from_str::<Attempt>(text).unwrap(), attempt);
+    for (outcome, text) in [
+        (answered(204), r#""204""#),
+        (Outcome::TimedOut, r#""timeout""#),
+        (Outcome::Unsent, r#""unsent""#),
+    ] {
+        assert_eq!(serde_json::to_string(&outcome).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Outcome>(text).unwrap(), outcome);
+    }
+    let error = serde_json::from_str::<Outcome>("204").unwrap_err();
+    assert!(error.to_string().contains("expected a string"), "{error}");
+    let error = serde_json::from_str::<Outcome>(r#""timed out""#).unwrap_err();
+    assert!(
+        error.to_string().starts_with("outcome is neither a status of three digits"),
+        "{error}"
+    );
+}
+
+/// What this crate cannot have written is refused, not guessed at.
+#[test]
+fn rows_that_are_not_ours_are_refused() {
+    let good = serde_json::to_string(&Delivery::accept(start(), &Endpoint::new(start()), start()));
+    let good = good.unwrap();
+    for (from, to, says) in [
+        (r#""attempts":0"#, r#""attempts":7"#, "attempts is more than 6"),
+        (r#""attempts":0"#, r#""attempts":-1"#, "invalid value"),
+        (r#""waiting""#, r#""queued""#, "unknown variant"),
+        (r#""version":0"#, r#""edition":0"#, "missing field `version`"),
+    ] {
+        let bad = good.replace(from, to);
+        let error = serde_json::from_str::<Delivery>(&bad).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let mut delivery = Delivery::accept(start(), &Endpoint::new(start()), start());
+    let attempt = delivery.begin(&Endpoint::new(start()), start()).unwrap();
+    let good = serde_json::to_string(&attempt).unwrap();
+    for number in ["0", "7"] {
+        let bad = good.replace(r#""number":1"#, &format!(r#""number":{number}"#));
+        let error = serde_json::from_str::<Attempt>(&bad).unwrap_err().to_string();
+        assert!(error.starts_with("number is not from 1 to 6"), "{error}");
+    }
+    let row = serde_json::to_string(&Endpoint::new(start())).unwrap();
+    let bad = row.replace(r#""failures":0"#, r#""failures":21"#);
+    let error = serde_json::from_str::<Endpoint>(&bad).unwrap_err().to_string();
+    assert!(error.starts_with("failures is more than 20"), "{error}");
+    // One that does not say whether its endpoint is disabled is no active one.
+    let without = row.replace(r#""disabled":null,"#, "");
+    let error = serde_json::from_str::<Endpoint>(&without).unwrap_err().to_string();
+    assert!(error.starts_with("missing field `disabled`"), "{error}");
+}
+
+/// Small enough for a million of them in a process.
+#[test]
+fn the_values_are_small() {
+    assert!(size_of::<Delivery>() <= 48, "{}", size_of::<Delivery>());
+    assert!(size_of::<Endpoint>() <= 32, "{}", size_of::<Endpoint>());
+    assert!(size_of::<Attempt>() <= 48, "{}", size_of::<Attempt>());
+}

@@ -1,0 +1,340 @@
+//! Who may be called. DEL-11, D-59.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use call_assistant::webhook::sender::{
+    AddressError, MAX_URL_LEN, Reach, Target, TargetError, is_public,
+};
+
+fn parse(text: &str) -> Result<Target, TargetError> {
+    Target::parse(text, Reach::Public)
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn public_https_urls_are_targets() {
+    for (text, kept) in [
+        ("https://example.com", "https://example.com/"),
+        ("https://hooks.example.com:8443/a/b?c=d&e", "https://hooks.example.com:8443/a/b?c=d&e"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("HTTPS://EXAMPLE.Com/Path", "https://example.com/Path"),
+        ("https://bücher.de/", "https://xn--bcher-kva.de/"),
+        ("https://xn--bcher-kva.de/", "https://xn--bcher-kva.de/"),
+        ("https://93.184.215.14/", "https://93.184.215.14/"),
+        ("https://93.184.215.14:444/", "https://93.184.215.14:444/"),
+        ("https://[2606:2800:21f:cb07::1]/", "https://[2606:2800:21f:cb07::1]/"),
+        ("https://a-b.c-d.io/", "https://a-b.c-d.io/"),
+        ("https://1.example.com/", "https://1.example.com/"),
+        ("https://localhost.com/", "https://localhost.com/"),
+        ("https://mylocal.net/", "https://mylocal.net/"),
+        // The `url` crate repairs these; what is kept says plainly what will be called.
+        ("https:example.com", "https://example.com/"),
+        (" https://example.com/ ", "https://example.com/"),
+        ("https://exa\tmple.com/", "https://example.com/"),
+        ("https:\\\\example.com\\x", "https://example.com/x"),
+        ("https://ex%61mple.com/", "https://example.com/"),
+        ("https://@example.com/", "https://example.com/"),
+    ] {
+        let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.as_str(), kept);
+        assert_eq!(target.uri(), kept);
+        assert_eq!(parse(kept).unwrap(), target);
+    }
+}
+
+#[test]
+fn everything_else_is_refused_with_its_reason() {
+    let long = format!("https://example.com/{}", "a".repeat(MAX_URL_LEN));
+    for (text, error) in [
+        ("", TargetError::NotAUrl),
+        ("example.com", TargetError::NotAUrl),
+        ("/path", TargetError::NotAUrl),
+        ("https://", TargetError::NotAUrl),
+        ("https://exa mple.com/", TargetError::NotAUrl),
+        ("https://1.2.3.256/", TargetError::NotAUrl),
+        ("https://[::1/", TargetError::NotAUrl),
+        ("http://example.com/", TargetError::Scheme),
+        ("http://localhost/", TargetError::Scheme),
+        ("ftp://example.com/", TargetError::Scheme),
+        ("file:///etc/passwd", TargetError::Scheme),
+        ("data:text/plain,x", TargetError::Scheme),
+        ("https://user@example.com/", TargetError::UserInfo),
+        ("https://user:word@example.com/", TargetError::UserInfo),
+        ("https://:word@example.com/", TargetError::UserInfo),
+        ("https://example.com#top", TargetError::Fragment),
+        ("https://example.com/#", TargetError::Fragment),
+        ("https://example.com:0/", TargetError::Port),
+        ("https://2130706433/", TargetError::Disguised),
+        ("https://0x7f.1/", TargetError::Disguised),
+        ("https://0177.0.0.1/", TargetError::Disguised),
+        ("https://127.1/", TargetError::Disguised),
+        ("https://0x5db8d70e/", TargetError::Disguised),
+        ("https://93.12113678/", TargetError::Disguised),
+        ("https://93.184.215.016/", TargetError::Disguised),
+        ("https://93.184.215.14./", TargetError::Disguised),
+        ("https://１２７.０.０.１/", TargetError::Disguised),
+        ("https://127。0。0。1/", TargetError::Disguised),
+        ("https://%31%32%37.0.0.1/", TargetError::Disguised),
+        ("https:\\\\2130706433/93.184.215.14", TargetError::Disguised),
+        ("https://localhost/", TargetError::Local),
+        ("https://LOCALHOST:8443/", TargetError::Local),
+        ("https://localhost./", TargetError::HostName),
+        ("https://api.localhost/", TargetError::Local),
+        ("https://intranet/", TargetError::Local),
+        ("https://printer.local/", TargetError::Local),
+        ("https://metadata.google.internal/", TargetError::Local),
+        ("https://router.home.arpa/", TargetError::Local),
+        ("https://nas.lan/", TargetError::Local),
+        ("https://db.corp/", TargetError::Local),
+        ("https://a.test/", TargetError::Local),
+        ("https://a.invalid/", TargetError::Local),
+        ("https://a.example/", TargetError::Local),
+        ("https://x.onion/", TargetError::Local),
+        ("https://service.namespace.svc/", TargetError::Local),
+        ("https://example.com./", TargetError::HostName),
+        ("https://a..b/", TargetError::HostName),
+        ("https://.example.com/", TargetError::HostName),
+        ("https://-a.com/", TargetError::HostName),
+        ("https://a-.com/", TargetError::HostName),
+        ("https://a_b.com/", TargetError::HostName),
+        ("https://a*b.com/", TargetError::HostName),
+        (&long, TargetError::TooLong { len: long.len() }),
+    ] {
+        assert_eq!(parse(text).unwrap_err(), error, "{text}");
+    }
+    let longest = &long[..MAX_URL_LEN];
+    assert_eq!(parse(longest).unwrap().as_str(), longest);
+    let label = format!("https://{}.com/", "a".repeat(64));
+    assert_eq!(parse(&label).unwrap_err(), TargetError::HostName);
+    let longest = format!("https://{}com/", "abcdefghi.".repeat(25));
+    assert_eq!(parse(&longest).unwrap().as_str(), longest);
+    let name = format!("https://{}coop/", "abcdefghi.".repeat(25));
+    assert_eq!(parse(&name).unwrap_err(), TargetError::HostName);
+    let name = format!("https://{}com/", "abcdefghi.".repeat(26));
+    assert_eq!(parse(&name).unwrap_err(), TargetError::HostName);
+}
+
+#[test]
+fn private_addresses_in_urls_are_refused_with_their_block() {
+    for (text, says) in [
+        ("https://127.0.0.1/", "127.0.0.0/8 (loopback)"),
+        ("https://169.254.169.254/", "169.254.0.0/16 (link local)"),
+        ("https://10.1.2.3/", "10.0.0.0/8 (private use)"),
+        ("https://[::1]/", "::1/128 (loopback)"),
+        ("https://[::ffff:10.0.0.1]/", "::ffff:0.0.0.0/96 (IPv4-mapped)"),
+        ("https://[fd00::1]/", "fc00::/7 (unique local)"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error, TargetError::Address(_)), "{text}: {error}");
+        assert!(error.to_string().contains(says), "{text}: {error}");
+    }
+}
+
+/// Each block of the registries: its first and last address are in it, its neighbours are not.
+#[test]
+fn every_special_block_ends_where_the_registry_says() {
+    // (first, last, name; whether the addresses just outside are public)
+    let v4 = [
+        ("0.0.0.0", "0.255.255.255"),
+        ("10.0.0.0", "10.255.255.255"),
+        ("100.64.0.0", "100.127.255.255"),
+        ("127.0.0.0", "127.255.255.255"),
+        ("169.254.0.0", "169.254.255.255"),
+        ("172.16.0.0", "172.31.255.255"),
+        ("192.0.0.0", "192.0.0.255"),
+        ("192.0.2.0", "192.0.2.255"),
+        ("192.31.196.0", "192.31.196.255"),
+        ("192.52.193.0", "192.52.193.255"),
+        ("192.88.99.0", "192.88.99.255"),
+        ("192.168.0.0", "192.168.255.255"),
+        ("192.175.48.0", "192.175.48.255"),
+        ("198.18.0.0", "198.19.255.255"),
+        ("198.51.100.0", "198.51.100.255"),
+        ("203.0.113.0", "203.0.113.255"),
+        ("224.0.0.0", "255.255.255.255"),
+    ];
+    for (first, last) in v4 {
+        let (first, last): (Ipv4Addr, Ipv4Addr) = (first.parse().unwrap(), last.parse().unwrap());
+        for inside in [first, last] {
+            let error = is_public(inside.into()).unwrap_err();
+            assert!(matches!(error, AddressError::Special(_)), "{inside}: {error}");
+        }
+        for outside in [
+            first.to_bits().checked_sub(1).map(Ipv4Addr::from_bits),
+            last.to_bits().checked_add(1).map(Ipv4Addr::from_bits),
+        ] {
+            assert_eq!(outside.map_or(Ok(()), |it| is_public(it.into())), Ok(()), "{outside:?}");
+        }
+    }
+    let v6 = [
+        ("2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", true),
+        ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("100::", "100::ffff:ffff:ffff:ffff", false),
+        ("100:0:0:1::", "100:0:0:1:ffff:ffff:ffff:ffff", false),
+        ("5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("fe80::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("64:ff9b::", "64:ff9b::ffff:ffff", false),
+        ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", false),
+    ];
+    for (first, last, in_public_space) in v6 {
+        let (first, last): (Ipv6Addr, Ipv6Addr) = (first.parse().unwrap(), last.parse().unwrap());
+        for inside in [first, last] {
+            let error = is_public(inside.into()).unwrap_err();
+            assert_ne!(error, AddressError::Unassigned, "{inside}");
+        }
+        for outside in [
+            first.to_bits().checked_sub(1).map(Ipv6Addr::from_bits),
+            last.to_bits().checked_add(1).map(Ipv6Addr::from_bits),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            let seen = is_public(outside.into());
+            match in_public_space {
+                true => assert!(seen.is_ok() || outside.to_bits() >> 125 != 1, "{outside}"),
+                false => assert!(seen.is_err(), "{outside}"),
+            }
+        }
+    }
+    for (text, name) in [
+        ("::", "unspecified"),
+        ("::1", "loopback"),
+        ("2001:1::1", "port control protocol anycast"),
+        ("2001:1::2", "TURN anycast"),
+        ("2001:1::3", "DNS-SD registration anycast"),
+        ("2001:2::", "benchmarking"),
+        ("2001:3::", "AMT"),
+        ("2001:4:112::", "AS112"),
+        ("2001:10::", "ORCHID"),
+        ("2001:20::", "ORCHIDv2"),
+        ("2001:30::", "drone remote identification"),
+        ("2001:100::", "IETF protocol assignments"),
+        ("0.0.0.0", "this host"),
+        ("255.255.255.255", "limited broadcast"),
+    ] {
+        let AddressError::Special(block) = is_public(address(text)).unwrap_err() else {
+            panic!("{text}")
+        };
+        assert_eq!(block.name(), name, "{text}");
+        assert_eq!(format!("{block:?}"), format!("Block({block})"));
+        assert!(block.to_string().ends_with(&format!(" ({name})")), "{block}");
+    }
+    for text in ["4000::1", "1::1", "8000::", "::1:0:0:0", "fe00::1"] {
+        assert_eq!(is_public(address(text)), Err(AddressError::Unassigned), "{text}");
+    }
+    for text in ["2606:4700::1111", "2a00:1450::1", "2001:200::1", "2003::1", "3ffe:ffff::1"] {
+        assert_eq!(is_public(address(text)), Ok(()), "{text}");
+    }
+}
+
+/// IPv4 inside IPv6: refused in every form, and the address inside is named for what it is.
+#[test]
+fn addresses_within_addresses_are_seen() {
+    for (text, outer, inner) in [
+        ("::7f00:1", "IPv4-compatible", Some("loopback")),
+        ("::2", "IPv4-compatible", Some("this network")),
+        ("::ffff:127.0.0.1", "IPv4-mapped", Some("loopback")),
+        ("::ffff:169.254.169.254", "IPv4-mapped", Some("link local")),
+        ("::ffff:0:10.0.0.1", "IPv4-translated", Some("private use")),
+        ("64:ff9b::7f00:1", "NAT64", Some("loopback")),
+        ("64:ff9b:1:7f00:0:100::", "local NAT64", Some("loopback")),
+        ("2002:7f00:1::", "6to4", Some("loopback")),
+        ("2002:c0a8:101::1", "6to4", Some("private use")),
+        ("2001:0:4136:e378:8000:63bf:80ff:fffe", "Teredo", Some("loopback")),
+        ("2606:4700::5efe:a00:1", "ISATAP", Some("private use")),
+        ("2606:4700::200:5efe:a00:1", "ISATAP", Some("private use")),
+        // Blocks of one address each: every bit of the one inside is where it belongs.
+        ("::ffff:ffff", "IPv4-compatible", Some("limited broadcast")),
+        ("::ffff:255.255.255.255", "IPv4-mapped", Some("limited broadcast")),
+        ("::ffff:0.0.0.0", "IPv4-mapped", Some("this host")),
+        ("::ffff:0:ffff:ffff", "IPv4-translated", Some("limited broadcast")),
+        ("::ffff:0:0:0", "IPv4-translated", Some("this host")),
+        ("64:ff9b::ffff:ffff", "NAT64", Some("limited broadcast")),
+        ("64:ff9b::", "NAT64", Some("this host")),
+        ("64:ff9b:1:ffff:ff:ff00::", "local NAT64", Some("limited broadcast")),
+        ("64:ff9b:1:0:ff00:ff:ffff:ffff", "local NAT64", Some("this host")),
+        ("2002:ffff:ffff::", "6to4", Some("limited broadcast")),
+        ("2002:0:0:ffff::", "6to4", Some("this host")),
+        ("2001:0:4136:e378:8000:63bf::", "Teredo", Some("limited broadcast")),
+        ("2001:0:4136:e378:8000:63bf:ffff:ffff", "Teredo", Some("this host")),
+        ("2606:4700::5efe:ffff:ffff", "ISATAP", Some("limited broadcast")),
+        ("2606:4700::5efe:0:0", "ISATAP", Some("this host")),
+        // A public address inside: still not an address that a webhook is sent to.
+        ("::ffff:93.184.215.14", "IPv4-mapped", None),
+        ("64:ff9b::93.184.215.14", "NAT64", None),
+        ("2002:5db8:d70e::1", "6to4", None),
+    ] {
+        match (is_public(address(text)).unwrap_err(), inner) {
+            (AddressError::Within { outer: seen, inner: within }, Some(inner)) => {
+                assert_eq!((seen.name(), within.name()), (outer, inner), "{text}");
+            }
+            (AddressError::Special(seen), None) => assert_eq!(seen.name(), outer, "{text}"),
+            (error, _) => panic!("{text}: {error}"),
+        }
+    }
+}
+
+/// Development: this machine by name, and nothing more.
+#[test]
+fn development_reaches_loopback_and_only_that_in_addition() {
+    let parse = |text| Target::parse(text, Reach::PublicOrLoopback);
+    for text in [
+        "http://localhost:3000/",
+        "https://localhost/",
+        "http://127.0.0.1:8080/hook",
+        "http://127.9.9.9/",
+        "http://[::1]:8080/",
+    ] {
+        let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.check(address("127.0.0.1")), Ok(()));
+        assert_eq!(target.check(address("::1")), Ok(()));
+        assert_eq!(target.check(address("93.184.215.14")), Err(AddressError::NotLoopback));
+    }
+    for (text, error) in [
+        ("http://example.com/", TargetError::Scheme),
+        ("http://10.0.0.1/", TargetError::Scheme),
+        ("http://0x7f.1/", TargetError::Disguised),
+        ("http://x.localhost/", TargetError::Scheme),
+        ("http://localhost.evil.com/", TargetError::Scheme),
+        ("https://printer.local/", TargetError::Local),
+        ("http://user@localhost/", TargetError::UserInfo),
+    ] {
+        assert_eq!(parse(text).unwrap_err(), error, "{text}");
+    }
+    assert!(matches!(parse("https://10.0.0.1/"), Err(TargetError::Address(_))));
+    // A public name does not reach loopback, in development either.
+    let public = parse("https://hooks.example.com/").unwrap();
+    assert!(public.check(address("127.0.0.1")).is_err());
+    assert_eq!(public.check(address("93.184.215.14")), Ok(()));
+}
+
+/// What is kept can be read again, or it is refused at registration: an endpoint whose stored URL
+/// cannot be loaded gets nothing any more.
+#[test]
+fn what_is_kept_can_be_loaded() {
+    // Each `é` is two bytes as entered, and six as kept.
+    let room = MAX_URL_LEN - "https://example.com/".len();
+    let longest = format!("https://example.com/{}", "é".repeat(room / 6));
+    let target = parse(&longest).unwrap();
+    assert_eq!(parse(target.as_str()), Ok(target));
+    let longer = format!("https://example.com/{}", "é".repeat(room / 6 + 1));
+    assert!(longer.len() < MAX_URL_LEN);
+    let len = MAX_URL_LEN - room + (room / 6 + 1) * 6;
+    assert_eq!(parse(&longer).unwrap_err(), TargetError::TooLong { len });
+}
+
+#[test]
+fn debug_shows_no_path_and_no_query() {
+    let target = parse("https://hooks.example.com:8443/in/hush?token=hush").unwrap();
+    let shown = format!("{target:?}");
+    assert!(shown.contains("hooks.example.com") && shown.contains("8443"), "{shown}");
+    assert!(!shown.contains("hush"), "{shown}");
+}

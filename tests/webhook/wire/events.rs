@@ -1,0 +1,552 @@
+//! Events read: the envelope, the nine types, and what does not fit.
+
+use call_assistant::Timestamp;
+use call_assistant::json::ParseErrorKind;
+use call_assistant::webhook::event::{
+    ApiVersion, ApiVersionError, Event, EventBody, EventData, EventError, EventType, OriginSource,
+};
+use call_assistant::webhook::{DeliveryHeader, WebhookResponse, testing};
+
+use super::{NOW, at, signer, verifier};
+
+pub(crate) const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":"cont_1","phone_number":"+4712345678","display_name":"Kari"},"started_at":"2026-01-01T09:30:00Z","answered_at":"2026-01-01T09:30:02.5Z","ended_at":"2026-01-01T09:34:00Z","duration_seconds":240,"summary":"Moved to Friday.","appointment_ids":["appt_1","appt_2"],"created_at":"2026-01-01T09:34:10Z"}"#;
+
+/// Section 6, the table of event types: the type, and data as the service writes it.
+pub(crate) fn golden() -> Vec<(EventType, String)> {
+    let object = |object: &str| format!(r#"{{"object":{object}}}"#);
+    let transferred = CALL.replace(
+        r#"0Z"}"#,
+        r#"0Z","target_label":"Front desk","transferred_at":"2026-01-01T09:31:00Z"}"#,
+    );
+    let appointment = r#"{"id":"appt_1","status":"confirmed","room":3}"#;
+    let contact = r#"{"id":"cont_1","display_name":"Kari","tags":[1.0,{"a":null}]}"#;
+    vec![
+        (EventType::CallEnded, object(CALL)),
+        (EventType::CallTransferred, object(&transferred)),
+        (EventType::AppointmentCreated, object(appointment)),
+        (EventType::AppointmentUpdated, object(appointment)),
+        (
+            EventType::AppointmentCancelled,
+            object(r#"{"id":"appt_1","status":"cancelled","room":3}"#),
+        ),
+        (EventType::ContactCreated, object(contact)),
+        (EventType::ContactUpdated, object(contact)),
+        (
+            EventType::UsageThresholdReached,
+            r#"{"minutes_used":75.00,"minutes_included":1e2}"#.to_owned(),
+        ),
+        (EventType::Ping, r#"{"message":"Webhooks work."}"#.to_owned()),
+    ]
+}
+
+/// The envelope's fields as the service writes them, in the specification's order.
+fn fields(event_type: &str, data: &str) -> [String; 7] {
+    [
+        r#""id":"evt_1""#.to_owned(),
+        format!(r#""type":"{event_type}""#),
+        r#""created_at":"2026-01-01T09:34:11+00:00""#.to_owned(),
+        r#""api_version":"2026-01-15""#.to_owned(),
+        r#""account_id":"acct_1""#.to_owned(),
+        r#""origin":{"source":"voice","credential_id":null,"idempotency_key":null}"#.to_owned(),
+        format!(r#""data":{data}"#),
+    ]
+}
+
+fn joined(fields: &[String]) -> String {
+    format!("{{{}}}", fields.join(","))
+}
+
+pub(crate) fn body(event_type: &str, data: &str) -> String {
+    joined(&fields(event_type, data))
+}
+
+fn read(body: &str) -> Event {
+    Event::from_bytes_verified_earlier(body.as_bytes()).unwrap()
+}
+
+#[track_caller]
+fn refused(body: &str) -> (ParseErrorKind, Option<String>) {
+    let error = Event::from_bytes_verified_earlier(body.as_bytes()).unwrap_err();
+    assert_eq!(EventBody::from_stored(body.as_bytes()), Err(error.clone()));
+    (error.kind(), error.field().map(str::to_owned))
+}
+
+/// EVT-1, EVT-3, EVT-4, D-63: each type is read into its own variant, and written as it came.
+#[test]
+fn the_nine_types_are_read_and_written() {
+    let golden = golden();
+    let types: Vec<_> = golden.iter().map(|(event_type, _)| event_type.clone()).collect();
+    assert_eq!(types, EventType::KNOWN);
+
+    for (event_type, data) in golden {
+        let text = body(event_type.as_str(), &data);
+        let event = read(&text);
+        assert_eq!(event.event_type(), &event_type);
+        assert_eq!(event.id.as_str(), "evt_1");
+        assert_eq!(event.created_at, Timestamp::parse("2026-01-01T09:34:11Z").unwrap());
+        assert_eq!(event.api_version, ApiVersion::parse("2026-01-15").unwrap());
+        assert_eq!(event.account_id.as_str(), "acct_1");
+        assert_eq!(event.origin.as_ref().unwrap().source, OriginSource::Voice);
+        assert_eq!(event.beside_data().count(), 0);
+        assert_eq!(String::from_utf8(event.to_json()).unwrap(), text);
+
+        let fits = match (&event_type, &event.data) {
+            (EventType::CallEnded, EventData::CallEnded(call)) => call.id.as_str() == "call_1",
+            (EventType::CallTransferred, EventData::CallTransferred(call)) => {
+                // RES-10
+                call.target_label().as_deref() == Some("Front desk")
+                    && call.transferred_at() == Timestamp::parse("2026-01-01T09:31:00Z").ok()
+            }
+            (EventType::AppointmentCreated, EventData::AppointmentCreated(appointment))
+            | (EventType::AppointmentUpdated, EventData::AppointmentUpdated(appointment)) => {
+                appointment.object().get("room").unwrap().get() == "3"
+            }
+            (EventType::AppointmentCancelled, EventData::AppointmentCancelled(appointment)) => {
+                appointment.status().unwrap().as_str() == "cancelled"
+            }
+            (EventType::ContactCreated, EventData::ContactCreated(contact))
+            | (EventType::ContactUpdated, EventData::ContactUpdated(contact)) => {
+                // RES-11: to the letter.
+                contact.object().get("tags").unwrap().get() == r#"[1.0,{"a":null}]"#
+            }
+            (EventType::UsageThresholdReached, EventData::UsageThresholdReached(counters)) => {
+                counters.get("minutes_used").unwrap().get() == "75.00"
+            }
+            (EventType::Ping, EventData::Ping(ping)) => ping.message == "Webhooks work.",
+            _ => false,
+        };
+        assert!(fits, "{event_type}");
+    }
+}
+
+/// EVT-1: a JSON object has no order, so the type may come after the data.
+#[test]
+fn the_order_of_the_fields_means_nothing() {
+    fn permute(fields: &mut [String; 7], from: usize, check: &mut impl FnMut(&[String; 7])) {
+        if from == fields.len() {
+            return check(fields);
+        }
+        for other in from..fields.len() {
+            fields.swap(from, other);
+            permute(fields, from + 1, check);
+            fields.swap(from, other);
+        }
+    }
+    let mut cases = golden();
+    cases.push((EventType::from("call.paused"), r#"{"object":[1]}"#.to_owned()));
+    for (event_type, data) in cases {
+        let mut fields = fields(event_type.as_str(), &data);
+        let expected = read(&joined(&fields));
+        permute(&mut fields, 0, &mut |fields| assert_eq!(read(&joined(fields)), expected));
+    }
+}
+
+/// Whatever ends a body early, it is no event.
+#[test]
+fn every_truncation_is_refused() {
+    let more = |event_type: &str, data: &str| (EventType::from(event_type), data.to_owned());
+    let unknown = [
+        more("ping", r#"{"more":[true],"message":"m"}"#),
+        more("call.paused", r#"{"object":[true]}"#),
+        more("call.paused", r#"{"object":{}},"more":{"a":[true]}"#),
+    ];
+    for (event_type, data) in golden().into_iter().chain(unknown) {
+        let text = body(event_type.as_str(), &data);
+        for end in 0..text.len() {
+            let text = &text[..end];
+            assert_eq!(refused(text).0, ParseErrorKind::Truncated, "{text}");
+        }
+    }
+}
+
+/// EVT-1: what the envelope must have, and in which form. The type makes no difference, and
+/// neither does whether the data would fit.
+#[test]
+fn a_malformed_envelope_is_refused_with_its_field() {
+    use ParseErrorKind::{Duplicate, Missing, Value};
+    let without = |name: &str| (format!(r#""{name}":"#), String::new(), Missing, name.to_owned());
+    let with = |name: &str, value: &str, kind| {
+        (format!(r#""{name}":"#), format!(r#""{name}":{value}"#), kind, name.to_owned())
+    };
+    let mut cases: Vec<_> =
+        ["id", "type", "created_at", "api_version", "account_id", "data"].map(without).into();
+    cases.extend([
+        with("id", r#""call_1""#, Value),
+        with("id", r#""evt_ ""#, Value),
+        with("id", "null", Value),
+        with("type", "7", Value),
+        with("created_at", r#""2026-01-01T09:34:11""#, Value),
+        with("created_at", r#""2026-01-01""#, Value),
+        with("created_at", "1767260051", Value),
+        with("api_version", r#""2026-02-30""#, Value),
+        with("api_version", r#""v1""#, Value),
+        with("account_id", r#""""#, Value),
+        with("origin", r#""voice""#, Value),
+        with("origin", r#"["voice",null,null]"#, Value),
+        with("id", r#""evt_1","id":"evt_1""#, Duplicate),
+        with("type", r#""ping","type":"ping""#, Duplicate),
+        with("origin", r#"null,"origin":null"#, Duplicate),
+        with("data", r#"{"message":"a"},"data":{"message":"b"}"#, Duplicate),
+    ]);
+    for (prefix, replacement, kind, field) in cases {
+        for (event_type, data) in [("ping", r#"{"message":"m"}"#), ("ping", "{}"), ("other", "0")] {
+            let mut fields = fields(event_type, data).to_vec();
+            let at = fields.iter().position(|field| field.starts_with(&prefix)).unwrap();
+            fields[at].clone_from(&replacement);
+            fields.retain(|field| !field.is_empty());
+            for _ in 0..fields.len() {
+                let text = joined(&fields);
+                assert_eq!(refused(&text), (kind, Some(field.clone())), "{text}");
+                fields.rotate_left(1);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_object_is_no_event() {
+    use ParseErrorKind::{NotUtf8, Syntax, Truncated, Value};
+    let array =
+        r#"["evt_1","ping","2026-01-01T00:00:00Z","2026-01-15","acct_1",null,{"message":"m"}]"#;
+    for (text, kind) in [
+        ("", Truncated),
+        ("null", Value),
+        ("[]", Value),
+        (array, Value),
+        ("{}}", Missing),
+        ("evt_1", Syntax),
+        ("\u{feff}{}", Syntax),
+    ]
+    .map(|(text, kind)| (text.to_owned(), kind))
+    .into_iter()
+    .chain([(body("ping", r#"{"message":"m"}"#) + "x", Syntax)])
+    {
+        assert_eq!(refused(&text).0, kind, "{text}");
+    }
+    use ParseErrorKind::Missing;
+    let error = Event::from_bytes_verified_earlier(b"{\"id\":\"evt_\xff\"}").unwrap_err();
+    assert_eq!(error.kind(), NotUtf8);
+}
+
+/// EVT-1: two `data` contradict each other, wherever the type stands that says how to read them.
+#[test]
+fn data_given_twice_is_refused_wherever_the_type_stands() {
+    for (event_type, data) in [("ping", r#"{"message":"m"}"#), ("ping", "{}"), ("other", "0")] {
+        let mut once = fields(event_type, data).to_vec();
+        let again = once.pop().unwrap();
+        for first in 0..=once.len() {
+            for second in first + 1..=once.len() + 1 {
+                let mut twice = once.clone();
+                twice.insert(first, again.clone());
+                twice.insert(second, again.clone());
+                let text = joined(&twice);
+                let expected = (ParseErrorKind::Duplicate, Some("data".to_owned()));
+                assert_eq!(refused(&text), expected, "{text}");
+            }
+        }
+    }
+}
+
+/// EVT-2: origin is an object or null; older redeliveries may not have it at all.
+#[test]
+fn origin_may_be_null_or_of_any_source() {
+    let with = |origin: &str| {
+        let mut fields = fields("ping", r#"{"message":"m"}"#).to_vec();
+        fields[5] = origin.to_owned();
+        fields.retain(|field| !field.is_empty());
+        read(&joined(&fields))
+    };
+    assert_eq!(with(r#""origin":null"#).origin, None);
+    assert_eq!(with("").origin, None);
+    assert!(String::from_utf8(with("").to_json()).unwrap().contains(r#""origin":null,"#));
+
+    let dashboard = with(r#""origin":{"source":"dashboard"}"#).origin.unwrap();
+    assert!(
+        matches!(&dashboard.source, OriginSource::Other(other) if other.as_str() == "dashboard")
+    );
+    assert_eq!((dashboard.credential_id, dashboard.idempotency_key), (None, None));
+
+    let key = r#""origin":{"source":"api","credential_id":"key_1","idempotency_key":"k 1"}"#;
+    let event = with(key);
+    assert!(String::from_utf8(event.to_json()).unwrap().contains(key));
+    let origin = event.origin.unwrap();
+    assert_eq!(origin.credential_id.unwrap().as_str(), "key_1");
+    assert_eq!(origin.idempotency_key.as_deref(), Some("k 1"));
+}
+
+/// D-63: both forms of an instant are read, and `+00:00` is written.
+#[test]
+fn created_at_is_read_in_any_form() {
+    for text in ["2026-01-01T09:34:11Z", "2026-01-01T10:34:11+01:00", "2026-01-01T09:34:11-00:00"] {
+        let mut fields = fields("ping", r#"{"message":"m"}"#);
+        let written = joined(&fields);
+        fields[2] = format!(r#""created_at":"{text}""#);
+        assert_eq!(read(&joined(&fields)).to_json(), written.as_bytes());
+    }
+}
+
+/// VER-1: a version is a day of the calendar, and orders as one.
+#[test]
+fn api_versions_are_dates() {
+    for good in ["2026-01-15", "2024-02-29", "0000-01-01", "9999-12-31"] {
+        let version = ApiVersion::parse(good).unwrap();
+        assert_eq!(version.as_str(), good);
+        assert_eq!(good.parse(), Ok(version));
+        assert_eq!(format!("{version} {version:?}"), format!("{good} ApiVersion(\"{good}\")"));
+    }
+    for (bad, error) in [
+        ("", ApiVersionError::Form),
+        ("2026-1-15", ApiVersionError::Form),
+        ("2026-01-15Z", ApiVersionError::Form),
+        ("2026/01/15", ApiVersionError::Form),
+        ("+026-01-15", ApiVersionError::Form),
+        ("２026-01-1", ApiVersionError::Form),
+        ("2026-00-15", ApiVersionError::Calendar),
+        ("2026-13-15", ApiVersionError::Calendar),
+        ("2026-01-00", ApiVersionError::Calendar),
+        ("2026-01-32", ApiVersionError::Calendar),
+        ("2025-02-29", ApiVersionError::Calendar),
+    ] {
+        assert_eq!(ApiVersion::parse(bad), Err(error), "{bad}");
+        assert_eq!(bad.parse::<ApiVersion>(), Err(error), "{bad}");
+    }
+    let error = serde_json::from_str::<ApiVersion>("5").unwrap_err().to_string();
+    assert!(error.contains("expected a string: a date like 2026-01-15"), "{error}");
+}
+
+/// D-47, EVT-3: a type that is not known is an event, whatever its data is.
+#[test]
+fn an_unknown_type_is_kept_whole() {
+    for data in [r#"{"object": {"id": 1.0} , "x":[]}"#, "null", "[1e400]", "\"\\ud800\"", "{}"] {
+        let text = body("call.paused", data);
+        let event = read(&text);
+        let EventData::Unknown(unknown) = &event.data else { panic!("{event:?}") };
+        assert_eq!(event.event_type().as_str(), "call.paused");
+        assert!(matches!(event.event_type(), EventType::Other(_)));
+        assert_eq!(unknown.json().get(), data);
+        assert_eq!(event.to_json(), text.as_bytes());
+        assert!(format!("{unknown:?}").contains(&format!("data: {data} ")), "{unknown:?}");
+    }
+    // The same text is the same data, and no other.
+    let data = |text| match read(&body("call.paused", text)).data {
+        EventData::Unknown(unknown) => unknown,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(data("[1]"), data("[1]"));
+    assert_ne!(data("[1]"), data("[1.0]"));
+}
+
+/// D-47: a known type whose data does not fit is an event too, with the reason: where in the body,
+/// without what stood there.
+#[test]
+fn a_known_type_that_drifted_is_kept_whole() {
+    use ParseErrorKind::{Duplicate, Missing, Value};
+    let phone = CALL.replace(r#""+4712345678""#, "4712345678");
+    let second = format!(r#"{{"object":{CALL},"object":{CALL}}}"#);
+    let cases = [
+        (
+            "call.ended",
+            format!(r#"{{"object":{phone}}}"#),
+            Value,
+            Some("data.object.caller.phone_number"),
+        ),
+        (
+            "call.ended",
+            r#"{"object":{"id":"call_1"}}"#.to_owned(),
+            Missing,
+            Some("data.object.caller"),
+        ),
+        ("call.ended", second, Duplicate, Some("data.object")),
+        ("call.transferred", r#"{"object":{"id":7}}"#.to_owned(), Value, Some("data.object.id")),
+        ("call.ended", r#"{"call":{}}"#.to_owned(), Missing, Some("data.object")),
+        ("appointment.created", r#"{"object":"appt_77"}"#.to_owned(), Value, Some("data")),
+        ("contact.updated", r#"{"object":null}"#.to_owned(), Value, Some("data")),
+        ("ping", r#"{"message":4712345678}"#.to_owned(), Value, Some("data.message")),
+        ("ping", "null".to_owned(), Value, Some("data")),
+    ];
+    for (event_type, data, kind, field) in cases {
+        let mut fields = fields(event_type, &data);
+        for _ in 0..7 {
+            let text = joined(&fields);
+            let event = read(&text);
+            let EventData::Unreadable(drifted) = &event.data else { panic!("{event:?}") };
+            assert_eq!(event.event_type().as_str(), event_type);
+            assert!(EventType::KNOWN.contains(event.event_type()));
+            assert_eq!(drifted.json().get(), data);
+            assert_eq!((drifted.error().kind(), drifted.error().field()), (kind, field));
+            // The place is one in the body, after the data's beginning.
+            let start = text.find(r#""data":"#).unwrap();
+            assert!(drifted.error().column() > start, "{}", drifted.error());
+            let shown = format!("{} {:?}", drifted.error(), drifted.error());
+            assert!(!shown.contains("4712345678") && !shown.contains("appt_77"), "{shown}");
+            let written = read(&String::from_utf8(event.to_json()).unwrap());
+            let EventData::Unreadable(again) = written.data else { panic!("drifted no more") };
+            assert_eq!(again.json().get(), data);
+            fields.rotate_left(1);
+        }
+    }
+}
+
+/// D-47: where all of `data` is one kept object, anything else has drifted.
+#[test]
+fn counters_that_are_no_object_are_kept_whole() {
+    for data in ["[75, 100]", "null", "75"] {
+        let event = read(&body("usage.threshold_reached", data));
+        let EventData::Unreadable(drifted) = &event.data else { panic!("{event:?}") };
+        assert_eq!(drifted.json().get(), data);
+        assert_eq!(drifted.error().kind(), ParseErrorKind::Value);
+        assert!(drifted.error().to_string().contains("expected an object"), "{drifted:?}");
+    }
+}
+
+/// JSON that no Rust value can hold is not what the type says, but it does not undo the event.
+#[test]
+fn what_cannot_be_decoded_has_drifted() {
+    use ParseErrorKind::{Syntax, Value};
+    for (from, to, kind, field) in [
+        ("Moved to Friday.", r"\ud800", Syntax, "data.object.summary"),
+        (":240,", ":1e400,", Syntax, "data.object.duration_seconds"),
+        (":240,", ":-1,", Value, "data.object.duration_seconds"),
+        (":240,", ":240.0,", Value, "data.object.duration_seconds"),
+        (":240,", ":18446744073709551616,", Value, "data.object.duration_seconds"),
+    ] {
+        let data = format!(r#"{{"object":{}}}"#, CALL.replace(from, to));
+        let event = read(&body("call.ended", &data));
+        let EventData::Unreadable(drifted) = &event.data else { panic!("{event:?}") };
+        assert_eq!((drifted.error().kind(), drifted.error().field()), (kind, Some(field)), "{to}");
+        assert_eq!(drifted.json().get(), data);
+    }
+    // A caller given as an array is none either, though serde could read one from it.
+    let data = CALL.replace(r#"{"contact_id":"cont_1","#, r#"["cont_1",{"#).replace("},", "}],");
+    let event = read(&body("call.ended", &format!(r#"{{"object":{data}}}"#)));
+    assert!(matches!(event.data, EventData::Unreadable(_)));
+}
+
+/// Nothing recurses over what is kept, so nesting has no limit but the body's length.
+#[test]
+fn nesting_does_no_harm() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    let object = format!(r#"{{"object":{{"id":"appt_1","deep":{deep}}},"deep":{deep}}}"#);
+    for (event_type, data) in [
+        ("call.paused", deep.clone()),
+        ("appointment.updated", object.clone()),
+        ("usage.threshold_reached", object),
+        ("ping", deep.clone()),
+        ("call.ended", format!(r#"{{"object":{{"deep":{deep}}}}}"#)),
+    ] {
+        let text = body(event_type, &data);
+        assert_eq!(read(&text).to_json(), text.as_bytes(), "{event_type}");
+    }
+    let beside = format!(r#"{{"deep":{deep},"#) + &body("ping", r#"{"message":"m"}"#)[1..];
+    assert_eq!(read(&beside), read(&body("ping", r#"{"message":"m"}"#)));
+}
+
+/// Nothing that arrives in `data` is lost, to the letter.
+#[test]
+fn what_stands_beside_the_object_is_kept() {
+    for (event_type, data) in golden() {
+        let beside = r#","previous":{"minutes": 1.50},"tags":[],"previous":null}"#;
+        let data = data.strip_suffix('}').unwrap().to_owned() + beside;
+        let text = body(event_type.as_str(), &data);
+        let event = read(&text);
+        assert!(!matches!(event.data, EventData::Unreadable(_)));
+        assert_eq!(event.to_json(), text.as_bytes());
+        let beside: Vec<_> = event.beside_data().map(|(name, json)| (name, json.get())).collect();
+        if event_type == EventType::UsageThresholdReached {
+            assert_eq!(beside, []);
+        } else {
+            let previous = ("previous", r#"{"minutes": 1.50}"#);
+            assert_eq!(beside, [previous, ("tags", "[]"), ("previous", "null")]);
+        }
+    }
+}
+
+/// SIG-5: the event comes out of what was verified.
+#[test]
+fn a_verified_body_gives_its_event() {
+    for (event_type, data) in golden() {
+        let text = body(event_type.as_str(), &data);
+        let request = testing::signed_request(
+            &signer(),
+            event_type.as_str(),
+            "evt_1",
+            text.as_bytes(),
+            at(NOW),
+        )
+        .unwrap();
+        let verifier = verifier();
+        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        assert_eq!(verified.event(), Ok(read(&text)));
+    }
+}
+
+/// SIG-5: what is in a body makes no difference before it is proven: nobody has read it.
+#[test]
+fn a_body_that_is_not_proven_is_not_read() {
+    let deep = "[".repeat(100_000);
+    let event = body("ping", r#"{"message":"m"}"#);
+    let no_id = event.replace("evt_1", "call_1");
+    let bodies: [&[u8]; 7] =
+        [b"", b"\xff\xfe", b"{", b"null", deep.as_bytes(), no_id.as_bytes(), event.as_bytes()];
+    for body in bodies {
+        let genuine = testing::signed_request(&signer(), "ping", "evt_1", body, at(NOW)).unwrap();
+        let other = call_assistant::webhook::Signer::new(super::secret("whsec_another"));
+        let forged = testing::signed_request(&other, "ping", "evt_1", body, at(NOW)).unwrap();
+        let verifier = verifier();
+        let refused = verifier.verify(forged.headers(), body, at(NOW)).unwrap_err();
+        assert_eq!(refused, call_assistant::webhook::VerifyError::Mismatch);
+        let verified = verifier.verify(genuine.headers(), body, at(NOW)).unwrap();
+        assert_eq!(verified.bytes(), body);
+        assert_eq!(verified.event().is_ok(), body == event.as_bytes());
+    }
+}
+
+/// D-45: the headers are not signed. They may be missing, but not contradict.
+#[test]
+fn a_header_that_contradicts_the_body_is_its_own_error() {
+    let contradiction = |header| Err(EventError::Contradiction { header });
+    let text = body("ping", r#"{"message":"m"}"#);
+    for (event, delivery, expected) in [
+        ("ping", "evt_1", Ok(())),
+        ("call.ended", "evt_1", contradiction(DeliveryHeader::Event)),
+        ("PING", "evt_1", contradiction(DeliveryHeader::Event)),
+        ("ping", "evt_2", contradiction(DeliveryHeader::Delivery)),
+        ("ping2", "evt_2", contradiction(DeliveryHeader::Event)),
+    ] {
+        let request =
+            testing::signed_request(&signer(), event, delivery, text.as_bytes(), at(NOW)).unwrap();
+        let verifier = verifier();
+        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        assert_eq!(verified.event().map(drop), expected);
+        // The body stays proven, for whoever wants to go on.
+        assert_eq!(Event::from_bytes_verified_earlier(verified.bytes()), Ok(read(&text)));
+    }
+
+    let mut request =
+        testing::signed_request(&signer(), "x", "y", text.as_bytes(), at(NOW)).unwrap();
+    request.headers_mut().remove("x-service-event");
+    request.headers_mut().remove("x-service-delivery");
+    let verifier = verifier();
+    let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    assert_eq!(verified.event().map(drop), Ok(()));
+    assert_eq!(
+        EventError::Contradiction { header: DeliveryHeader::Event }.to_string(),
+        "event header contradicts the body",
+    );
+}
+
+/// D-46, D-47: a genuine body that is no event is acknowledged: sent again, it will be the same.
+#[test]
+fn a_body_that_is_no_event_stays_verified() {
+    let request =
+        testing::signed_request(&signer(), "ping", "evt_1", b"{\"id\":1}", at(NOW)).unwrap();
+    let verifier = verifier();
+    let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    let error = verified.event().unwrap_err();
+    assert!(matches!(&error, EventError::Malformed(error) if error.field() == Some("id")));
+    assert_eq!(error.receipt(), WebhookResponse::Ignored);
+    assert_eq!(error.receipt().status(), 204);
+    assert_eq!(verified.bytes(), b"{\"id\":1}");
+    let contradiction = EventError::Contradiction { header: DeliveryHeader::Event };
+    assert_eq!(contradiction.receipt().status(), 400);
+}

@@ -1,0 +1,125 @@
+use call_assistant::Product;
+use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, VerifyError, testing};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{NOW, at, signer, verifier};
+
+// DEL-1
+#[test]
+fn a_delivery_has_five_headers() {
+    let headers = signer().headers("call.ended", "evt_1", b"{}", at(NOW)).unwrap();
+    let signature = signer().sign(b"{}", at(NOW));
+    let expected = [
+        ("Content-Type", "application/json"),
+        ("User-Agent", "Service-Webhooks/1.0"),
+        ("X-Service-Signature", signature.as_str()),
+        ("X-Service-Event", "call.ended"),
+        ("X-Service-Delivery", "evt_1"),
+    ];
+    assert_eq!(headers.len(), expected.len());
+    for (name, value) in expected {
+        assert_eq!(headers[name].to_str().unwrap(), value);
+    }
+}
+
+#[test]
+fn their_names_come_from_the_product() {
+    let product = Product::new("Acme").unwrap();
+    let signer = signer().with_product(product.clone());
+    let headers = signer.headers("ping", "evt_1", b"{}", at(NOW)).unwrap();
+    assert_eq!(headers["user-agent"], "Acme-Webhooks/1.0");
+    assert_eq!(headers["x-acme-event"], "ping");
+    assert_eq!(verifier().verify(&headers, b"{}", at(NOW)).unwrap_err(), VerifyError::Missing);
+    let verifier = verifier().with_product(product);
+    assert_eq!(verifier.verify(&headers, b"{}", at(NOW)).unwrap().secret(), 0);
+}
+
+#[test]
+fn texts_that_no_header_carries_are_named() {
+    for text in ["", "a b", "a\n", "\u{e9}"] {
+        let error = signer().headers(text, "evt_1", b"", at(NOW)).unwrap_err();
+        assert_eq!(error.header(), DeliveryHeader::Event, "{text:?}");
+        let error = signer().headers("ping", text, b"", at(NOW)).unwrap_err();
+        assert_eq!(error.header(), DeliveryHeader::Delivery, "{text:?}");
+        assert_eq!(error.to_string(), "text for the delivery header is empty or not visible ASCII");
+        let helped = testing::signed_request(&signer(), "ping", text, b"", at(NOW));
+        assert_eq!(helped.unwrap_err(), error);
+    }
+}
+
+// DEL-2: names are compared without regard to case, whatever hands them out.
+#[test]
+fn names_are_read_case_insensitively() {
+    let signature = signer().sign(b"{}", at(NOW));
+    for name in ["x-service-signature", "X-Service-Signature", "X-SERVICE-SIGNATURE"] {
+        let mut map = HeaderMap::new();
+        map.insert(HeaderName::from_bytes(name.as_bytes()).unwrap(), signature.to_header_value());
+        assert_eq!(verifier().verify(&map, b"{}", at(NOW)).unwrap().age_seconds(), 0, "{name}");
+
+        let pairs = [(name, signature.as_str())];
+        let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
+        let verified = verifier();
+        let verified = verified.verify_parts(headers, b"{}", at(NOW)).unwrap();
+        assert_eq!(verified.headers().value(DeliveryHeader::Event), None, "{name}");
+    }
+}
+
+// D-40: present twice is malformed, also for the headers that are not signed.
+#[test]
+fn a_repeated_header_is_refused() {
+    let product = Product::default();
+    let good = signer().headers("ping", "evt_1", b"{}", at(NOW)).unwrap();
+    for header in [DeliveryHeader::Signature, DeliveryHeader::Event, DeliveryHeader::Delivery] {
+        let name = header.name(&product);
+        let mut map = good.clone();
+        map.append(name, good[name].clone());
+        let error = VerifyError::Repeated { header };
+        assert_eq!(verifier().verify(&map, b"{}", at(NOW)).unwrap_err(), error);
+
+        let pairs = map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let headers = DeliveryHeaders::from_pairs(&product, pairs);
+        assert_eq!(headers.repeated(), Some(header));
+        assert_eq!(headers.value(header), None);
+        assert_eq!(verifier().verify_parts(headers, b"{}", at(NOW)).unwrap_err(), error);
+
+        // Three of them are no better, nor is one that is empty.
+        map.append(name, HeaderValue::from_static(""));
+        assert_eq!(verifier().verify(&map, b"{}", at(NOW)).unwrap_err(), error);
+        let pairs = map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let headers = DeliveryHeaders::from_pairs(&product, pairs);
+        assert_eq!((headers.repeated(), headers.value(header)), (Some(header), None));
+    }
+}
+
+// D-45: absent claims are tolerated, present ones are handed on.
+#[test]
+fn the_unsigned_headers_are_claims() {
+    let mut map = HeaderMap::new();
+    map.insert("x-service-signature", signer().sign(b"{}", at(NOW)).to_header_value());
+    let verifier = verifier();
+    let verified = verifier.verify(&map, b"{}", at(NOW)).unwrap();
+    assert_eq!(verified.headers().value(DeliveryHeader::Event), None);
+    assert_eq!(verified.headers().value(DeliveryHeader::Delivery), None);
+
+    map.insert("x-service-event", HeaderValue::from_bytes(b"\xff").unwrap());
+    let verified = verifier.verify(&map, b"{}", at(NOW)).unwrap();
+    assert_eq!(verified.headers().value(DeliveryHeader::Event), Some(&b"\xff"[..]));
+}
+
+#[test]
+fn debug_shows_no_signature() {
+    let signature = signer().sign(b"body", at(NOW));
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes()).event(b"a");
+    let headers = headers.event(b"b");
+    assert_eq!(
+        format!("{headers:?}"),
+        r#"DeliveryHeaders { signature: "present", event: "repeated", delivery: "absent" }"#
+    );
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    let verifier = verifier();
+    let verified = verifier.verify_parts(headers, b"body", at(NOW)).unwrap();
+    assert_eq!(
+        format!("{verified:?}"),
+        format!("Verified {{ len: 4, headers: {headers:?}, secret: 0, age_seconds: 0 }}")
+    );
+}

@@ -1,0 +1,39 @@
+//! Who signed what, and how it is refused.
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+
+mod answers;
+#[cfg(feature = "events")]
+mod compose;
+#[cfg(feature = "events")]
+mod events;
+#[cfg(feature = "events")]
+mod explain;
+mod headers;
+#[cfg(feature = "std")]
+mod interop;
+mod rotation;
+mod secret;
+mod signature_text;
+mod signing;
+mod vectors;
+mod window;
+
+const NOW: i64 = 1_767_225_600;
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_unix(seconds).unwrap()
+}
+
+pub(crate) fn secret(text: &str) -> SigningSecret {
+    SigningSecret::parse(text).unwrap()
+}
+
+pub(crate) fn signer() -> Signer {
+    Signer::new(secret("whsec_test"))
+}
+
+pub(crate) fn verifier() -> Verifier {
+    Verifier::new(secret("whsec_test"))
+}
