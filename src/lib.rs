@@ -82,6 +82,7 @@
 
 extern crate alloc;
 
+pub mod guide;
 mod mac;
 mod product;
 mod secret;
