@@ -12,7 +12,7 @@ use call_assistant::rest::server::RateWindow;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
-use call_assistant::rest::{Answer, ApiRequest};
+use call_assistant::rest::{AnyRequest, ApiResponse};
 use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use divan::{AllocProfiler, Bencher, black_box};
 use http::Response;
@@ -198,7 +198,7 @@ mod refusals {
 /// A list of 100 calls to JSON, beside `serde_json` over structs that hold the same with nothing
 /// checked: text as `&str`, timestamps written through a buffer on the stack.
 mod body_of_100 {
-    use super::{Answer, ApiRequest, Bencher, CallList, Plain, RequestId, Serialize, call};
+    use super::{AnyRequest, ApiResponse, Bencher, CallList, Plain, RequestId, Serialize, call};
 
     fn list() -> CallList {
         let cursor = "EQG8".repeat(18);
@@ -287,7 +287,7 @@ mod body_of_100 {
     #[divan::bench]
     fn query_read(bencher: Bencher<'_, '_>) {
         let query = "limit=100&created_after=2026-07-24T10:00:00Z";
-        bencher.bench(|| ApiRequest::read("GET", "/v1/calls", Some(query)).unwrap());
+        bencher.bench(|| AnyRequest::read("GET", "/v1/calls", Some(query)).unwrap());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::rest::Endpoint;
+use call_assistant::rest::ApiRequest;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::{
     Client, ClientError, Failure, Pace, Remedy, Retry, RetryDecision, read,
@@ -53,10 +53,10 @@ impl Asker {
     ///
     /// # Errors
     /// There is none, after as many tries as are worth it.
-    pub(crate) async fn ask<E: Endpoint>(
+    pub(crate) async fn ask<E: ApiRequest>(
         &mut self,
         operation: &E,
-    ) -> Result<Result<E::Answer, ClientError>, Failed> {
+    ) -> Result<Result<E::Response, ClientError>, Failed> {
         let mut tried = 0_u32;
         loop {
             let turn = self.pace.turn(clock::now());

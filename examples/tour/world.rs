@@ -16,7 +16,7 @@ use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
-use call_assistant::rest::{BaseUrl, Endpoint};
+use call_assistant::rest::{ApiRequest, BaseUrl};
 use http::{Request, Response};
 
 /// A service, the one account whose customer we follow, and what time it is.
@@ -119,11 +119,11 @@ impl World {
     }
 
     /// The customer asks, the service answers, the customer reads.
-    pub(crate) fn ask<E: Endpoint>(
+    pub(crate) fn ask<E: ApiRequest>(
         &mut self,
         client: &Client,
         operation: &E,
-    ) -> Result<Result<E::Answer, ClientError>, Box<dyn Error>> {
+    ) -> Result<Result<E::Response, ClientError>, Box<dyn Error>> {
         let request = client.request(operation)?;
         let (head, body) = self.answer(&request).into_parts();
         Ok(read(&head, &body))

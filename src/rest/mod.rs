@@ -6,8 +6,8 @@
 //! | [`ListCalls`] | `GET /v1/calls` | [`CallList`](crate::model::CallList) |
 //! | [`GetCall`] | `GET /v1/calls/{call_id}` | [`Call`](crate::model::Call) |
 //!
-//! A client writes the address of an operation ([`Endpoint::target`]). A service reads it
-//! ([`ApiRequest::read`]) and writes the answer ([`Answer::to_response`], [`ErrorReply`]). What is
+//! A client writes the address of an operation ([`ApiRequest::target`]). A service reads it
+//! ([`AnyRequest::read`]) and writes the answer ([`ApiResponse::to_response`], [`ErrorReply`]). What is
 //! fixed about an operation, its path, scope, quota and error codes, is in one table: [`Operation`].
 //!
 //! These are the words of the conversation, not its rules. A service goes through
@@ -17,7 +17,7 @@
 //! as plain text, for frameworks on another version of it.
 //!
 //! ```
-//! use call_assistant::rest::{Answer, ApiRequest, Endpoint, ListCalls};
+//! use call_assistant::rest::{ApiResponse, AnyRequest, ApiRequest, ListCalls};
 //! use call_assistant::id::RequestId;
 //! use call_assistant::model::CallList;
 //!
@@ -26,7 +26,7 @@
 //! assert_eq!(list.target()?, "/v1/calls?limit=50&cursor=abc");
 //!
 //! // The service understands, and answers.
-//! let request = ApiRequest::read("GET", "/v1/calls", Some("limit=50&cursor=abc"))?;
+//! let request = AnyRequest::read("GET", "/v1/calls", Some("limit=50&cursor=abc"))?;
 //! assert_eq!(request, list.into());
 //! let response = CallList::new(vec![], None).to_response(&RequestId::from_random([1; 16]));
 //! assert_eq!(response.body(), br#"{"data":[],"next_cursor":null,"has_more":false}"#);
@@ -57,5 +57,5 @@ pub use listing::{CreatedRange, CreatedRangeError, Limit, LimitError};
 pub use operation::{Operation, Parameter};
 pub use parameter_error::{ParameterError, UnknownName};
 pub use quota::Quota;
-pub use request::{ApiRequest, Endpoint, GetAccount, GetCall, ReadError, UnsendableError};
-pub use response::{Answer, ErrorReply, REQUEST_ID_HEADER};
+pub use request::{AnyRequest, ApiRequest, GetAccount, GetCall, ReadError, UnsendableError};
+pub use response::{ApiResponse, ErrorReply, REQUEST_ID_HEADER};

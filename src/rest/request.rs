@@ -9,7 +9,7 @@ use http::request::Parts;
 use super::list_calls::undecodable;
 use super::operation::Route;
 use super::percent::{decode_segment, encode_into};
-use super::{Answer, ListCalls, Operation, Parameter, ParameterError};
+use super::{ApiResponse, ListCalls, Operation, Parameter, ParameterError};
 use crate::id::{self, CallId, IdError};
 use crate::model::{Account, Call, CallList};
 use crate::rest::ErrorCode;
@@ -29,12 +29,12 @@ pub struct GetCall {
 /// An operation with its parameters: what turns into a request, and what its answer holds.
 ///
 /// Implemented by [`GetAccount`], [`ListCalls`] and [`GetCall`], and by nothing else.
-pub trait Endpoint: sealed::Sealed + Into<ApiRequest> {
+pub trait ApiRequest: sealed::Sealed + Into<AnyRequest> {
     /// Which operation.
     const OPERATION: Operation;
 
     /// What a successful answer holds.
-    type Answer: Answer;
+    type Response: ApiResponse;
 
     /// The path and query of the request, to stand behind a [`BaseUrl`](super::BaseUrl).
     ///
@@ -43,18 +43,18 @@ pub trait Endpoint: sealed::Sealed + Into<ApiRequest> {
     fn target(&self) -> Result<String, UnsendableError>;
 }
 
-impl Endpoint for GetAccount {
+impl ApiRequest for GetAccount {
     const OPERATION: Operation = Operation::GetAccount;
-    type Answer = Account;
+    type Response = Account;
 
     fn target(&self) -> Result<String, UnsendableError> {
         Ok(Self::OPERATION.path().into())
     }
 }
 
-impl Endpoint for ListCalls {
+impl ApiRequest for ListCalls {
     const OPERATION: Operation = Operation::ListCalls;
-    type Answer = CallList;
+    type Response = CallList;
 
     fn target(&self) -> Result<String, UnsendableError> {
         let len = self.cursor.as_ref().map_or(0, String::len);
@@ -65,9 +65,9 @@ impl Endpoint for ListCalls {
     }
 }
 
-impl Endpoint for GetCall {
+impl ApiRequest for GetCall {
     const OPERATION: Operation = Operation::GetCall;
-    type Answer = Call;
+    type Response = Call;
 
     fn target(&self) -> Result<String, UnsendableError> {
         let id = self.call_id.as_str();
@@ -103,16 +103,16 @@ pub enum UnsendableError {
 /// Any of the three requests, as a service reads them.
 ///
 /// ```
-/// use call_assistant::rest::{ApiRequest, ReadError};
+/// use call_assistant::rest::{AnyRequest, ReadError};
 ///
-/// let request = ApiRequest::read("GET", "/v1/calls/call_8fK2", None)?;
-/// assert!(matches!(request, ApiRequest::GetCall(get) if get.call_id.as_str() == "call_8fK2"));
+/// let request = AnyRequest::read("GET", "/v1/calls/call_8fK2", None)?;
+/// assert!(matches!(request, AnyRequest::GetCall(get) if get.call_id.as_str() == "call_8fK2"));
 ///
-/// assert_eq!(ApiRequest::read("GET", "/v1/calls/", None), Err(ReadError::UnknownPath));
+/// assert_eq!(AnyRequest::read("GET", "/v1/calls/", None), Err(ReadError::UnknownPath));
 /// # Ok::<(), ReadError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ApiRequest {
+pub enum AnyRequest {
     /// Validate a key and read its account.
     GetAccount(GetAccount),
     /// List the account's calls.
@@ -121,7 +121,7 @@ pub enum ApiRequest {
     GetCall(GetCall),
 }
 
-impl ApiRequest {
+impl AnyRequest {
     /// Reads a request's method, path and query; the body, if any, means nothing.
     ///
     /// The path is the one below the base address, see
@@ -229,19 +229,19 @@ fn call_id(segment: &str) -> Result<Cow<'_, str>, ParameterError> {
     Ok(text)
 }
 
-impl From<GetAccount> for ApiRequest {
+impl From<GetAccount> for AnyRequest {
     fn from(request: GetAccount) -> Self {
         Self::GetAccount(request)
     }
 }
 
-impl From<ListCalls> for ApiRequest {
+impl From<ListCalls> for AnyRequest {
     fn from(request: ListCalls) -> Self {
         Self::ListCalls(request)
     }
 }
 
-impl From<GetCall> for ApiRequest {
+impl From<GetCall> for AnyRequest {
     fn from(request: GetCall) -> Self {
         Self::GetCall(request)
     }

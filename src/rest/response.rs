@@ -18,7 +18,7 @@ use crate::rest::{ApiError, ErrorCode};
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The body of a successful answer: [`Account`], [`CallList`] or [`Call`].
-pub trait Answer: sealed::Body {
+pub trait ApiResponse: sealed::Body {
     /// The whole answer, 200.
     #[must_use]
     fn to_response(&self, request_id: &RequestId) -> Response<Vec<u8>> {
@@ -28,7 +28,7 @@ pub trait Answer: sealed::Body {
 
 macro_rules! answers {
     ($($name:ident),+) => {
-        $(impl Answer for $name {}
+        $(impl ApiResponse for $name {}
 
         impl sealed::Body for $name {
             fn read(body: &[u8]) -> Result<Self, ParseError> {
@@ -144,7 +144,7 @@ fn response(status: StatusCode, request_id: &RequestId, body: Vec<u8>) -> Respon
 mod sealed {
     use super::{ParseError, Vec};
 
-    /// A body, read and written. [`Answer`](super::Answer)'s types have both as methods of theirs.
+    /// A body, read and written. [`ApiResponse`](super::ApiResponse)'s types have both as methods of theirs.
     pub trait Body: Sized {
         fn read(body: &[u8]) -> Result<Self, ParseError>;
         fn write(&self) -> Vec<u8>;

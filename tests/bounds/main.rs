@@ -25,8 +25,8 @@ use call_assistant::rest::client::{ClientError, Fault, RetryAfter, UnexpectedBod
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
 use call_assistant::rest::server::{Received, RequestHead};
+use call_assistant::rest::{AnyRequest, BaseUrl, ListCalls};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode};
-use call_assistant::rest::{ApiRequest, BaseUrl, ListCalls};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::{Cause, Evidence};
 use call_assistant::webhook::sender::{Excerpt, KEPT_BODY, Reach, Target};
@@ -195,7 +195,7 @@ fn heads_of_a_mebibyte() {
         assert_eq!(received.digest(), Some(&KeyDigest::of(long.as_bytes())));
     }
     for path in [&path, &escaped, &long, &"/".repeat(MEBIBYTE)] {
-        let (_, info) = counted(|| ApiRequest::read("GET", path, None).unwrap_err());
+        let (_, info) = counted(|| AnyRequest::read("GET", path, None).unwrap_err());
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
     }
     cheap(|| {

@@ -14,8 +14,8 @@ use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::{Authorized, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{RateWindow, RateWindows};
+use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ReadError};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode, Scope, StoredKey};
-use call_assistant::rest::{ApiRequest, BaseUrl, GetAccount, ReadError};
 use call_assistant::webhook::event::{ApiVersion, Event};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
@@ -314,7 +314,7 @@ fn errors_of_a_secret() -> Vec<Printed> {
             format!("limit=1&limit={secret}"),
             format!("created_after=%{secret}"),
         ] {
-            let wrong = ApiRequest::read("GET", "/v1/calls", Some(&query)).unwrap_err();
+            let wrong = AnyRequest::read("GET", "/v1/calls", Some(&query)).unwrap_err();
             printed.push(error(&wrong));
             if let ReadError::Parameter { error: parameter, .. } = &wrong {
                 printed.push(error(parameter));
@@ -324,7 +324,7 @@ fn errors_of_a_secret() -> Vec<Printed> {
             }
         }
         let path = format!("/v1/calls/%{secret}");
-        printed.push(error(&ApiRequest::read("GET", &path, None).unwrap_err()));
+        printed.push(error(&AnyRequest::read("GET", &path, None).unwrap_err()));
         let head = RequestHead::new("GET", "/v1/account", Some(secret));
         printed.push(debug(&head.authorization(secret.as_bytes())));
         for json in [

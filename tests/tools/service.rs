@@ -10,7 +10,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ErrorCode;
-use call_assistant::rest::{Answer, ApiRequest, ErrorReply, ListCalls};
+use call_assistant::rest::{AnyRequest, ApiResponse, ErrorReply, ListCalls};
 use http::Response;
 
 /// What goes wrong with a request, by its number from 1.
@@ -144,13 +144,13 @@ impl Service {
         let target = line.split(' ').nth(1).unwrap();
         let (path, query) =
             target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        match ApiRequest::read("GET", path, query).unwrap() {
-            ApiRequest::GetAccount(_) => {
+        match AnyRequest::read("GET", path, query).unwrap() {
+            AnyRequest::GetAccount(_) => {
                 let account = AccountId::parse(self.0.account).unwrap();
                 Account::new(account, "Europe/Oslo").to_response(id)
             }
-            ApiRequest::ListCalls(query) => self.page(&query).to_response(id),
-            ApiRequest::GetCall(_) => panic!("a sync gets no single call"),
+            AnyRequest::ListCalls(query) => self.page(&query).to_response(id),
+            AnyRequest::GetCall(_) => panic!("a sync gets no single call"),
         }
     }
 

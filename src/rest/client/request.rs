@@ -7,7 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderValue, Request, Uri};
 
 use crate::rest::ApiKey;
-use crate::rest::{BaseUrl, Endpoint, UnsendableError};
+use crate::rest::{ApiRequest, BaseUrl, UnsendableError};
 
 /// Where a service is and the key to ask it with: what turns operations into requests.
 ///
@@ -64,7 +64,7 @@ impl Client {
     ///
     /// # Errors
     /// A call's id or a cursor is such that no address can carry it.
-    pub fn request<E: Endpoint>(&self, endpoint: &E) -> Result<Request<()>, UnsendableError> {
+    pub fn request<E: ApiRequest>(&self, endpoint: &E) -> Result<Request<()>, UnsendableError> {
         let mut request = Request::new(());
         *request.method_mut() = E::OPERATION.method();
         *request.uri_mut() =
@@ -81,7 +81,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`request`](Self::request).
-    pub fn url<E: Endpoint>(&self, endpoint: &E) -> Result<String, UnsendableError> {
+    pub fn url<E: ApiRequest>(&self, endpoint: &E) -> Result<String, UnsendableError> {
         Ok(format!("{}{}", self.base, endpoint.target()?))
     }
 

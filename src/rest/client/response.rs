@@ -12,8 +12,8 @@ use super::retry::{Failure, RetryAfter};
 use crate::id::RequestId;
 use crate::json::{ParseError, ParseErrorKind};
 use crate::redact::excerpt;
-use crate::rest::{Answer, REQUEST_ID_HEADER};
 use crate::rest::{ApiError, ErrorCode};
+use crate::rest::{ApiResponse, REQUEST_ID_HEADER};
 
 /// How much of an answer that is no success is looked at, in bytes. No error of the service's is
 /// nearly as long.
@@ -44,7 +44,7 @@ pub const MAX_ERROR_LEN: usize = 64 * 1024;
 ///
 /// # Errors
 /// The service refused, or what came is not its answer.
-pub fn read<A: Answer>(head: &Parts, body: &[u8]) -> Result<A, ClientError> {
+pub fn read<A: ApiResponse>(head: &Parts, body: &[u8]) -> Result<A, ClientError> {
     // Which of two is meant cannot be told.
     let only = |name: HeaderName| {
         let mut values = head.headers.get_all(name).iter();
@@ -97,7 +97,7 @@ impl ResponseHead<'_> {
     ///
     /// # Errors
     /// See [`read`].
-    pub fn read<A: Answer>(&self, body: &[u8]) -> Result<A, ClientError> {
+    pub fn read<A: ApiResponse>(&self, body: &[u8]) -> Result<A, ClientError> {
         let fault = match self.status {
             StatusCode::OK => match A::read(body) {
                 Ok(answer) => return Ok(answer),

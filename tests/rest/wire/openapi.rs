@@ -8,8 +8,8 @@ use call_assistant::model::{Account, Call, CallList, TransferredCall};
 use call_assistant::rest::Limit;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::OPENAPI;
+use call_assistant::rest::{AnyRequest, GetCall, ListCalls, Operation, Parameter};
 use call_assistant::rest::{ApiError, ErrorCode, ErrorType};
-use call_assistant::rest::{ApiRequest, GetCall, ListCalls, Operation, Parameter};
 use call_assistant::webhook::event::{Event, EventData, EventType, Origin, OriginSource};
 use serde_json::{Value, json};
 
@@ -117,11 +117,11 @@ fn parameters_are_those_that_are_read() {
             let example = example.as_str().map_or(example.to_string(), str::to_owned);
             let read = match of {
                 Operation::GetCall => {
-                    ApiRequest::read("GET", &format!("/v1/calls/{example}"), None)
+                    AnyRequest::read("GET", &format!("/v1/calls/{example}"), None)
                 }
                 _ => {
                     let query = format!("{parameter}={}", example.replace('+', "%2B"));
-                    ApiRequest::read("GET", of.path(), Some(&query))
+                    AnyRequest::read("GET", of.path(), Some(&query))
                 }
             };
             assert!(read.is_ok(), "{parameter}={example}: {read:?}");
@@ -141,7 +141,7 @@ fn parameters_are_those_that_are_read() {
     let call_id = &operation(&document, Operation::GetCall)["parameters"][0]["schema"];
     let longest = usize::try_from(call_id["maxLength"].as_u64().unwrap()).unwrap();
     let read =
-        |len: usize| ApiRequest::read("GET", &format!("/v1/calls/{}", "x".repeat(len)), None);
+        |len: usize| AnyRequest::read("GET", &format!("/v1/calls/{}", "x".repeat(len)), None);
     let id = CallId::parse(&"x".repeat(longest)).unwrap();
     assert_eq!(read(longest), Ok(GetCall { call_id: id }.into()));
     assert_eq!(read(longest + 1).unwrap_err().code(), ErrorCode::InvalidParameter);

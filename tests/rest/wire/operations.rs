@@ -8,7 +8,7 @@ use call_assistant::rest::ErrorCode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::{Client, Fault, RetryAfter, read};
 use call_assistant::rest::{
-    Answer, ApiRequest, BaseUrl, BaseUrlError, Endpoint, ErrorReply, GetAccount, GetCall,
+    AnyRequest, ApiRequest, ApiResponse, BaseUrl, BaseUrlError, ErrorReply, GetAccount, GetCall,
     ListCalls, Operation, Parameter, ParameterError, ReadError, UnsendableError,
 };
 use call_assistant::rest::{ApiKey, Mode, Scope};
@@ -125,7 +125,7 @@ fn paths_lead_to_operations_or_nowhere() {
         assert_eq!(Operation::of_path(path), operation, "{path}");
         if operation.is_none() {
             for method in ["GET", "POST", "OPTIONS"] {
-                assert_eq!(ApiRequest::read(method, path, None), Err(ReadError::UnknownPath));
+                assert_eq!(AnyRequest::read(method, path, None), Err(ReadError::UnknownPath));
             }
         }
     }
@@ -134,7 +134,7 @@ fn paths_lead_to_operations_or_nowhere() {
 /// HTTP-5, D-3: every method but `GET` and `HEAD`, which are case-sensitive, is refused.
 #[test]
 fn only_get_and_head_are_read() {
-    let read = |method| ApiRequest::read(method, "/v1/account", None);
+    let read = |method| AnyRequest::read(method, "/v1/account", None);
     for method in ["GET", "HEAD"] {
         assert_eq!(read(method), Ok(GetAccount.into()));
     }
@@ -149,8 +149,8 @@ fn only_get_and_head_are_read() {
 #[test]
 fn parameters_of_other_operations_are_passed_over() {
     let query = Some("limit=0&cursor=&%zz&&x=1&x=1");
-    assert_eq!(ApiRequest::read("GET", "/v1/account", query), Ok(GetAccount.into()));
-    assert_eq!(ApiRequest::read("GET", "/v1/calls/c", query), Ok(call_id("c").into()));
+    assert_eq!(AnyRequest::read("GET", "/v1/account", query), Ok(GetAccount.into()));
+    assert_eq!(AnyRequest::read("GET", "/v1/calls/c", query), Ok(call_id("c").into()));
 }
 
 /// LIST-2, D-5, D-6.
@@ -346,7 +346,7 @@ fn call_ids_are_decoded_once() {
         (&encoded, &long),
     ];
     for (segment, id) in rows {
-        let read = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None);
+        let read = AnyRequest::read("GET", &format!("/v1/calls/{segment}"), None);
         assert_eq!(read, Ok(call_id(id).into()), "{segment}");
     }
 
@@ -362,7 +362,7 @@ fn call_ids_are_decoded_once() {
         (&"%C3%A9".repeat(128), ParameterError::CallIdLength),
     ];
     for (segment, error) in rows {
-        let read = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None);
+        let read = AnyRequest::read("GET", &format!("/v1/calls/{segment}"), None);
         assert_eq!(read, Err(ReadError::Parameter { operation, error }), "{segment}");
         assert_eq!(read.unwrap_err().code(), ErrorCode::InvalidParameter);
         assert!(error.to_string().starts_with("call_id "), "{error}");
@@ -371,7 +371,7 @@ fn call_ids_are_decoded_once() {
 
     // Text that is no id is nobody's id, which is no fault of the request's form.
     for (segment, at) in [("%C3%A9", 0), ("\u{e9}", 0), ("a%20b", 1), ("a%00", 1)] {
-        let error = ApiRequest::read("GET", &format!("/v1/calls/{segment}"), None).unwrap_err();
+        let error = AnyRequest::read("GET", &format!("/v1/calls/{segment}"), None).unwrap_err();
         let expected = IdError::Character { what: "call id", at };
         assert_eq!(error, ReadError::NoSuchId { error: expected }, "{segment}");
         assert_eq!(error.code(), ErrorCode::ResourceNotFound);
@@ -484,7 +484,7 @@ fn request_id() -> RequestId {
 /// HTTP-2, RES-1, RES-3, RES-9, D-21.
 #[test]
 fn answers_are_read_as_they_were_written() {
-    fn round<A: Answer + PartialEq + std::fmt::Debug>(answer: A) {
+    fn round<A: ApiResponse + PartialEq + std::fmt::Debug>(answer: A) {
         let (head, body) = answer.to_response(&request_id()).into_parts();
         assert_eq!(head.status, 200);
         assert_eq!(head.headers["content-type"], "application/json");
@@ -561,12 +561,12 @@ fn bases() -> impl Strategy<Value = BaseUrl> {
 }
 
 /// What the service reads of a request that was sent to this base.
-fn arrives(base: &BaseUrl, endpoint: &impl Endpoint) -> Result<ApiRequest, ReadError> {
+fn arrives(base: &BaseUrl, endpoint: &impl ApiRequest) -> Result<AnyRequest, ReadError> {
     let client = client(base);
     let request = client.request(endpoint).unwrap();
     let uri = request.uri();
     assert_eq!(uri.to_string(), client.url(endpoint).unwrap());
-    ApiRequest::read("GET", base.below(uri.path()).unwrap(), uri.query())
+    AnyRequest::read("GET", base.below(uri.path()).unwrap(), uri.query())
 }
 
 proptest! {
@@ -610,10 +610,10 @@ fn an_account_is_asked_for_by_its_path_alone() {
 #[test]
 fn requests_of_the_http_crate_are_read_from_their_head() {
     let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_cursor("a+b&c");
-    let sent = |request: http::Request<()>| ApiRequest::from_parts(&request.into_parts().0);
+    let sent = |request: http::Request<()>| AnyRequest::from_parts(&request.into_parts().0);
     let client = client(&base("https://api.example.com"));
     let requests = [
-        (client.request(&GetAccount), ApiRequest::from(GetAccount)),
+        (client.request(&GetAccount), AnyRequest::from(GetAccount)),
         (client.request(&list), list.clone().into()),
         (client.request(&call_id("a/b")), call_id("a/b").into()),
     ];

@@ -1,6 +1,6 @@
 //! reqwest.
 
-use call_assistant::rest::Endpoint;
+use call_assistant::rest::ApiRequest;
 use call_assistant::rest::client::{Client, read};
 use http::Response;
 use reqwest::Error;
@@ -18,11 +18,11 @@ pub fn http_client() -> Result<reqwest::Client, Error> {
 
 /// # Errors
 /// There is no answer, see [`NotAnswered`].
-pub async fn ask<O: Endpoint>(
+pub async fn ask<O: ApiRequest>(
     http: &reqwest::Client,
     client: &Client,
     operation: &O,
-) -> Result<O::Answer, NotAnswered<Error>> {
+) -> Result<O::Response, NotAnswered<Error>> {
     let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
     let request = request.map(|()| "").try_into().map_err(NotAnswered::Lost)?;
     let mut response = http.execute(request).await.map_err(NotAnswered::Lost)?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use call_assistant::rest::Endpoint;
+use call_assistant::rest::ApiRequest;
 use call_assistant::rest::client::{Client, read};
 use http::Response;
 use reqwest::redirect::Policy;
@@ -19,11 +19,11 @@ pub fn http_client() -> Result<reqwest::blocking::Client, reqwest::Error> {
 
 /// # Errors
 /// There is no answer, see [`NotAnswered`].
-pub fn ask<O: Endpoint>(
+pub fn ask<O: ApiRequest>(
     http: &reqwest::blocking::Client,
     client: &Client,
     operation: &O,
-) -> Result<O::Answer, NotAnswered<io::Error>> {
+) -> Result<O::Response, NotAnswered<io::Error>> {
     let lost = |error| NotAnswered::Lost(io::Error::other(error));
     let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
     let request = request.map(|()| "").try_into().map_err(lost)?;

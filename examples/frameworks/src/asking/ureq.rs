@@ -1,6 +1,6 @@
 //! ureq.
 
-use call_assistant::rest::Endpoint;
+use call_assistant::rest::ApiRequest;
 use call_assistant::rest::client::{Client, read};
 use ureq::{Agent, Error};
 
@@ -20,11 +20,11 @@ pub fn http_client() -> Agent {
 
 /// # Errors
 /// There is no answer, see [`NotAnswered`].
-pub fn ask<O: Endpoint>(
+pub fn ask<O: ApiRequest>(
     http: &Agent,
     client: &Client,
     operation: &O,
-) -> Result<O::Answer, NotAnswered<Error>> {
+) -> Result<O::Response, NotAnswered<Error>> {
     let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
     let (head, mut body) = http.run(request).map_err(NotAnswered::Lost)?.into_parts();
     let limit = u64::try_from(LONGEST_ANSWER).unwrap_or(u64::MAX);

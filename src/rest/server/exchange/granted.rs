@@ -7,7 +7,7 @@ use http::Response;
 use super::Context;
 use crate::id::{AccountId, CallId};
 use crate::model::{Account, Call, CallList};
-use crate::rest::Answer;
+use crate::rest::ApiResponse;
 use crate::rest::Mode;
 use crate::rest::server::CursorKeys;
 use crate::rest::server::Grant;
@@ -28,7 +28,7 @@ pub enum Authorized {
 impl Authorized {
     /// The 500 of a host whose look-up failed.
     #[must_use]
-    pub fn internal_error(self) -> Rejection {
+    pub fn internal_error(&self) -> Rejection {
         match self {
             Self::Account(granted) => granted.internal_error(),
             Self::Calls(granted) => granted.internal_error(),
@@ -122,6 +122,17 @@ impl CallsQuery {
 }
 
 /// `GET /v1/calls` of a credential that may.
+///
+/// ```
+/// use call_assistant::rest::server::{CallRow, CallsGranted, CallsQuery, CursorKeys, Rejection};
+/// use http::Response;
+///
+/// # fn db(query: &CallsQuery) -> Result<Vec<CallRow>, std::io::Error> { Ok(vec![]) }
+/// fn answer(granted: CallsGranted, keys: &CursorKeys) -> Result<Response<Vec<u8>>, Rejection> {
+///     let rows = db(granted.query()).map_err(|_| granted.internal_error())?; // 500
+///     granted.answer(rows, keys)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct CallsGranted {
     pub(super) context: Context,
@@ -236,7 +247,7 @@ impl CallGranted {
 }
 
 impl Context {
-    fn answer(self, answer: &impl Answer) -> Response<Vec<u8>> {
+    fn answer(self, answer: &impl ApiResponse) -> Response<Vec<u8>> {
         headless(answer.to_response(&self.request_id), self.head_only)
     }
 }

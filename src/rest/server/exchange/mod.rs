@@ -173,7 +173,7 @@
 //! ```
 //!
 //! ```compile_fail,E0061
-//! # use call_assistant::{model::Account, rest::Answer};
+//! # use call_assistant::{model::Account, rest::ApiResponse};
 //! fn nameless(account: &Account) -> http::Response<Vec<u8>> {
 //!     account.to_response()
 //! }
@@ -207,7 +207,7 @@ pub use identified::Identified;
 pub use received::Received;
 
 /// What goes along through all states, and into every answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Context {
     request_id: RequestId,
     operation: Option<Operation>,
@@ -255,8 +255,8 @@ macro_rules! states {
 
             /// The 500 of a host whose look-up failed.
             #[must_use]
-            pub fn internal_error(self) -> Rejection {
-                self.context.refuse(RejectionReason::HostGaveUp)
+            pub fn internal_error(&self) -> Rejection {
+                self.context.clone().refuse(RejectionReason::HostGaveUp)
             }
         })+
     };

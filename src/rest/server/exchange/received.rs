@@ -7,7 +7,7 @@ use crate::Timestamp;
 use crate::id::RequestId;
 use crate::rest::server::Grant;
 use crate::rest::server::{Rejection, RejectionReason};
-use crate::rest::{ApiRequest, Operation, ReadError};
+use crate::rest::{AnyRequest, Operation, ReadError};
 use crate::rest::{KeyDigest, KeyState, StoredKey};
 
 /// A request for one of the operations. Who sends it is not known yet.
@@ -31,15 +31,15 @@ impl Received {
             credential_id: None,
             head_only: head.method == Method::HEAD.as_str(),
         };
-        let read = ApiRequest::read(head.method, head.path, head.query);
+        let read = AnyRequest::read(head.method, head.path, head.query);
         context.operation = match &read {
             Ok(request) => Some(request.operation()),
             Err(error) => error.operation(),
         };
         let asked = match read {
-            Ok(ApiRequest::GetAccount(_)) => Asked::Account,
-            Ok(ApiRequest::ListCalls(list)) => Asked::Calls(list),
-            Ok(ApiRequest::GetCall(get)) => Asked::Call(get.call_id),
+            Ok(AnyRequest::GetAccount(_)) => Asked::Account,
+            Ok(AnyRequest::ListCalls(list)) => Asked::Calls(list),
+            Ok(AnyRequest::GetCall(get)) => Asked::Call(get.call_id),
             // What is wrong with the parameters is said to those who may ask at all.
             Err(ReadError::Parameter { operation, error }) => Asked::Wrongly(operation, error),
             Err(ReadError::NoSuchId { error }) => Asked::NoCall(error),
