@@ -49,7 +49,7 @@
 //!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified,
-//!         Err(refused) => return refused.receipt(), // and log it: it says precisely why
+//!         Err(refused) => return refused.response(), // and log it: it says precisely why
 //!     };
 //!     store(verified.bytes()); // first: what is acknowledged does not come again
 //!     match verified.event() {
@@ -57,7 +57,7 @@
 //!             EventData::CallEnded(call) => println!("{}: {:?}", call.id, call.summary),
 //!             _ => {} // also a type, or a form of one, that this version does not know
 //!         },
-//!         Err(error) => return error.receipt(), // genuine, but no event
+//!         Err(error) => return error.response(), // genuine, but no event
 //!     }
 //!     WebhookResponse::Accepted
 //! }

@@ -134,16 +134,16 @@ impl Intake {
             Err(error @ EventError::Malformed(_)) => {
                 let digest = hex::encode(Sha256::digest(verified.bytes()));
                 let key = Key { account: None, id: format!("sha256:{digest}") };
-                (key, format!("not an event: {error}"), error.receipt())
+                (key, format!("not an event: {error}"), error.response())
             }
-            Err(error) => return (error.receipt(), format!("refused: {error}")).into(),
+            Err(error) => return (error.response(), format!("refused: {error}")).into(),
         };
         match self.store(Record::new(key, verified.bytes(), now)).await {
             Some(Stored::Fresh) => (receipt, format!("stored: {what}")).into(),
             Some(Stored::Known) => {
                 (WebhookResponse::Duplicate, format!("seen before: {what}")).into()
             }
-            None => (WebhookResponse::NotNow, format!("not stored now: {what}")).into(),
+            None => (WebhookResponse::Unavailable, format!("not stored now: {what}")).into(),
         }
     }
 

@@ -36,9 +36,7 @@ impl Verdict {
             },
             Err(error) => match *error {
                 E::Missing => named("missing"),
-                E::Repeated { header } => {
-                    Self { header: Some(header.to_string()), ..named("repeated") }
-                }
+                E::Repeated => Self { header: Some("signature".to_owned()), ..named("repeated") },
                 E::Malformed(fault) => malformed(fault),
                 E::IllFormedDigest { part, fault } => Self { part: Some(part), ..digest(fault) },
                 E::UppercaseDigest { part } => {

@@ -2,10 +2,8 @@
 
 use core::fmt;
 
-use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::signature::SignatureHeader;
 use crate::Product;
 
 /// The three headers of a delivery as they came.
@@ -204,30 +202,22 @@ impl fmt::Display for DeliveryHeader {
     }
 }
 
-/// The five headers of one attempt.
-pub(super) fn outgoing(
-    product: &Product,
-    event_type: &str,
-    event_id: &str,
-    signature: &SignatureHeader,
-) -> Result<HeaderMap, HeaderTextError> {
-    let event = text(DeliveryHeader::Event, event_type)?;
-    let delivery = text(DeliveryHeader::Delivery, event_id)?;
-    let mut headers = HeaderMap::with_capacity(5);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(USER_AGENT, product.user_agent().clone());
-    headers.insert(product.signature_header(), signature.to_header_value());
-    headers.insert(product.event_header(), event);
-    headers.insert(product.delivery_header(), delivery);
-    Ok(headers)
+/// Whether a header carries this text unchanged. `HeaderValue` also takes an empty text, and spaces
+/// and tabs, which a peer would trim.
+pub(super) fn is_header_text(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn text(header: DeliveryHeader, text: &str) -> Result<HeaderValue, HeaderTextError> {
-    // `HeaderValue` also takes blanks and tabs, which a peer would trim, and an empty text.
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(HeaderTextError { header });
-    }
-    HeaderValue::from_str(text).map_err(|_| HeaderTextError { header })
+/// The values of the two unsigned headers.
+pub(super) fn claims(
+    event_type: &str,
+    event_id: &str,
+) -> Result<[HeaderValue; 2], HeaderTextError> {
+    let value = |header, text: &str| match HeaderValue::from_str(text) {
+        Ok(value) if is_header_text(text) => Ok(value),
+        _ => Err(HeaderTextError { header }),
+    };
+    Ok([value(DeliveryHeader::Event, event_type)?, value(DeliveryHeader::Delivery, event_id)?])
 }
 
 /// An event type or id that no header can carry unchanged: it is empty, or not visible ASCII.

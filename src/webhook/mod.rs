@@ -76,7 +76,7 @@ mod response;
 mod secret;
 #[cfg(feature = "service")]
 pub mod sender;
-mod signature;
+mod signer;
 pub mod testing;
 mod verifier;
 mod verify_error;
@@ -84,6 +84,6 @@ mod verify_error;
 pub use headers::{DeliveryHeader, DeliveryHeaders, HeaderTextError};
 pub use response::WebhookResponse;
 pub use secret::{SecretError, SigningSecret};
-pub use signature::{SignatureHeader, Signer, SignerError};
+pub use signer::{SignatureHeader, Signer, SignerError};
 pub use verifier::{ToleranceError, Verified, Verifier};
 pub use verify_error::{DigestReason, SignatureReason, VerifyError};

@@ -10,7 +10,7 @@ use http::{Response, StatusCode};
 ///
 /// let answer: http::Response<Vec<u8>> = WebhookResponse::Duplicate.into_response();
 /// assert_eq!(answer.status(), 204);
-/// assert_eq!(WebhookResponse::NotNow.status(), 503);
+/// assert_eq!(WebhookResponse::Unavailable.status(), 503);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -23,12 +23,12 @@ pub enum WebhookResponse {
     /// delivery, and twenty of those in a row disable the endpoint.
     Ignored,
     /// The signature does not prove the body, or a header contradicts it: 400.
-    Refused,
+    Rejected,
     /// The event cannot be stored now: 503, and the service tries again later.
-    NotNow,
+    Unavailable,
     /// 410: the service disables the endpoint at once, and no further event comes. Nothing in this
     /// crate answers so by itself.
-    DisableThisEndpoint,
+    DisableEndpoint,
 }
 
 impl WebhookResponse {
@@ -37,9 +37,9 @@ impl WebhookResponse {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::Accepted | Self::Duplicate | Self::Ignored => StatusCode::NO_CONTENT,
-            Self::Refused => StatusCode::BAD_REQUEST,
-            Self::NotNow => StatusCode::SERVICE_UNAVAILABLE,
-            Self::DisableThisEndpoint => StatusCode::GONE,
+            Self::Rejected => StatusCode::BAD_REQUEST,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::DisableEndpoint => StatusCode::GONE,
         }
     }
 

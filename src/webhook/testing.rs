@@ -37,7 +37,7 @@ use alloc::vec::Vec;
 use http::{Method, Request};
 
 use super::headers::HeaderTextError;
-use super::signature::Signer;
+use super::signer::Signer;
 use crate::Timestamp;
 
 /// A delivery as the service would send it: POST, the five headers, the body as given. The body

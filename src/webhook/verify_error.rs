@@ -6,7 +6,6 @@ use core::time::Duration;
 use http::{Response, StatusCode};
 
 use super::grammar::{MAX_LEN, MAX_PARTS};
-use super::headers::DeliveryHeader;
 use super::response::WebhookResponse;
 
 /// Why a delivery was not verified, precisely enough for a log and for a branch.
@@ -20,11 +19,8 @@ use super::response::WebhookResponse;
 pub enum VerifyError {
     /// The signature header is missing.
     Missing,
-    /// A header is there more than once.
-    Repeated {
-        /// Which header.
-        header: DeliveryHeader,
-    },
+    /// The signature header is present more than once.
+    Repeated,
     /// The signature header is not of the form `t=UNIX_SECONDS,v1=HEX`.
     Malformed(SignatureReason),
     /// No `v1` is 64 lowercase hex digits. Where one is, those that are not are passed over.
@@ -59,23 +55,23 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// What to answer: [`WebhookResponse::Refused`], whatever was wrong.
+    /// What to answer: [`WebhookResponse::Rejected`], whatever was wrong.
     #[must_use]
-    pub const fn receipt(&self) -> WebhookResponse {
-        WebhookResponse::Refused
+    pub const fn response(&self) -> WebhookResponse {
+        WebhookResponse::Rejected
     }
 
     /// The status to answer with: 400.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        self.receipt().status()
+        self.response().status()
     }
 
     /// The answer: 400 with an empty body, whatever was wrong. The cause belongs in the receiver's
     /// log, not in the hands of whoever sent this.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
-        self.receipt().into_response()
+        self.response().into_response()
     }
 }
 
@@ -148,7 +144,7 @@ impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("signature header is missing"),
-            Self::Repeated { header } => write!(f, "{header} header is there more than once"),
+            Self::Repeated => f.write_str("signature header is present more than once"),
             Self::Malformed(fault) => write!(f, "signature header {fault}"),
             Self::IllFormedDigest { part, fault } => {
                 write!(f, "signature header part {part}: v1 {fault}")

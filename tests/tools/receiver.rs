@@ -69,7 +69,7 @@ fn one_at_a_time_has_a_journal() {
     let told = Running::start(&mut receiver(&journal)).ended();
     assert_eq!(told.code, Some(1));
     assert!(told.stderr.concat().contains("another process is using it"), "{:?}", told.stderr);
-    let request = ping("evt_1").signed_request(&signer(), now()).unwrap();
+    let request = ping("evt_1").signed_request(&signer(), now());
     assert_eq!(send(address, &request).unwrap(), 204);
     assert_eq!(running.interrupt().code, Some(0));
 }
@@ -86,7 +86,7 @@ fn an_event_is_told_once_however_often_it_comes() {
     call.caller.phone_number = Some("+4712345678".to_owned());
     call.summary = Some("Asked\u{1b}[2J for Friday".to_owned());
     let ended = new_event("evt_call").call_ended(&call).unwrap();
-    let request = ended.signed_request(&signer(), now()).unwrap();
+    let request = ended.signed_request(&signer(), now());
     for _ in 0..3 {
         assert_eq!(send(address, &request).unwrap(), 204);
     }
@@ -100,10 +100,7 @@ fn an_event_is_told_once_however_often_it_comes() {
 
     let (running, address) = start(&mut receiver(&journal));
     assert_eq!(send(address, &request).unwrap(), 204);
-    assert_eq!(
-        send(address, &ping("evt_2").signed_request(&signer(), now()).unwrap()).unwrap(),
-        204
-    );
+    assert_eq!(send(address, &ping("evt_2").signed_request(&signer(), now())).unwrap(), 204);
     let told = running.interrupt();
     assert_eq!(told.stdout, ["evt_2 ping \"this is evt_2\""]);
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_call".into(), 1), ("evt_2".into(), 1)]));
@@ -210,7 +207,7 @@ fn deliveries_at_the_same_moment_are_told_once() {
             scope.spawn(|| {
                 for event in 0..20 {
                     let request = ping(&format!("evt_{event}")).signed_request(&signer(), now());
-                    assert_eq!(send(address, &request.unwrap()).unwrap(), 204);
+                    assert_eq!(send(address, &request).unwrap(), 204);
                 }
             });
         }
@@ -230,7 +227,7 @@ fn whoever_does_not_listen_keeps_no_sender_waiting() {
     let (unread, address) = listening(Running::unread(&mut receiver(&journal)));
     for number in 0..40 {
         let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096));
-        assert_eq!(send(address, &event.signed_request(&signer(), now()).unwrap()).unwrap(), 204);
+        assert_eq!(send(address, &event.signed_request(&signer(), now())).unwrap(), 204);
     }
     // Nor whoever wants it to end.
     let told = unread.interrupt();
@@ -269,7 +266,7 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
                         // At least once, as a service sends: until there is a 2xx.
                         while !over.load(Ordering::Relaxed) {
                             let to = *address.lock().unwrap();
-                            let request = event.signed_request(&signer(), now()).unwrap();
+                            let request = event.signed_request(&signer(), now());
                             if to.is_some_and(|to| send(to, &request).is_ok_and(|it| it == 204)) {
                                 break;
                             }
@@ -318,7 +315,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     let journal = folder.path("a.journal");
     let (running, address) = start(&mut receiver(&journal));
     for id in ["evt_1", "evt_2"] {
-        let request = ping(id).signed_request(&signer(), now()).unwrap();
+        let request = ping(id).signed_request(&signer(), now());
         assert_eq!(send(address, &request).unwrap(), 204);
     }
     running.interrupt();
@@ -339,7 +336,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     fs::write(&journal, &whole_journal[..whole_journal.len() - 7]).unwrap();
     fs::write(actions(&journal), &whole_actions[..last(&whole_actions)]).unwrap();
     let (running, address) = start(&mut receiver(&journal));
-    send(address, &ping("evt_2").signed_request(&signer(), now()).unwrap()).unwrap();
+    send(address, &ping("evt_2").signed_request(&signer(), now())).unwrap();
     assert_eq!(running.interrupt().stdout, ["evt_2 ping \"this is evt_2\""]);
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1), ("evt_2".into(), 1)]));
 

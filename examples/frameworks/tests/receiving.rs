@@ -29,7 +29,7 @@ fn event() -> EventBody {
 }
 
 fn signed(at: Timestamp) -> Request<Vec<u8>> {
-    let mut request = event().signed_request(&Signer::new(secret()), at).unwrap();
+    let mut request = event().signed_request(&Signer::new(secret()), at);
     *request.uri_mut() = "/hooks".parse().unwrap();
     request
 }

@@ -1,26 +1,37 @@
 //! An event as the bytes that are stored, signed and sent.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use http::Request;
+use http::{HeaderMap, HeaderValue, Method, Request};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::data::EventType;
-use super::read::Event;
+use super::event::Event;
+use super::read::{self, Head};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::ParseError;
-use crate::webhook::{HeaderTextError, Signer, testing};
+use crate::webhook::signer::Signer;
 
-/// One event, written once: the bytes every endpoint and every attempt gets.
+/// Holds the body of one event: the bytes that every endpoint gets in every attempt.
 ///
-/// [`NewEvent`](super::NewEvent) makes it. Store it as it is; each attempt signs
-/// [`as_bytes`](Self::as_bytes) afresh and sends the same. Cloning is cheap.
+/// ```
+/// use call_assistant::webhook::event::EventBody;
 ///
-/// With serde it is a string, the body itself. Elsewhere, store the bytes and get it back with
-/// [`from_stored`](Self::from_stored).
+/// let row = r#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
+///     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hi"}}"#;
+/// let body = EventBody::from_stored(row)?;
+/// assert_eq!((body.id().as_str(), body.event_type().as_str()), ("evt_1", "ping"));
+/// assert_eq!(body.as_str(), row); // byte for byte
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
+///
+/// [`NewEvent`](super::NewEvent) creates it. Store [`as_str`](Self::as_str) and restore it with
+/// [`from_stored`](Self::from_stored); with serde an event body is a string. Id, type, account and
+/// time always come from the bytes, so no event is signed under the id of another. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventBody {
     text: Arc<str>,
@@ -31,27 +42,26 @@ pub struct EventBody {
 }
 
 impl EventBody {
-    /// Takes up a body that was made here and stored. It stays as it is, to the byte.
+    /// Restores a body that was stored. Its bytes stay as they are.
+    ///
+    /// This reads `id`, `type`, `account_id` and `created_at`; the rest only has to be JSON.
     ///
     /// # Errors
-    /// These bytes are not an event.
-    pub fn from_stored(bytes: &[u8]) -> Result<Self, ParseError> {
-        let event = Event::from_bytes_verified_earlier(bytes)?;
-        // Reading it has shown that it is UTF-8.
-        let text = core::str::from_utf8(bytes).unwrap_or_default();
-        Ok(Self::new(text.into(), &event))
+    /// Returns the first fault if the bytes are not an event, or if no header can carry the type.
+    #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
+    pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
+        let bytes = bytes.as_ref();
+        let (Head { id, created_at, account_id, .. }, event_type) = read::head_to_send(bytes)?;
+        let text = core::str::from_utf8(bytes).expect("it was read as JSON").into();
+        Ok(Self { text, id, event_type, account_id, created_at })
     }
 
-    pub(super) fn render(event: &Event) -> Self {
-        let bytes = event.to_json();
-        // JSON is UTF-8.
-        let text = core::str::from_utf8(&bytes).unwrap_or_default();
-        Self::new(text.into(), event)
-    }
-
-    fn new(text: Arc<str>, event: &Event) -> Self {
+    /// Writes an event, for the first and only time.
+    #[expect(clippy::expect_used, reason = "JSON is UTF-8")]
+    pub(super) fn write(event: &Event) -> Self {
+        let text = String::from_utf8(event.to_json()).expect("JSON is UTF-8");
         Self {
-            text,
+            text: text.into(),
             id: event.id.clone(),
             event_type: event.event_type().clone(),
             account_id: event.account_id.clone(),
@@ -59,54 +69,66 @@ impl EventBody {
         }
     }
 
-    /// The body, byte for byte.
+    /// Returns the body, byte for byte.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Which event.
+    /// Returns the event's id.
     #[must_use]
     pub fn id(&self) -> &EventId {
         &self.id
     }
 
-    /// Its type.
+    /// Returns the event's type.
     #[must_use]
     pub fn event_type(&self) -> &EventType {
         &self.event_type
     }
 
-    /// Whose event it is.
+    /// Returns the account that the event belongs to.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.account_id
     }
 
-    /// When it was made: what the 30 days of retention count from.
+    /// Returns when the event was created. The 30 days of retention count from here.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.created_at
     }
 
-    /// The request that delivers this event: for a receiver's own tests, as in
-    /// [`testing`](crate::webhook::testing).
+    /// Creates the five headers of one attempt.
+    #[expect(clippy::expect_used, reason = "ids and types are checked where a body is made")]
+    pub(in crate::webhook) fn headers(&self, signer: &Signer, now: Timestamp) -> HeaderMap {
+        let value = |text| HeaderValue::from_str(text).expect("visible ASCII");
+        let event_type = value(self.event_type.as_str());
+        signer.headers_of(event_type, value(self.id.as_str()), self.as_bytes(), now)
+    }
+
+    /// Creates the request that delivers this event: a POST with the five headers, to the URI `/`.
     ///
-    /// # Errors
-    /// The type is empty or not visible ASCII. It can only be in a stored body from elsewhere.
-    pub fn signed_request(
-        &self,
-        signer: &Signer,
-        now: Timestamp,
-    ) -> Result<Request<Vec<u8>>, HeaderTextError> {
-        let event_type = self.event_type.as_str();
-        testing::signed_request(signer, event_type, self.id.as_str(), self.as_bytes(), now)
+    /// It is meant for the tests of a receiver: see [`testing`](crate::webhook::testing).
+    #[must_use]
+    pub fn signed_request(&self, signer: &Signer, now: Timestamp) -> Request<Vec<u8>> {
+        let mut request = Request::new(self.as_bytes().into());
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = self.headers(signer, now);
+        request
+    }
+}
+
+/// The same bytes as [`EventBody::as_bytes`], for HTTP clients that take a body without copying it.
+impl AsRef<[u8]> for EventBody {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
     }
 }
 
@@ -131,8 +153,8 @@ impl Serialize for EventBody {
 
 impl<'de> Deserialize<'de> for EventBody {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl de::Visitor<'_> for Text {
+        struct Body;
+        impl de::Visitor<'_> for Body {
             type Value = EventBody;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,9 +162,9 @@ impl<'de> Deserialize<'de> for EventBody {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<EventBody, E> {
-                EventBody::from_stored(text.as_bytes()).map_err(E::custom)
+                EventBody::from_stored(text).map_err(E::custom)
             }
         }
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_str(Body)
     }
 }

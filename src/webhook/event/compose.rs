@@ -5,7 +5,8 @@ use alloc::string::String;
 use super::body::EventBody;
 use super::data::{EventData, Ping};
 use super::envelope::{ApiVersion, Origin, OriginSource};
-use super::read::{Event, Head};
+use super::event::Event;
+use super::read::Head;
 use super::usage::ThresholdReached;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
@@ -50,7 +51,13 @@ impl NewEvent {
         origin: Origin,
         now: Timestamp,
     ) -> Self {
-        Self(Head { id, created_at: now, api_version, account_id, origin: Some(origin) })
+        Self(Head {
+            id,
+            created_at: now,
+            api_version: Some(api_version),
+            account_id,
+            origin: Some(origin),
+        })
     }
 
     /// `call.ended`: the call has ended and its summary is ready.
@@ -166,7 +173,7 @@ impl NewEvent {
     }
 
     fn about(self, data: EventData) -> EventBody {
-        EventBody::render(&Event::new(self.0, data))
+        EventBody::write(&Event::new(self.0, data))
     }
 }
 

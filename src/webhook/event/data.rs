@@ -84,7 +84,7 @@ impl EventData {
             Self::UsageThresholdReached(_) => &EventType::UsageThresholdReached,
             Self::Ping(_) => &EventType::Ping,
             Self::Unknown(unknown) => &unknown.event_type,
-            Self::Unreadable(drifted) => &drifted.event_type,
+            Self::Unreadable(unreadable) => &unreadable.event_type,
         }
     }
 }
@@ -113,18 +113,27 @@ impl UnknownData {
     }
 }
 
-/// The data of an event whose type is known and whose data is not of that type's form.
+/// Holds the data of an event that does not have the form this version knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableData {
-    /// Never an `EventType::Other`.
     event_type: EventType,
     data: Kept,
+    envelope: Kept,
     error: ParseError,
 }
 
 impl UnreadableData {
-    pub(super) fn new(event_type: EventType, data: &RawValue, error: ParseError) -> Self {
-        Self { event_type, data: Kept(data.to_owned()), error }
+    pub(super) fn new(
+        event_type: EventType,
+        data: &RawValue,
+        envelope: &RawValue,
+        error: ParseError,
+    ) -> Self {
+        Self { event_type, data: Kept(data.to_owned()), envelope: Kept(envelope.to_owned()), error }
+    }
+
+    pub(super) fn envelope(&self) -> &RawValue {
+        &self.envelope.0
     }
 
     /// `data` to the letter.
@@ -162,9 +171,9 @@ impl fmt::Debug for Kept {
 
 /// The fields of `data` beside the one that is typed, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Beside(Vec<(Box<str>, Kept)>);
+pub(super) struct OtherFields(Vec<(Box<str>, Kept)>);
 
-impl Beside {
+impl OtherFields {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter().map(|(name, value)| (&**name, &*value.0))
     }
@@ -174,7 +183,7 @@ impl Beside {
 pub(super) struct DataOf<'t>(pub(super) &'t EventType);
 
 impl<'de> DeserializeSeed<'de> for DataOf<'_> {
-    type Value = (EventData, Beside);
+    type Value = (EventData, OtherFields);
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         match self.0 {
@@ -187,13 +196,13 @@ impl<'de> DeserializeSeed<'de> for DataOf<'_> {
             EventType::ContactUpdated => typed(from, OBJECT, EventData::ContactUpdated),
             EventType::UsageThresholdReached => {
                 let counters = JsonObject::deserialize(from)?;
-                Ok((EventData::UsageThresholdReached(counters), Beside::default()))
+                Ok((EventData::UsageThresholdReached(counters), OtherFields::default()))
             }
             EventType::Ping => typed(from, MESSAGE, |message| EventData::Ping(Ping { message })),
             EventType::Other(_) => {
                 let event_type = self.0.clone();
                 let data = Kept(Box::deserialize(from)?);
-                Ok((EventData::Unknown(UnknownData { event_type, data }), Beside::default()))
+                Ok((EventData::Unknown(UnknownData { event_type, data }), OtherFields::default()))
             }
         }
     }
@@ -206,9 +215,9 @@ fn typed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
     name: &'static str,
     data: fn(T) -> EventData,
-) -> Result<(EventData, Beside), D::Error> {
-    let (value, beside) = from.deserialize_map(OneField { name, of: PhantomData })?;
-    Ok((data(value), beside))
+) -> Result<(EventData, OtherFields), D::Error> {
+    let (value, others) = from.deserialize_map(OneField { name, of: PhantomData })?;
+    Ok((data(value), others))
 }
 
 /// An object with one typed field, and whatever else stands beside it.
@@ -218,7 +227,7 @@ struct OneField<T> {
 }
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for OneField<T> {
-    type Value = (T, Beside);
+    type Value = (T, OtherFields);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an object with {}", self.name)
@@ -226,15 +235,15 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneField<T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut value = None;
-        let mut beside = Beside::default();
+        let mut others = OtherFields::default();
         while let Some(other) = map.next_key_seed(OtherThan(self.name))? {
             match other {
-                Some(name) => beside.0.push((name, Kept(map.next_value()?))),
+                Some(name) => others.0.push((name, Kept(map.next_value()?))),
                 None if value.is_some() => return Err(A::Error::duplicate_field(self.name)),
                 None => value = Some(map.next_value()?),
             }
         }
-        Ok((value.ok_or_else(|| A::Error::missing_field(self.name))?, beside))
+        Ok((value.ok_or_else(|| A::Error::missing_field(self.name))?, others))
     }
 }
 
@@ -262,7 +271,7 @@ impl Visitor<'_> for OtherThan {
 }
 
 /// Writes `data`.
-pub(super) struct WrittenData<'a>(pub(super) &'a EventData, pub(super) &'a Beside);
+pub(super) struct WrittenData<'a>(pub(super) &'a EventData, pub(super) &'a OtherFields);
 
 impl Serialize for WrittenData<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -278,7 +287,7 @@ impl Serialize for WrittenData<'_> {
             EventData::UsageThresholdReached(counters) => counters.serialize(to),
             EventData::Ping(ping) => self.fields(to, MESSAGE, &ping.message),
             EventData::Unknown(unknown) => unknown.data.serialize(to),
-            EventData::Unreadable(drifted) => drifted.data.serialize(to),
+            EventData::Unreadable(unreadable) => unreadable.data.serialize(to),
         }
     }
 }

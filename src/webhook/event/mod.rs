@@ -33,7 +33,7 @@
 //! # let id = EventId::parse("evt_1")?;
 //! # let request = NewEvent::new(id, account, version, Origin::voice(), now)
 //! #     .ping("It works.")
-//! #     .signed_request(&Signer::new(secret.clone()), now)?;
+//! #     .signed_request(&Signer::new(secret.clone()), now);
 //! # let verifier = Verifier::new(secret);
 //! # let (headers, body) = (request.headers(), request.body());
 //! let event = verifier.verify(headers, body, now)?.event()?;
@@ -62,6 +62,7 @@ mod body;
 mod compose;
 mod data;
 mod envelope;
+mod event;
 mod read;
 mod usage;
 
@@ -69,5 +70,5 @@ pub use body::EventBody;
 pub use compose::{ApprovedContact, NameSource, NewEvent, NewEventError};
 pub use data::{EventData, EventType, Ping, UnknownData, UnreadableData};
 pub use envelope::{ApiVersion, ApiVersionError, Origin, OriginSource};
-pub use read::{Event, EventError};
+pub use event::{Event, EventError};
 pub use usage::{ThresholdReached, UsageWatch};

@@ -57,7 +57,7 @@ impl Claim {
         match self {
             Self::Process(_) => None,
             Self::Duplicate => Some(WebhookResponse::Duplicate),
-            Self::Busy => Some(WebhookResponse::NotNow),
+            Self::Busy => Some(WebhookResponse::Unavailable),
         }
     }
 }

@@ -33,7 +33,7 @@
 //! let receipt = match InboxEntry::arrive(rows.get(&key), CLAIM_LEASE, now) {
 //!     Claim::Process(entry) => {
 //!         // Only if the row is still the one that was read: two copies may have read the same.
-//!         // Whose write comes too late answers `NotNow`.
+//!         // Whose write comes too late answers `Unavailable`.
 //!         rows.insert(key, entry);
 //!         if act_on_it() {
 //!             rows.insert(key, entry.done(now)); // whatever the row is by now
@@ -42,11 +42,11 @@
 //!             // Only if the row is still `entry`: the time may have run out, and another copy
 //!             // have been taken.
 //!             rows.insert(key, entry.failed());
-//!             WebhookResponse::NotNow
+//!             WebhookResponse::Unavailable
 //!         }
 //!     }
 //!     Claim::Duplicate => WebhookResponse::Duplicate,
-//!     Claim::Busy => WebhookResponse::NotNow,
+//!     Claim::Busy => WebhookResponse::Unavailable,
 //! };
 //! assert_eq!(receipt.status(), 204);
 //! assert_eq!(InboxEntry::arrive(rows.get(&key), CLAIM_LEASE, now), Claim::Duplicate);

@@ -36,7 +36,7 @@ pub fn signature_header(bytes: &[u8]) {
     assert!(!refused.to_string().is_empty() && refused.status() == 400);
     match refused {
         VerifyError::Missing
-        | VerifyError::Repeated { .. }
+        | VerifyError::Repeated
         | VerifyError::UppercaseDigest { .. }
         | VerifyError::TooOld { .. }
         | VerifyError::TooNew { .. } => panic!("a forged header got as far as {refused:?}"),

@@ -65,7 +65,7 @@ fn what_is_answered() {
     assert_eq!(Claim::Process(entry).receipt(), None);
     assert_eq!(Claim::Duplicate.receipt(), Some(WebhookResponse::Duplicate));
     assert_eq!(Claim::Duplicate.receipt().unwrap().status(), 204);
-    assert_eq!(Claim::Busy.receipt(), Some(WebhookResponse::NotNow));
+    assert_eq!(Claim::Busy.receipt(), Some(WebhookResponse::Unavailable));
     assert_eq!(Claim::Busy.receipt().unwrap().status(), 503);
 }
 

@@ -2,9 +2,7 @@
 
 use core::time::Duration;
 
-use call_assistant::webhook::{
-    DeliveryHeader, DigestReason, SignatureReason, VerifyError, WebhookResponse,
-};
+use call_assistant::webhook::{DigestReason, SignatureReason, VerifyError, WebhookResponse};
 
 #[test]
 fn receipts_have_their_status() {
@@ -12,9 +10,9 @@ fn receipts_have_their_status() {
         (WebhookResponse::Accepted, 204),
         (WebhookResponse::Duplicate, 204),
         (WebhookResponse::Ignored, 204),
-        (WebhookResponse::Refused, 400),
-        (WebhookResponse::NotNow, 503),
-        (WebhookResponse::DisableThisEndpoint, 410),
+        (WebhookResponse::Rejected, 400),
+        (WebhookResponse::Unavailable, 503),
+        (WebhookResponse::DisableEndpoint, 410),
     ];
     for (receipt, status) in cases {
         let response = receipt.into_response::<Vec<u8>>();
@@ -29,10 +27,7 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
     let tolerance = Duration::from_secs(300);
     let cases = [
         (VerifyError::Missing, "signature header is missing"),
-        (
-            VerifyError::Repeated { header: DeliveryHeader::Delivery },
-            "delivery header is there more than once",
-        ),
+        (VerifyError::Repeated, "signature header is present more than once"),
         (
             SignatureReason::TooLong { len: 1025 }.into(),
             "signature header has 1025 bytes, more than 1024",
@@ -80,7 +75,7 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
         assert_eq!(error.to_string(), words);
         let response = error.into_response::<Vec<u8>>();
         assert_eq!(response.status(), 400);
-        assert_eq!((error.receipt(), error.status().as_u16()), (WebhookResponse::Refused, 400));
+        assert_eq!((error.response(), error.status().as_u16()), (WebhookResponse::Rejected, 400));
         assert!(response.body().is_empty() && response.headers().is_empty());
     }
 }

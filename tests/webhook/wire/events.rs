@@ -1,11 +1,11 @@
 //! Events read: the envelope, the nine types, and what does not fit.
 
-use call_assistant::Timestamp;
 use call_assistant::json::ParseErrorKind;
 use call_assistant::webhook::event::{
     ApiVersion, ApiVersionError, Event, EventBody, EventData, EventError, EventType, OriginSource,
 };
 use call_assistant::webhook::{DeliveryHeader, WebhookResponse, testing};
+use call_assistant::{Product, Timestamp};
 
 use super::{NOW, at, signer, verifier};
 
@@ -84,10 +84,10 @@ fn the_nine_types_are_read_and_written() {
         assert_eq!(event.event_type(), &event_type);
         assert_eq!(event.id.as_str(), "evt_1");
         assert_eq!(event.created_at, Timestamp::parse("2026-01-01T09:34:11Z").unwrap());
-        assert_eq!(event.api_version, ApiVersion::parse("2026-01-15").unwrap());
+        assert_eq!(event.api_version, ApiVersion::parse("2026-01-15").ok());
         assert_eq!(event.account_id.as_str(), "acct_1");
         assert_eq!(event.origin.as_ref().unwrap().source, OriginSource::Voice);
-        assert_eq!(event.beside_data().count(), 0);
+        assert_eq!(event.other_fields().count(), 0);
         assert_eq!(String::from_utf8(event.to_json()).unwrap(), text);
 
         let fits = match (&event_type, &event.data) {
@@ -168,8 +168,7 @@ fn a_malformed_envelope_is_refused_with_its_field() {
     let with = |name: &str, value: &str, kind| {
         (format!(r#""{name}":"#), format!(r#""{name}":{value}"#), kind, name.to_owned())
     };
-    let mut cases: Vec<_> =
-        ["id", "type", "created_at", "api_version", "account_id", "data"].map(without).into();
+    let mut cases: Vec<_> = ["id", "type", "created_at", "account_id", "data"].map(without).into();
     cases.extend([
         with("id", r#""call_1""#, Value),
         with("id", r#""evt_ ""#, Value),
@@ -178,14 +177,9 @@ fn a_malformed_envelope_is_refused_with_its_field() {
         with("created_at", r#""2026-01-01T09:34:11""#, Value),
         with("created_at", r#""2026-01-01""#, Value),
         with("created_at", "1767260051", Value),
-        with("api_version", r#""2026-02-30""#, Value),
-        with("api_version", r#""v1""#, Value),
         with("account_id", r#""""#, Value),
-        with("origin", r#""voice""#, Value),
-        with("origin", r#"["voice",null,null]"#, Value),
         with("id", r#""evt_1","id":"evt_1""#, Duplicate),
         with("type", r#""ping","type":"ping""#, Duplicate),
-        with("origin", r#"null,"origin":null"#, Duplicate),
         with("data", r#"{"message":"a"},"data":{"message":"b"}"#, Duplicate),
     ]);
     for (prefix, replacement, kind, field) in cases {
@@ -399,6 +393,72 @@ fn counters_that_are_no_object_are_kept_whole() {
     }
 }
 
+/// D-47: an envelope whose id, type, account and time can be read is an event, whatever is odd about
+/// the rest. It is kept whole, with the reason.
+#[test]
+fn an_odd_field_of_the_envelope_costs_no_event() {
+    use ParseErrorKind::{Duplicate, Missing, Value};
+    for (name, odd, kind) in [
+        ("api_version", r#""api_version":"2026-02-30""#, Value),
+        ("api_version", r#""api_version":"v1""#, Value),
+        ("api_version", r#""api_version":null"#, Value),
+        ("api_version", "", Missing),
+        ("origin", r#""origin":"voice""#, Value),
+        ("origin", r#""origin":["voice",null,null]"#, Value),
+        ("origin", r#""origin":{"source":"voice","credential_id":7}"#, Value),
+        ("origin", r#""origin":{"source":"voice","\ud800":1}"#, ParseErrorKind::Syntax),
+        ("origin", r#""origin":{}"#, Missing),
+        ("origin", r#""origin":null,"origin":null"#, Duplicate),
+    ] {
+        for (event_type, data) in [("ping", r#"{"message":"m"}"#), ("ping", "{}"), ("other", "0")] {
+            let mut fields = fields(event_type, data).to_vec();
+            let at = fields.iter().position(|field| field.starts_with(&format!("\"{name}")));
+            fields[at.unwrap()] = odd.to_owned();
+            fields.retain(|field| !field.is_empty());
+            for _ in 0..fields.len() {
+                let text = joined(&fields);
+                let event = read(&text);
+                assert_eq!((event.id.as_str(), event.account_id.as_str()), ("evt_1", "acct_1"));
+                assert_eq!(event.event_type().as_str(), event_type, "{text}");
+                let EventData::Unreadable(kept) = &event.data else { panic!("{text}: {event:?}") };
+                assert_eq!(kept.json().get(), data, "{text}");
+                assert_eq!(event.to_json(), text.as_bytes());
+                // Of several faults the first is named.
+                if data != "{}" {
+                    let named = kept.error().field().unwrap_or_default();
+                    assert!(named.starts_with(name), "{text}: {:?}", kept.error());
+                    assert_eq!(kept.error().kind(), kind, "{text}");
+                }
+                assert_eq!(EventBody::from_stored(&text).unwrap().as_str(), text);
+                fields.rotate_left(1);
+            }
+        }
+    }
+}
+
+/// D-47: a new field may have any name that JSON allows, also one that no text can hold.
+#[test]
+fn an_unknown_field_of_any_name_is_ignored() {
+    let plain = read(&body("ping", r#"{"message":"m"}"#));
+    for name in [r"\ud800", r"\ud83d\ud83d", r"\u0000", "", r"\\", r#"\""#, "ı"] {
+        for data in [r#"{"message":"m"}"#, "7"] {
+            let mut fields = fields("ping", data).to_vec();
+            fields.push(format!(r#""{name}":[1e400]"#));
+            for _ in 0..fields.len() {
+                let text = joined(&fields);
+                let event = read(&text);
+                assert_eq!(event.id, plain.id, "{text}");
+                assert_eq!(event.origin, plain.origin, "{text}");
+                assert_eq!(event == plain, data != "7", "{text}");
+                fields.rotate_left(1);
+            }
+        }
+    }
+    // A known name with an escape in it is the known name.
+    let escaped = body("ping", r#"{"message":"m"}"#).replace(r#""data""#, r#""d\u0061ta""#);
+    assert_eq!(read(&escaped), plain);
+}
+
 /// JSON that no Rust value can hold is not what the type says, but it does not undo the event.
 #[test]
 fn what_cannot_be_decoded_has_drifted() {
@@ -451,7 +511,7 @@ fn what_stands_beside_the_object_is_kept() {
         let event = read(&text);
         assert!(!matches!(event.data, EventData::Unreadable(_)));
         assert_eq!(event.to_json(), text.as_bytes());
-        let beside: Vec<_> = event.beside_data().map(|(name, json)| (name, json.get())).collect();
+        let beside: Vec<_> = event.other_fields().map(|(name, json)| (name, json.get())).collect();
         if event_type == EventType::UsageThresholdReached {
             assert_eq!(beside, []);
         } else {
@@ -535,6 +595,27 @@ fn a_header_that_contradicts_the_body_is_its_own_error() {
     );
 }
 
+/// D-75: repeated, an unsigned header is refused when the event is read, and not before.
+#[test]
+fn a_repeated_claim_is_refused_with_the_event() {
+    let text = body("ping", r#"{"message":"m"}"#);
+    for header in [DeliveryHeader::Event, DeliveryHeader::Delivery] {
+        let mut request =
+            testing::signed_request(&signer(), "ping", "evt_1", text.as_bytes(), at(NOW)).unwrap();
+        let name = header.name(&Product::default()).clone();
+        let value = request.headers()[&name].clone();
+        request.headers_mut().append(name, value);
+        let verifier = verifier();
+        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        let error = verified.event().unwrap_err();
+        assert_eq!(error, EventError::Repeated { header });
+        assert_eq!(error.to_string(), format!("{header} header is present more than once"));
+        assert_eq!(error.into_response::<Vec<u8>>().status(), 400);
+        // The body stays proven.
+        assert_eq!(Event::from_bytes_verified_earlier(verified.bytes()), Ok(read(&text)));
+    }
+}
+
 /// D-46, D-47: a genuine body that is no event is acknowledged: sent again, it will be the same.
 #[test]
 fn a_body_that_is_no_event_stays_verified() {
@@ -544,9 +625,12 @@ fn a_body_that_is_no_event_stays_verified() {
     let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
     let error = verified.event().unwrap_err();
     assert!(matches!(&error, EventError::Malformed(error) if error.field() == Some("id")));
-    assert_eq!(error.receipt(), WebhookResponse::Ignored);
-    assert_eq!(error.receipt().status(), 204);
+    assert_eq!(error.response(), WebhookResponse::Ignored);
+    assert_eq!(error.response().status(), 204);
     assert_eq!(verified.bytes(), b"{\"id\":1}");
     let contradiction = EventError::Contradiction { header: DeliveryHeader::Event };
-    assert_eq!(contradiction.receipt().status(), 400);
+    assert_eq!(contradiction.response().status(), 400);
+    let response = contradiction.into_response::<Vec<u8>>();
+    assert_eq!(response.status(), 400);
+    assert!(response.body().is_empty() && response.headers().is_empty());
 }

@@ -1,5 +1,6 @@
 use call_assistant::webhook::{SecretError, SigningSecret};
 
+// D-73: the prefix and visible ASCII, to the letter.
 #[test]
 fn parses_what_was_shown_and_nothing_else() {
     let cases = [
@@ -30,6 +31,7 @@ fn parses_what_was_shown_and_nothing_else() {
     }
 }
 
+// D-73
 #[test]
 fn the_length_is_bounded() {
     let longest = format!("whsec_{}", "a".repeat(SigningSecret::MAX_LEN - 6));

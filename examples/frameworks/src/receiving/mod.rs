@@ -36,7 +36,7 @@ impl Hooks {
         match verified.event() {
             // A genuine body that is no event does not come again either.
             Ok(_) | Err(EventError::Malformed(_)) => self.store(verified.bytes()),
-            Err(contradiction) => contradiction.receipt(),
+            Err(contradiction) => contradiction.response(),
         }
     }
 
@@ -44,7 +44,7 @@ impl Hooks {
     pub fn store(&self, bytes: &[u8]) -> WebhookResponse {
         match self.queue.send(bytes.into()) {
             Ok(()) => WebhookResponse::Accepted,
-            Err(_) => WebhookResponse::NotNow,
+            Err(_) => WebhookResponse::Unavailable,
         }
     }
 }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
 use super::digest::{Digest, Key};
@@ -108,7 +109,24 @@ impl Signer {
         body: &[u8],
         now: Timestamp,
     ) -> Result<HeaderMap, HeaderTextError> {
-        headers::outgoing(&self.product, event_type, event_id, &self.sign(body, now))
+        let [event, delivery] = headers::claims(event_type, event_id)?;
+        Ok(self.headers_of(event, delivery, body, now))
+    }
+
+    pub(super) fn headers_of(
+        &self,
+        event: HeaderValue,
+        delivery: HeaderValue,
+        body: &[u8],
+        now: Timestamp,
+    ) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(5);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, self.product.user_agent().clone());
+        headers.insert(self.product.signature_header(), self.sign(body, now).to_header_value());
+        headers.insert(self.product.event_header(), event);
+        headers.insert(self.product.delivery_header(), delivery);
+        headers
     }
 }
 

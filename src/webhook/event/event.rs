@@ -1,0 +1,205 @@
+//! An event, and how a verified body gives one.
+
+use alloc::vec::Vec;
+
+use http::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::data::{EventData, EventType, OtherFields, WrittenData};
+use super::envelope::{ApiVersion, Origin};
+use super::read::{self, Head};
+use crate::Timestamp;
+use crate::id::{AccountId, EventId};
+use crate::json::{self, ParseError};
+use crate::time;
+use crate::webhook::headers::DeliveryHeader;
+use crate::webhook::response::WebhookResponse;
+use crate::webhook::verifier::Verified;
+
+/// Holds one event as it was read.
+///
+/// ```
+/// use call_assistant::webhook::event::{Event, EventData};
+///
+/// let queued = br#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
+///     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hi"}}"#;
+/// let event = Event::from_bytes_verified_earlier(queued)?;
+/// assert!(matches!(event.data, EventData::Ping(ping) if ping.message == "hi"));
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
+///
+/// There are two ways to get an event: [`Verified::event`], and, for bodies that were verified
+/// before they were queued, [`from_bytes_verified_earlier`](Self::from_bytes_verified_earlier). A
+/// third does not compile:
+///
+/// ```compile_fail,E0277
+/// use call_assistant::webhook::event::Event;
+///
+/// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
+/// ```
+///
+/// Deliveries come at least once and in any order. Store [`id`](Self::id) before you act on an
+/// event, ignore an event whose id is stored already, and order events by the times inside their
+/// objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// Identifies the event: the same in every attempt and at every endpoint. Deduplicate on it,
+    /// together with [`account_id`](Self::account_id).
+    pub id: EventId,
+    /// Says when the event was created.
+    pub created_at: Timestamp,
+    /// Names the version of the API that the event follows. `None` only if it is unreadable; the
+    /// data is [`EventData::Unreadable`] then.
+    pub api_version: Option<ApiVersion>,
+    /// Names the account that the event belongs to.
+    pub account_id: AccountId,
+    /// Says who made the change. `None` in older events that are delivered again, and if it is
+    /// unreadable; the data is [`EventData::Unreadable`] then.
+    pub origin: Option<Origin>,
+    /// Holds what the event is about, by type.
+    pub data: EventData,
+    others: OtherFields,
+}
+
+impl Event {
+    /// Reads a body **that was verified when it arrived** and was stored or queued since.
+    ///
+    /// This function verifies nothing: given bytes from anywhere else, it reads whatever anybody
+    /// sent.
+    ///
+    /// # Errors
+    /// Returns the first fault with its field, line and column if the body is not a JSON object, or
+    /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. Anything else that does
+    /// not fit is no error: see [`EventData::Unreadable`].
+    pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
+        let (head, data, others) = read::event(bytes)?;
+        Ok(Self::assemble(head, data, others))
+    }
+
+    /// Returns the type, which is the type of [`data`](Self::data).
+    #[must_use]
+    pub fn event_type(&self) -> &EventType {
+        self.data.event_type()
+    }
+
+    /// Returns the fields of `data` other than the typed one, which is `object`, or `message` for a
+    /// ping. Empty where `data` is kept in one piece.
+    pub fn other_fields(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.others.iter()
+    }
+
+    /// Writes the event as JSON: the same content, but not the bytes that were signed.
+    ///
+    /// To store or forward a delivery, keep [`Verified::bytes`]. An event with unreadable data is
+    /// written as it was received.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        if let EventData::Unreadable(unreadable) = &self.data {
+            return unreadable.envelope().get().into();
+        }
+        json::write(&Written {
+            id: &self.id,
+            event_type: self.event_type(),
+            created_at: self.created_at,
+            api_version: self.api_version,
+            account_id: &self.account_id,
+            origin: self.origin.as_ref(),
+            data: WrittenData(&self.data, &self.others),
+        })
+    }
+
+    pub(super) fn new(head: Head, data: EventData) -> Self {
+        Self::assemble(head, data, OtherFields::default())
+    }
+
+    fn assemble(head: Head, data: EventData, others: OtherFields) -> Self {
+        let Head { id, created_at, api_version, account_id, origin } = head;
+        Self { id, created_at, api_version, account_id, origin, data, others }
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    id: &'a EventId,
+    #[serde(rename = "type")]
+    event_type: &'a EventType,
+    #[serde(with = "time::offset")]
+    created_at: Timestamp,
+    api_version: Option<ApiVersion>,
+    account_id: &'a AccountId,
+    origin: Option<&'a Origin>,
+    data: WrittenData<'a>,
+}
+
+impl Verified<'_> {
+    /// Reads the event. Its type and id are those of the body: the headers are not signed, and must
+    /// only agree.
+    ///
+    /// # Errors
+    /// Returns an [`EventError`] if the body is not an event, or if a header is repeated or
+    /// contradicts the body. The body stays verified in each case, so nothing has to be lost.
+    pub fn event(&self) -> Result<Event, EventError> {
+        let headers = self.headers();
+        if let Some(header) = headers.repeated() {
+            return Err(EventError::Repeated { header });
+        }
+        let event = Event::from_bytes_verified_earlier(self.bytes())?;
+        let claims = [
+            (DeliveryHeader::Event, event.event_type().as_str()),
+            (DeliveryHeader::Delivery, event.id.as_str()),
+        ];
+        for (header, ours) in claims {
+            if headers.value(header).is_some_and(|theirs| theirs != ours.as_bytes()) {
+                return Err(EventError::Contradiction { header });
+            }
+        }
+        Ok(event)
+    }
+}
+
+/// Says why a verified body does not give an event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The body is genuine, but not an event. Keep the bytes; another attempt brings the same.
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
+    /// An unsigned header is present more than once.
+    #[error("{header} header is present more than once")]
+    Repeated {
+        /// The header.
+        header: DeliveryHeader,
+    },
+    /// An unsigned header contradicts the body.
+    ///
+    /// Somebody may replay a body with headers of their own, or a proxy is at fault. To read the
+    /// event all the same, use [`Event::from_bytes_verified_earlier`].
+    #[error("{header} header contradicts the body")]
+    Contradiction {
+        /// The header.
+        header: DeliveryHeader,
+    },
+}
+
+impl EventError {
+    /// Returns what to answer: 204 to a body that no further attempt can make readable, because
+    /// twenty failed deliveries in a row disable the endpoint; otherwise 400.
+    ///
+    /// After a 204 the service does not send the body again: [keep the bytes](Verified::bytes)
+    /// first, for a later version of this crate or for a person.
+    #[must_use]
+    pub const fn response(&self) -> WebhookResponse {
+        match self {
+            Self::Malformed(_) => WebhookResponse::Ignored,
+            Self::Repeated { .. } | Self::Contradiction { .. } => WebhookResponse::Rejected,
+        }
+    }
+
+    /// Creates the HTTP response, with an empty body: see [`response`](Self::response).
+    #[must_use]
+    pub fn into_response<B: Default>(self) -> Response<B> {
+        self.response().into_response()
+    }
+}
