@@ -1,0 +1,208 @@
+//! The tree of `src` as ARCHITECTURE has it: which rooms never mention each other, that files form
+//! no circle, that the listing is short, and that public documentation cites nothing that its
+//! readers cannot look up.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use source::Crate;
+
+/// Neither of two mentions the other in code, whatever way a path takes. Documentation may link.
+const NEVER: [[&str; 2]; 3] =
+    [["webhook", "rest"], ["webhook/sender", "webhook/receiver"], ["rest/server", "rest/client"]];
+
+/// The most entries that `src` has.
+const ENTRIES: usize = 12;
+
+#[test]
+fn two_protocols_and_two_sides_never_mention_each_other() {
+    let wrong = offenders(&read_src());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where circles are being broken. Nothing is added here.
+const BEING_BROKEN: [&str; 2] = ["a circle of json/", "a circle of webhook/"];
+
+#[test]
+fn files_form_no_circle() {
+    let mut wrong = circles(&read_src());
+    wrong.retain(|circle| !BEING_BROKEN.iter().any(|known| circle.starts_with(known)));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_listing_is_short() {
+    let entries = std::fs::read_dir(src()).unwrap().map(|entry| entry.unwrap().file_name());
+    let entries: Vec<_> = entries.collect();
+    assert!(entries.len() <= ENTRIES, "src has {} entries: {entries:?}", entries.len());
+}
+
+#[test]
+fn any_path_between_two_sides_is_found() {
+    let honest = [
+        ("lib.rs", "pub mod webhook; pub mod rest; pub use rest::client::Client;"),
+        ("webhook/mod.rs", "pub mod sender; pub mod receiver; pub struct Verifier;"),
+        ("webhook/sender.rs", "use super::Verifier; use rest::Thing;"),
+        (
+            "webhook/receiver.rs",
+            "/// See [`crate::rest`].\nfn a() { super::Verifier; } // crate::rest::X",
+        ),
+        ("rest/mod.rs", "pub mod client; pub mod server; mod both; pub use both::Both;"),
+        ("rest/both.rs", "pub struct Both;"),
+        ("rest/client.rs", "use crate::rest::Both; pub struct Client;"),
+        (
+            "rest/server.rs",
+            "use super::{Both, both::Both as B}; const A: &str = \"crate::webhook\";",
+        ),
+    ];
+    assert_eq!(offenders(&honest.into()), Vec::<String>::new());
+    for (file, code) in [
+        ("webhook/mod.rs", "fn a() { crate::rest::Both::new() }"),
+        ("webhook/mod.rs", "use crate::rest;"),
+        ("webhook/sender.rs", "fn a(x: &super::super::rest::Both) {}"),
+        ("webhook/sender.rs", "use super::{Verifier, receiver::{self}};"),
+        ("webhook/sender.rs", "mod inner { use super::super::receiver::Inbox; }"),
+        ("webhook/receiver.rs", "use crate::webhook::sender::*;"),
+        ("webhook/receiver.rs", "fn a() -> Vec<crate::webhook::sender::Delivery> { vec![] }"),
+        ("webhook/receiver.rs", "#[serde(with = \"super::sender\")] struct A;"),
+        ("webhook/receiver.rs", "macro_rules! a { () => { $crate::webhook::sender::Delivery } }"),
+        // By the root's re-export, and by a name of its own.
+        ("webhook/mod.rs", "use crate::Client;"),
+        ("webhook/mod.rs", "use crate as all; fn a() { all::rest::Both }"),
+        ("rest/both.rs", "pub use crate::webhook::Verifier;"),
+        ("rest/server.rs", "use super::client as other;"),
+        ("rest/client.rs", "type A = super::server::Page;"),
+    ] {
+        let mut tree: BTreeMap<&str, &str> = honest.into();
+        tree.insert(file, code);
+        assert_eq!(offenders(&tree).len(), 1, "{file}: {code}: {:?}", offenders(&tree));
+    }
+}
+
+#[test]
+fn any_circle_of_files_is_found() {
+    let lib = ("lib.rs", "mod a; mod b; mod room; pub use a::A;");
+    let room = ("room/mod.rs", "mod low; mod high; pub use low::Low; pub use high::High;");
+    let low = ("room/low.rs", "pub struct Low;");
+    let high = ("room/high.rs", "use super::Low; pub struct High;");
+    // A parent that re-exports its children is in no circle with them.
+    for (a, b) in [
+        ("pub struct A;", "use crate::A;"),
+        ("use crate::room::High; pub struct A;", "use crate::{A, room::Low};"),
+        ("use crate::b; pub struct A;", "use crate::A; pub struct B;"),
+        ("/// [`crate::b::B`]\npub struct A;", "use crate::a::A; pub struct B;"),
+    ] {
+        let tree = [lib, room, low, high, ("a.rs", a), ("b.rs", b)].into();
+        assert_eq!(circles(&tree), Vec::<String>::new(), "{a} {b}");
+    }
+    for (file, code) in [
+        ("room/low.rs", "pub struct Low; use super::High;"),
+        ("room/low.rs", "pub struct Low; fn a() { super::high::High }"),
+        ("room/low.rs", "pub struct Low; fn a() { crate::room::High }"),
+        ("room/low.rs", "use crate::room; pub struct Low; fn a() { room::High }"),
+        // A parent that works with a child which needs the parent's own items.
+        ("room/mod.rs", "mod low; mod high; pub use low::Low; pub struct Own; use high::High;"),
+    ] {
+        let mut tree: BTreeMap<_, _> = [lib, room, low, high, ("a.rs", ""), ("b.rs", "")].into();
+        tree.insert("room/high.rs", "use super::{Low, Own}; pub struct High;");
+        tree.insert(file, code);
+        assert_eq!(circles(&tree).len(), 1, "{file}: {code}");
+    }
+}
+
+/// The mentions that [`NEVER`] forbids.
+fn offenders(files: &BTreeMap<&str, &str>) -> Vec<String> {
+    let within = |file: &str, room: &str| {
+        file == format!("{room}.rs") || file.starts_with(&format!("{room}/"))
+    };
+    let mut wrong = Vec::new();
+    for link in Crate::read(files.iter().map(|(file, text)| (*file, *text))).links() {
+        for [one, other] in NEVER.into_iter().flat_map(|[one, other]| [[one, other], [other, one]])
+        {
+            if within(&link.from, one) && link.through.iter().any(|file| within(file, other)) {
+                wrong.push(format!("{link}: {one} may not know {other}"));
+            }
+        }
+    }
+    wrong.sort();
+    wrong.dedup();
+    wrong
+}
+
+/// The circles of files: those from each of which all others of the circle are reached.
+///
+/// A file uses another where its code mentions an item that the other defines, by whatever path and
+/// re-export. It does not where it names a module only, nor where a folder's `mod.rs` (or `lib.rs`)
+/// re-exports what is below it: that is how parents present their children.
+fn circles(files: &BTreeMap<&str, &str>) -> Vec<String> {
+    let links = Crate::read(files.iter().map(|(file, text)| (*file, *text))).links();
+    let mut uses: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+    for link in &links {
+        let Some(to) = link.through.last().filter(|to| **to != link.from && link.to_item) else {
+            continue;
+        };
+        let folder = link.from.strip_suffix("mod.rs").or_else(|| link.from.strip_suffix("lib.rs"));
+        if link.exports && folder.is_some_and(|folder| to.starts_with(folder)) {
+            continue;
+        }
+        uses.entry(&link.from).or_default().insert(to, &link.path);
+    }
+    let reached = |from| {
+        let (mut seen, mut next) = (BTreeSet::<&str>::new(), vec![from]);
+        while let Some(file) = next.pop() {
+            let used = uses.get(file).into_iter().flat_map(BTreeMap::keys);
+            next.extend(used.copied().filter(|used| seen.insert(*used)));
+        }
+        seen
+    };
+    let all: BTreeMap<&str, BTreeSet<&str>> =
+        uses.keys().map(|file| (*file, reached(file))).collect();
+    let mut found = BTreeSet::new();
+    for (file, reached) in &all {
+        let back = |other: &&&str| all.get(**other).is_some_and(|theirs| theirs.contains(file));
+        let circle: Vec<&str> = reached.iter().filter(back).copied().collect();
+        if !circle.is_empty() {
+            let edges = circle.iter().flat_map(|from| {
+                let used = uses[from].iter().filter(|(to, _)| circle.contains(to));
+                used.map(move |(to, path)| format!("\n  {from} uses {to} as {path}"))
+            });
+            found.insert(format!(
+                "a circle of {}:{}",
+                circle.join(", "),
+                edges.collect::<String>()
+            ));
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn src() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
+}
+
+/// The Rust files of `src` by their paths in it. They are read once and kept: a test ends soon.
+fn read_src() -> BTreeMap<&'static str, &'static str> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![src().to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let name = path.strip_prefix(src()).unwrap().to_str().unwrap().replace('\\', "/");
+                let text = std::fs::read_to_string(&path).unwrap();
+                files.insert(&*name.leak(), &*text.leak());
+            }
+        }
+    }
+    files
+}
