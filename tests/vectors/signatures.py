@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes signatures.json, the format of which README.md describes.
+"""Writes signatures.json and signatures.tsv, whose formats README.md describes.
 
 The digests are those of CPython's hmac and hashlib; nothing of the crate is involved. The verdict
 of every case is stated here by hand, not computed.
@@ -17,11 +17,13 @@ SECRET = "whsec_test"
 BODY = b'{"id":"evt_1","type":"ping","data":{"message":"hello"}}'
 
 cases = []
+unusable = []
 
 
 def digest(body=BODY, t=NOW, key=SECRET, hash="sha256"):
     key = key if isinstance(key, bytes) else key.encode()
-    return hmac.new(key, str(t).encode() + b"." + body, hash).hexdigest()
+    t = t if isinstance(t, bytes) else str(t).encode()
+    return hmac.new(key, t + b"." + body, hash).hexdigest()
 
 
 def header(*v1, t=NOW):
@@ -297,20 +299,181 @@ def grammar():
     case("two headers, the last good", ["t=1,v1=0", right], "repeated", header="signature")
 
 
+def loose_readings():
+    """What the number readers, decoders and containers of other languages let through."""
+    good = digest()
+    right = header(good)
+    # `now` is the number that a looser reader finds in `t`, and the digest covers `t` as sent.
+    for t, now in (("+5", 5), ("-5", -5), ("+0", 0), ("-0", 0), ("017", 17), ("017", 15),
+                   ("1e3", 1000), ("0x10", 16), ("0b11", 3), ("0o17", 15), ("5.0", 5), ("5.", 5), (".5", 0),
+                   ("5_0", 50), ("5n", 5), ("5L", 5), ("5d", 5), ("5s", 5), ('"5"', 5), ("'5'", 5),
+                   ("%35", 5), ("=5", 5), ("5=", 5), ("", 0), ("null", 0), ("false", 0),
+                   ("true", 1), ("NaN", NOW), ("nan", NOW), ("Infinity", NOW), ("-Infinity", NOW),
+                   (f"{2**64 + NOW}", NOW), (f"{2**64}", 0), (f"{10**20}", 0)):
+        case(f"t is {t!r}, now is {now}", header(digest(t=t), t=t), "timestamp", now=now, part=1)
+    for name, t, now in (("arabic-indic", "\u0665", 5), ("devanagari", "\u096b", 5),
+                         ("fullwidth", "\uff15", 5), ("mathematical", "\U0001d7d3", 5)):
+        t = t.encode()
+        text = header(digest(t=t), t=t.decode("latin-1"))
+        case(f"t is {name} five", text, "not_printable", now=now, part=1)
+    for name, t, now in (("two", b"\xb2", 2), ("one", b"\xb9", 1)):
+        text = header(digest(t=t), t=t.decode("latin-1"))
+        case(f"t is superscript {name} in latin-1", text, "not_printable", now=now, part=1)
+    # Cut to 31, 32 or 63 bits, rounded to a double, or negated where no negative exists.
+    for t, now in ((NOW + 2**31, NOW), (NOW + 2**32, NOW), (NOW + 2**63, NOW), (2**31, 0),
+                   (2**32, 0), (2**53 + 1, 0), (2**63, 0), (2**63 + 1, 0), (2**63, -1),
+                   (2**63 - 1, -10)):
+        case(f"t: {t}, now is {now}", header(digest(t=t), t=t), "too_new", now=now, by=t - now)
+
+    case("t: 0, now is 300 s before 1970", header(digest(t=0), t=0), now=-300, age=-300)
+    case("t: 0, now is 301 s before 1970", header(digest(t=0), t=0), "too_new", now=-301, by=301)
+
+    # What was signed is what a careless reader makes of what came.
+    for name, came, signed in (
+        ("lossy utf-8", b'{"name":"M\xfcller"}', '{"name":"M\ufffdller"}'.encode()),
+        ("question mark for a byte", b'{"name":"M\xfcller"}', b'{"name":"M?ller"}'),
+        ("latin-1 to utf-8", b'{"name":"M\xfcller"}', '{"name":"M\u00fcller"}'.encode()),
+        ("bom dropped", b"\xef\xbb\xbf" + BODY, BODY),
+        ("cr lf to lf", b'{\r\n"id":1}', b'{\n"id":1}'),
+        ("cut at nul", b"{}\x00{}", b"{}"),
+        ("spaces around dropped", b" {} \n", b"{}"),
+        ("json written again", b'{"a": 750.0}', b'{"a":750}'),
+        ("escapes written again", b'{"a":"\\u00fc\\/"}', '{"a":"\u00fc/"}'.encode()),
+        ("composed letters", '{"a":"e\u0301"}'.encode(), '{"a":"\u00e9"}'.encode()),
+        ("surrogate as utf-8", b'"\xed\xa0\xbd"', '"\ufffd"'.encode()),
+    ):
+        case(f"loose body: {name}", header(digest(signed)), "mismatch", body=came)
+
+    # Hex readers that take a sign or a space for a digit.
+    body = next(b for b in (b"%d" % n for n in range(1000)) if digest(b)[6] == "0")
+    for sign in "+-":
+        text = digest(body)[:6] + sign + digest(body)[7:]
+        case(f"digit 6 is {sign} for 0", header(text), "digest_character", body=body, part=2, at=6)
+    for name, text, length in (
+        ("63 digits", good[:63], 63), ("65 digits", good + "a", 65), ("empty", "", 0),
+        ("an equals sign before", "=" + good, 65), ("an equals sign after", good + "=", 65),
+        ("in quotes", f'"{good}"', 66), ("with its name", f"sha256={good}", 71),
+        ("with a colon per byte", ":".join(good[i : i + 2] for i in range(0, 64, 2)), 95),
+        ("percent-encoded first digit", f"%{ord(good[0]):02x}{good[1:]}", 66),
+    ):
+        case(f"v1: {name}", header(text), "digest_length", part=2, length=length)
+    for name, text in (
+        ("64 bytes of latin-1", "\xe9" * 64),
+        ("the last digit in latin-1", good[:63] + "\xe9"),
+        ("the first digit fullwidth",
+         chr(ord(good[0]) + 0xFEE0).encode().decode("latin-1") + good[1:]),
+        ("a line end and a digit less", good[:63] + "\n"),
+        ("a line end before", "\n" + good),
+        ("nul before", "\x00" + good),
+        ("nul for the last digit", good[:63] + "\x00"),
+    ):
+        case(f"v1: {name}", header(text), "not_printable", part=2)
+    case("v1: nul after the right one", header(good + "\x00", good), "not_printable", part=2)
+    case("v1: joined without a name", f"{right},{good}", "not_pair", part=3)
+
+    for byte in (0x00, 0x0A, 0x0B, 0x0C, 0x0D, 0x1C, 0x1F, 0x7F, 0x85, 0xA0):
+        c = chr(byte)
+        case(f"trimmed: {byte:02x} first", c + right, "not_printable", part=1)
+        case(f"trimmed: {byte:02x} after t", f"t={NOW}{c},v1={good}", "not_printable", part=1)
+        case(f"trimmed: {byte:02x} within t", f"t={c}{NOW},v1={good}", "not_printable", part=1)
+        case(f"trimmed: {byte:02x} before v1", f"t={NOW},{c}v1={good}", "not_printable", part=2)
+        case(f"trimmed: {byte:02x} in the last value", f"{right},x={c}", "not_printable", part=3)
+    for name, c in (("bom", "\ufeff"), ("em space", "\u2003"), ("ideographic space", "\u3000"),
+                    ("line separator", "\u2028"), ("zero-width space", "\u200b")):
+        text = c.encode().decode("latin-1")
+        case(f"trimmed: {name} first", text + right, "not_printable", part=1)
+        case(f"trimmed: {name} last", right + text, "not_printable", part=2)
+    case("trimmed: tabs and spaces around all", f" \tt={NOW}\t ,\t v1={good} \t")
+    case("trimmed: a tab in t", f"t=\t{NOW},v1={good}", "blank", part=1)
+    case("trimmed: spaces up to 1024 bytes", right + " " * (1024 - len(right)))
+    case("trimmed: spaces up to 1025 bytes", right + " " * (1025 - len(right)), "too_long",
+         length=1025)
+    case("a space alone as the third part", f"{right}, ,x=y", "not_pair", part=3)
+    case("two commas at the end", f"{right},,", "not_pair", part=3)
+
+    for name in ("__proto__", "constructor", "toString", "t[]", "v1[]", "t.", "%74", "v1%20", "v"):
+        case(f"name {name} beside the right ones", f"{right},{name}=1")
+        case(f"name {name} for t", f"{name}={NOW},v1={good}", "no_timestamp")
+        case(f"name {name} for v1", f"t={NOW},{name}={good}", "no_digest")
+    case("split at the last equals sign: t", f"t={NOW}=,{right}", "timestamp", part=1)
+    case("split at the last equals sign: v1", f"t={NOW},v1=x={good}", "digest_length", part=2,
+         length=66)
+    case("comma percent-encoded", f"t={NOW}%2Cv1={good}", "timestamp", part=1)
+    case("colons, spaces and braces of a list", f"[t={NOW},v1={good}]", "no_timestamp")
+    case("two headers, the first empty", ["", right], "repeated", header="signature")
+    case("two headers, the last empty", [right, ""], "repeated", header="signature")
+    case("three headers", [right] * 3, "repeated", header="signature")
+    case("two headers, one part each", [f"t={NOW}", f"v1={good}"], "repeated", header="signature")
+    case("an empty header", "", "not_pair", part=1, secrets=["whsec_a", SECRET])
+
+
+def unusable_secrets():
+    """No secret is one of these, so the digest under it must not count. JSON lacks them, since the
+    crate refuses them before there is a verifier."""
+    for name, secrets in {
+        "none": [],
+        "empty": [""],
+        "empty beside a good one": ["whsec_another", ""],
+        "the prefix alone": ["whsec_"],
+        "without the prefix": ["secret"],
+        "a prefix in uppercase": ["WHSEC_test"],
+        "a line end after": ["whsec_test\n"],
+        "a line end before": ["\nwhsec_test"],
+        "a space within": ["whsec_te st"],
+        "not ascii": ["whsec_t\u00e9st"],
+        "256 bytes": ["whsec_" + "x" * 250],
+        "an unset variable": ["undefined"],
+        "an unset variable of python": ["None"],
+        "two in one": ["whsec_a whsec_b"],
+    }.items():
+        key = secrets[-1] if secrets else ""
+        unusable.append({"name": f"unusable secret: {name}", "secrets": secrets,
+                         "body": BODY.decode(), "signature": [header(digest(key=key))],
+                         "now": NOW, "verdict": "mismatch"})
+
+
+def table():
+    yield "name", "signatures", "secrets", "body", "now", "tolerance", "verdict"
+    for case in cases + unusable:
+        # Verifiers in other languages are given whole seconds.
+        if case.get("now_nanos", 0):
+            continue
+        body = bytes.fromhex(case["body_hex"]) if "body_hex" in case else case["body"].encode()
+        yield (
+            case["name"],
+            ",".join(value.encode("latin-1").hex() for value in case["signature"])
+            if case["signature"] else "-",
+            ",".join(secret.encode().hex() for secret in case["secrets"])
+            if case["secrets"] else "-",
+            body.hex(),
+            str(case["now"]),
+            str(case.get("tolerance", 300)),
+            "accepted" if case["verdict"] == "accepted" else "refused",
+        )
+
+
+def written(path, text):
+    if "--check" not in sys.argv:
+        path.write_text(text)
+    elif path.read_text() != text:
+        sys.exit(f"{path} is not what {__file__} writes")
+
+
 def main():
     # RFC 4231, test case 2: is this HMAC-SHA256 at all?
     known = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     assert hmac.new(b"Jefe", b"what do ya want for nothing?", "sha256").hexdigest() == known
-    for family in (bodies, secrets, digests, several, window, grammar):
+    for family in (bodies, secrets, digests, several, window, grammar, loose_readings,
+                   unusable_secrets):
         family()
     assert len(cases) >= 200
-    path = pathlib.Path(__file__).with_suffix(".json")
+    here = pathlib.Path(__file__)
     lines = ",\n".join(json.dumps(case) for case in cases)
-    text = f'{{"format": 1, "cases": [\n{lines}\n]}}\n'
-    if "--check" in sys.argv:
-        sys.exit(None if path.read_text() == text else f"{path} is not what {__file__} writes")
-    path.write_text(text)
-    print(f"{len(cases)} cases")
+    written(here.with_suffix(".json"), f'{{"format": 1, "cases": [\n{lines}\n]}}\n')
+    rows = list(table())
+    assert all(cell.isprintable() for row in rows for cell in row)
+    written(here.with_suffix(".tsv"), "".join("\t".join(row) + "\n" for row in rows))
+    print(f"{len(cases)} cases, {len(rows) - 1} rows")
 
 
 main()
