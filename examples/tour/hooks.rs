@@ -173,10 +173,10 @@ pub(crate) fn retry_over_the_whole_schedule(
         genuine && bodies.iter().all(|sent| sent == body.as_bytes())
     });
 
-    let first = InboxEntry::arrive(None, CLAIM_LEASE, world.now);
+    let first = InboxEntry::claim(None, CLAIM_LEASE, world.now);
     let Claim::Process(entry) = first else { return Err("a new event is not new".into()) };
     let done = entry.done(world.now);
-    let again = InboxEntry::arrive(Some(&done), CLAIM_LEASE, world.now);
+    let again = InboxEntry::claim(Some(&done), CLAIM_LEASE, world.now);
     table.show("EVT-8", "an event that comes twice is acted on once", again == Claim::Duplicate);
 
     let body = ping(world)?;

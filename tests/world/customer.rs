@@ -302,12 +302,12 @@ impl Customer {
             }
         };
         let key = (event.account_id.clone(), event.id.clone());
-        let entry = match InboxEntry::arrive(self.store.inbox.get(&key), CLAIM_LEASE, now) {
+        let entry = match InboxEntry::claim(self.store.inbox.get(&key), CLAIM_LEASE, now) {
             Claim::Process(entry) => entry,
             known => {
                 self.met.duplicates += u32::from(known == Claim::Duplicate);
                 self.met.busy += u32::from(known == Claim::Busy);
-                return known.receipt().map(WebhookResponse::into_response);
+                return known.response().map(WebhookResponse::into_response);
             }
         };
         self.store.inbox.insert(key.clone(), entry);

@@ -11,7 +11,7 @@
 //! | failures | [`Retry`]; [`Pace`], so that there are few |
 //! | all pages of a list | [`Paging`] |
 //! | all calls, now and from now on | [`sync::CallSync`]: see [`sync`] for what it promises |
-//! | events, once each and in order | [`inbox`], [`Reschedule`] |
+//! | events, once each and in order | [`webhook::receiver`](crate::webhook::receiver) |
 //!
 //! A whole sync, but for the sending and the storing:
 //!

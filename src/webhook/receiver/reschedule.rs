@@ -7,18 +7,30 @@ use serde_json::value::RawValue;
 use crate::model::Appointment;
 use crate::webhook::event::{Event, EventData, OriginSource};
 
-/// How long after the old appointment was cancelled the new one is made at most, for those who have
-/// no better number: a minute, since the assistant does both in one conversation.
+/// How long after the old appointment was cancelled the new one is created at most, unless the host
+/// chooses another span: one minute. The assistant does both in one conversation.
 pub const RESCHEDULE_SPAN: Duration = Duration::from_secs(60);
 
-/// An appointment that the assistant moved: it cancels the old one and makes a new one with a new
-/// id, as two events.
+/// Pairs the two events of an appointment that the assistant moved: it cancels the old appointment
+/// and creates one with a new id.
 ///
-/// Nothing in the two says that they belong together, so this is a judgement: the same account,
-/// both from the voice assistant, the new one made after the old one was cancelled and within a
-/// span, different ids, and no contradiction in the fields that the caller names (say, who the
-/// appointment is for). Each event is right by itself; pairing them is for telling a person "moved"
-/// rather than "cancelled" and "booked".
+/// ```
+/// use call_assistant::webhook::event::Event;
+/// use call_assistant::webhook::receiver::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
+///
+/// fn describe(event: &Event, recent: &[Event]) -> &'static str {
+///     match Reschedule::find(event, recent, &["contact_id"], RESCHEDULE_SPAN) {
+///         RescheduleMatch::One(_) => "moved",
+///         _ => "cancelled, or booked",
+///     }
+/// }
+/// ```
+///
+/// Neither event names the other, so the pair is a judgement: both events belong to the same
+/// account and come from the voice assistant, the new appointment was created after the old one was
+/// cancelled and within a span, the ids differ, and no field that the caller names differs (for
+/// example, the contact). Each event is correct by itself; pair them to tell a person "moved"
+/// instead of "cancelled" and "booked".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reschedule<'e> {
@@ -28,23 +40,30 @@ pub struct Reschedule<'e> {
     pub created: &'e Event,
 }
 
-/// Which of several events is an event's other half.
+/// Tells which of several events completes a [`Reschedule`].
+///
+/// Match all three variants: each means something else to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Pairing<'e> {
-    /// None of them, or none yet: they arrive in any order.
+pub enum RescheduleMatch<'e> {
+    /// No event fits, or it has not arrived yet.
     None,
-    /// This one.
+    /// One event fits.
     One(Reschedule<'e>),
-    /// More than one fits, so nothing is known.
+    /// More than one event fits, so the pair is unknown.
     Ambiguous,
 }
 
 impl<'e> Reschedule<'e> {
-    /// Judges two events, in any order. `fields` names fields of an appointment which, where both
-    /// have them, must be the same.
+    /// Pairs two events, in either order, if they are one reschedule. `fields` names the fields of
+    /// an appointment that must be equal where both appointments have them.
     #[must_use]
-    pub fn of(one: &'e Event, other: &'e Event, fields: &[&str], span: Duration) -> Option<Self> {
+    pub fn from_events(
+        one: &'e Event,
+        other: &'e Event,
+        fields: &[&str],
+        span: Duration,
+    ) -> Option<Self> {
         let (cancelled, old, created, new) = match (&one.data, &other.data) {
             (EventData::AppointmentCancelled(old), EventData::AppointmentCreated(new)) => {
                 (one, old, other, new)
@@ -64,20 +83,22 @@ impl<'e> Reschedule<'e> {
         fits.then_some(Self { cancelled, created })
     }
 
-    /// Finds an event's other half among those that arrived before it. See [`of`](Self::of).
+    /// Finds the other event of a reschedule among `others`. See
+    /// [`from_events`](Self::from_events).
     pub fn find(
         event: &'e Event,
         others: impl IntoIterator<Item = &'e Event>,
         fields: &[&str],
         span: Duration,
-    ) -> Pairing<'e> {
-        let mut pairs = others.into_iter().filter_map(|other| Self::of(event, other, fields, span));
-        let Some(pair) = pairs.next() else { return Pairing::None };
+    ) -> RescheduleMatch<'e> {
+        let mut pairs =
+            others.into_iter().filter_map(|other| Self::from_events(event, other, fields, span));
+        let Some(pair) = pairs.next() else { return RescheduleMatch::None };
         let ids = |pair: &Self| (&pair.cancelled.id, &pair.created.id);
-        // A copy of the same event is no other.
+        // A copy of the same event is not another event.
         match pairs.all(|other| ids(&other) == ids(&pair)) {
-            true => Pairing::One(pair),
-            false => Pairing::Ambiguous,
+            true => RescheduleMatch::One(pair),
+            false => RescheduleMatch::Ambiguous,
         }
     }
 }

@@ -1,0 +1,158 @@
+//! EVT-8, D-46, D-80: each event processed once, by what a store keeps of it.
+
+use std::time::Duration;
+
+use call_assistant::webhook::WebhookResponse;
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, INBOX_RETENTION, InboxEntry};
+
+use super::taken;
+use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+
+/// All states of an entry and everything that can happen to each.
+#[test]
+fn the_life_of_an_entry() {
+    let (now, before, after) = (at(0), at(59_999), at(60_000));
+    let entry = taken(InboxEntry::claim(None, CLAIM_LEASE, now));
+    assert_eq!(InboxEntry::claim(Some(&entry), CLAIM_LEASE, before), Claim::Busy);
+    // Whoever took it has died.
+    let again = taken(InboxEntry::claim(Some(&entry), CLAIM_LEASE, after));
+    assert_eq!(InboxEntry::claim(Some(&again), CLAIM_LEASE, after), Claim::Busy);
+    // Or said that it failed.
+    let failed = entry.failed();
+    taken(InboxEntry::claim(Some(&failed), CLAIM_LEASE, now));
+
+    let done = entry.done(now);
+    for instant in [now, after, at(i64::from(i32::MAX))] {
+        assert_eq!(InboxEntry::claim(Some(&done), CLAIM_LEASE, instant), Claim::Duplicate);
+    }
+    assert_eq!(done.failed(), done);
+    assert_eq!(done.done(after), done);
+
+    assert!(!entry.is_deletable(at(i64::from(i32::MAX) * 1_000)));
+    assert_eq!(
+        (CLAIM_LEASE.as_secs(), INBOX_RETENTION.as_secs()),
+        (60, 2_678_400),
+        "a minute; 31 days"
+    );
+    let last = now.checked_add(INBOX_RETENTION).unwrap();
+    assert!(!done.is_deletable(last));
+    assert!(done.is_deletable(last.checked_add(Duration::from_nanos(1)).unwrap()));
+}
+
+/// D-46.
+#[test]
+fn what_is_answered() {
+    let entry = taken(InboxEntry::claim(None, CLAIM_LEASE, at(0)));
+    assert_eq!(Claim::Process(entry).response(), None);
+    assert_eq!(Claim::Duplicate.response(), Some(WebhookResponse::Duplicate));
+    assert_eq!(Claim::Duplicate.response().unwrap().status(), 204);
+    assert_eq!(Claim::Busy.response(), Some(WebhookResponse::Unavailable));
+    assert_eq!(Claim::Busy.response().unwrap().status(), 503);
+}
+
+/// A store keeps entries as text.
+#[test]
+fn an_entry_as_it_is_stored() {
+    let entry = taken(InboxEntry::claim(None, CLAIM_LEASE, at(0)));
+    for (entry, text) in [
+        (entry, r#"{"taken":{"at":"2026-01-01T00:00:00Z","until":"2026-01-01T00:01:00Z"}}"#),
+        (entry.done(at(0)), r#"{"done":{"at":"2026-01-01T00:00:00Z"}}"#),
+        (entry.failed(), r#"{"taken":{"until":"0000-01-01T00:00:00Z"}}"#),
+    ] {
+        assert_eq!(serde_json::to_string(&entry).unwrap(), text);
+        assert_eq!(serde_json::from_str::<InboxEntry>(text).unwrap(), entry, "{text}");
+    }
+    // As earlier versions stored it.
+    let text = r#"{"taken":{"until":"2026-01-01T00:01:00Z"}}"#;
+    let earlier: InboxEntry = serde_json::from_str(text).unwrap();
+    assert_eq!(serde_json::to_string(&earlier).unwrap(), text);
+    for (now, busy) in [(0, true), (59_999, true), (60_000, false), (-60_000, true)] {
+        let claim = InboxEntry::claim(Some(&earlier), CLAIM_LEASE, at(now));
+        assert_eq!(claim == Claim::Busy, busy, "{now}: {claim:?}");
+    }
+    // Such an entry does not tell its length: that of the copy's lease bounds it.
+    taken(InboxEntry::claim(Some(&earlier), CLAIM_LEASE, at(-60_001)));
+    taken(InboxEntry::claim(Some(&earlier), CLAIM_LEASE / 4, at(0)));
+}
+
+/// D-80: a claim that ends more than twice its own length after `now` counts as expired, whatever
+/// lease the copy that arrives would get.
+#[test]
+fn a_claim_of_a_wrong_clock_is_bounded() {
+    const YEAR: i64 = 365 * 24 * HOUR;
+    for (what, taken_at, lease, now, busy) in [
+        ("the clock stands", 0, MINUTE, 0, true),
+        ("back by less than a lease", 0, MINUTE, -MINUTE + 1, true),
+        ("back by a lease", 0, MINUTE, -MINUTE, true),
+        ("back by more than a lease", 0, MINUTE, -MINUTE - 1, false),
+        ("taken by a clock a year ahead", YEAR, MINUTE, 0, false),
+        ("taken by a clock a year behind", -YEAR, MINUTE, 0, false),
+        ("forward within the lease", 0, MINUTE, MINUTE - 1, true),
+        ("forward past the lease", 0, MINUTE, MINUTE, false),
+        ("a long lease", 0, 3 * HOUR, MINUTE, true),
+        ("a long lease, back by a part of it", 0, 3 * HOUR, -2 * HOUR, true),
+        ("a short lease, back by more than it", 0, SECOND, -2 * SECOND, false),
+    ] {
+        let lease = Duration::from_millis(u64::try_from(lease).unwrap());
+        let entry = taken(InboxEntry::claim(None, lease, at(taken_at)));
+        for other in [Duration::ZERO, CLAIM_LEASE, Duration::MAX] {
+            let claim = InboxEntry::claim(Some(&entry), other, at(now));
+            assert_eq!(claim == Claim::Busy, busy, "{what}: {claim:?}");
+        }
+    }
+    // Held to the end of time, and no longer than that.
+    let entry = taken(InboxEntry::claim(None, Duration::MAX, at(0)));
+    assert_eq!(InboxEntry::claim(Some(&entry), CLAIM_LEASE, at(YEAR)), Claim::Busy);
+    // What is done stays done, whatever the clock says.
+    for now in [-YEAR, 0, YEAR] {
+        let claim = InboxEntry::claim(Some(&entry.done(at(YEAR))), CLAIM_LEASE, at(now));
+        assert_eq!(claim, Claim::Duplicate, "{now}");
+    }
+}
+
+/// Receivers that crash before or after acting, or fail, or are slow, while copies keep coming:
+/// every event is acted on at least once, twice only where a process died in between, and what has
+/// been done is never done again.
+#[test]
+fn every_event_is_acted_on() {
+    for seed in 0..2_000 {
+        let mut dice = Dice::new(seed);
+        let mut row: Option<InboxEntry> = None;
+        let (mut acted, mut died, mut done) = (0, 0, false);
+        let mut busy_until = 0;
+        // The service's six attempts, and one manual attempt, which meets a receiver that works.
+        for wait in [0, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR] {
+            let millis = wait + dice.up_to(SECOND);
+            let now = at(millis);
+            match InboxEntry::claim(row.as_ref(), CLAIM_LEASE, now) {
+                Claim::Process(entry) => {
+                    assert!(!done && millis >= busy_until, "seed {seed}");
+                    row = Some(entry);
+                    busy_until = millis + MINUTE;
+                    let fate = if wait == 24 * HOUR { 3 } else { dice.up_to(4) };
+                    match fate {
+                        0 => {}
+                        1 => {
+                            acted += 1;
+                            died += 1;
+                        }
+                        2 => {
+                            row = Some(entry.failed());
+                            busy_until = 0;
+                        }
+                        _ => {
+                            acted += 1;
+                            done = true;
+                            row = Some(entry.done(now));
+                        }
+                    }
+                }
+                Claim::Duplicate => assert!(done, "seed {seed}"),
+                // Whoever took it may still be at work, or else its next copy is acted on.
+                Claim::Busy => assert!(!done && millis < busy_until, "seed {seed}"),
+            }
+        }
+        assert!(done, "seed {seed}: never acted on");
+        assert_eq!(acted, died + 1, "seed {seed}");
+    }
+}

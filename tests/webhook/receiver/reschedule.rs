@@ -1,0 +1,84 @@
+//! EVT-7: the two events of an appointment that was moved by voice.
+
+use call_assistant::json::JsonObject;
+use call_assistant::model::Appointment;
+use call_assistant::webhook::event::{
+    ApiVersion, Event, EventData, NewEvent, Origin, OriginSource,
+};
+use call_assistant::webhook::receiver::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
+
+use super::{account, event};
+use crate::dice::at;
+
+fn half(kind: &str, id: &str, made: i64, origin: Origin, contact: &str) -> Event {
+    let object = format!(r#"{{"id":"{id}","status":"x","contact_id":"{contact}"}}"#);
+    let appointment = Appointment::from(JsonObject::parse(&object).unwrap());
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let new = NewEvent::new(event(id), account("acct_1"), version, origin, at(made));
+    let body = match kind {
+        "created" => new.appointment_created(&appointment),
+        "updated" => new.appointment_updated(&appointment),
+        _ => new.appointment_cancelled(&appointment.cancelled()).unwrap(),
+    };
+    Event::from_bytes_verified_earlier(body.as_bytes()).unwrap()
+}
+
+/// EVT-7: the two events of a voice reschedule, in either order, and everything that is none.
+#[test]
+fn the_halves_of_a_reschedule() {
+    let voice = Origin::voice;
+    let dashboard = || Origin::new(OriginSource::from("dashboard"));
+    let old = half("cancelled", "appt_1", 1_000, voice(), "cont_1");
+    let new = half("created", "appt_2", 2_000, voice(), "cont_1");
+    for (one, other) in [(&old, &new), (&new, &old)] {
+        let pair = Reschedule::from_events(one, other, &["contact_id"], RESCHEDULE_SPAN);
+        let pair = pair.unwrap();
+        assert_eq!((&pair.cancelled.id, &pair.created.id), (&old.id, &new.id), "{}", one.id);
+    }
+    for (what, other) in [
+        ("made by a person", half("created", "appt_2", 2_000, dashboard(), "cont_1")),
+        ("before", half("created", "appt_2", 999, voice(), "cont_1")),
+        ("long after", half("created", "appt_2", 61_001, voice(), "cont_1")),
+        ("somebody else's", half("created", "appt_2", 2_000, voice(), "cont_2")),
+        ("the same", half("created", "appt_1", 2_000, voice(), "cont_1")),
+        ("no creation", half("updated", "appt_2", 2_000, voice(), "cont_1")),
+        ("two cancellations", half("cancelled", "appt_2", 2_000, voice(), "cont_1")),
+    ] {
+        let pair = Reschedule::from_events(&old, &other, &["contact_id"], RESCHEDULE_SPAN);
+        assert_eq!(pair, None, "{what}");
+    }
+    let mut elsewhere = new.clone();
+    elsewhere.account_id = account("acct_2");
+    assert_eq!(Reschedule::from_events(&old, &elsewhere, &[], RESCHEDULE_SPAN), None);
+    // The specification does not say that an appointment's id is called `id`.
+    let unnamed = |kind, made| {
+        let mut event = half(kind, "appt_1", made, voice(), "cont_1");
+        let object = JsonObject::parse(r#"{"number":1}"#).unwrap();
+        match &mut event.data {
+            EventData::AppointmentCancelled(it) | EventData::AppointmentCreated(it) => {
+                *it = Appointment::from(object);
+            }
+            other => panic!("{other:?}"),
+        }
+        event
+    };
+    let (old_one, new_one) = (unnamed("cancelled", 1_000), unnamed("created", 2_000));
+    assert!(Reschedule::from_events(&old_one, &new_one, &["id"], RESCHEDULE_SPAN).is_some());
+    // The last millisecond, and a field that only one of them has.
+    let last = half("created", "appt_2", 61_000, voice(), "cont_1");
+    assert!(Reschedule::from_events(&old, &last, &["room"], RESCHEDULE_SPAN).is_some());
+
+    let other = half("created", "appt_3", 3_000, voice(), "cont_1");
+    let find = |others: &[&Event]| {
+        let pairing = Reschedule::find(&old, others.iter().copied(), &[], RESCHEDULE_SPAN);
+        match pairing {
+            RescheduleMatch::None => None,
+            RescheduleMatch::One(pair) => Some(Some(pair.created.id.clone())),
+            RescheduleMatch::Ambiguous => Some(None),
+        }
+    };
+    assert_eq!(find(&[]), None);
+    assert_eq!(find(&[&old, &new]), Some(Some(new.id.clone())));
+    assert_eq!(find(&[&new, &other]), Some(None));
+    assert_eq!(find(&[&new, &new.clone()]), Some(Some(new.id.clone())), "it came twice");
+}
