@@ -194,7 +194,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     let intake = Arc::new(intake);
 
     log::line(&format!("listening on http://{address}"));
-    let limits = Limits { connections: 512, head: Duration::from_secs(5) };
+    let limits = Limits { connections: 512, patience: Duration::from_secs(5) };
     let handler = {
         let intake = Arc::clone(&intake);
         move |request, _peer| {

@@ -40,9 +40,9 @@ use crate::support::serve::{Limits, serve};
 use crate::support::{clock, log, shutdown};
 
 /// A customer's integration keeps few connections; a stranger may keep none for long.
-const PUBLIC: Limits = Limits { connections: 512, head: Duration::from_secs(10) };
+const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
-const DASHBOARD: Limits = Limits { connections: 64, head: Duration::from_secs(10) };
+const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
 fn main() {
     let options = flags::read();

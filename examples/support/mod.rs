@@ -8,6 +8,7 @@ pub(crate) mod clock;
 pub(crate) mod files;
 pub(crate) mod flags;
 pub(crate) mod log;
+pub(crate) mod peer;
 pub(crate) mod random;
 pub(crate) mod secrets;
 pub(crate) mod serve;

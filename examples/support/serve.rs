@@ -3,6 +3,8 @@
 //! A stranger may send a head one byte at a time, a body without end, or nothing at all on ten
 //! thousand connections. What holds against that is here once, for every example that listens:
 //! - a head must be complete in time, and has a size limit;
+//! - an answer must be taken in time, and is not lost to a request that nobody reads to its end, nor
+//!   to a peer that closes its own side first;
 //! - a body is read by [`read_body`] only, with a limit on its size and on the time for all of it;
 //! - there are so many connections and no more. When one too many comes, the one that has been
 //!   idle for the longest makes room, so those who wait for nothing stop nobody;
@@ -26,6 +28,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::log;
+use super::peer::Peer;
 use super::shutdown::Shutdown;
 
 /// What a server allows.
@@ -33,13 +36,17 @@ use super::shutdown::Shutdown;
 pub(crate) struct Limits {
     /// Connections open at once.
     pub(crate) connections: usize,
-    /// How long a connection may take to its next request: to the end of its head, from the answer
-    /// before it or from the start.
-    pub(crate) head: Duration,
+    /// How long a peer may keep the server waiting: to the end of the head of its next request, from
+    /// the previous answer or from the start, and for an answer to be taken.
+    pub(crate) patience: Duration,
 }
 
-/// The longest head of a request, and what a connection buffers at most, in bytes.
-const BUFFER: usize = 16 * 1024;
+/// The longest head of a request, and what a connection buffers at most, in bytes. What is longer is
+/// answered by the HTTP library, without an envelope.
+const HEAD: usize = 64 * 1024;
+
+/// The most fields in a head. More are answered by the HTTP library too.
+const FIELDS: usize = 256;
 
 /// How long requests that have begun may take once the end is asked for.
 const GRACE: Duration = Duration::from_secs(5);
@@ -129,9 +136,12 @@ async fn converse<H, F>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
+        .header_read_timeout(limits.patience)
+        .half_close(true)
+        .max_buf_size(HEAD)
+        .max_header_size(HEAD)
+        .max_headers(FIELDS)
+        .serve_connection(TokioIo::new(Peer::new(stream, limits.patience)), service);
     tokio::pin!(connection);
     tokio::select! {
         // What goes wrong on a connection is its peer's doing, and the peer knows.

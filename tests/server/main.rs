@@ -13,6 +13,7 @@
 )]
 
 mod command_line;
+mod connections;
 mod dashboard;
 mod deliveries;
 mod hostile;

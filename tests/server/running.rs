@@ -182,7 +182,7 @@ impl Answer {
         Self::parse(&bytes).unwrap_or_else(|| panic!("not HTTP: {bytes:?}"))
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let head = std::str::from_utf8(&bytes[..end]).ok()?;
         let mut lines = head.split("\r\n");
