@@ -1,6 +1,6 @@
 //! Ids: opaque text, one type for each thing that has one.
 //!
-//! An id is 1 to [`MAX_LEN`] bytes of visible ASCII (`!` to `~`): it survives every header, path
+//! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`): it survives every header, path
 //! and log it passes through. Ids compare bytewise, which is the order the call list uses, and are
 //! cheap to clone. Only [`EventId`] (`evt_`) and [`RequestId`] (`req_`) have a prefix in the
 //! specification, so only theirs is checked; nothing else may be read out of an id.
@@ -24,8 +24,10 @@
 use alloc::sync::Arc;
 use core::fmt;
 
+use crate::json::json_text;
+
 /// The longest id, in bytes.
-pub const MAX_LEN: usize = 255;
+pub const MAX_ID_LEN: usize = 255;
 
 /// Why a text is not an id.
 ///
@@ -39,8 +41,8 @@ pub enum IdError {
         /// Which id, in words.
         what: &'static str,
     },
-    /// The text is longer than [`MAX_LEN`] bytes.
-    #[error("{what} has {len} bytes, more than {MAX_LEN}")]
+    /// The text is longer than [`MAX_ID_LEN`] bytes.
+    #[error("{what} has {len} bytes, more than {MAX_ID_LEN}")]
     TooLong {
         /// Which id, in words.
         what: &'static str,
@@ -75,7 +77,7 @@ macro_rules! id {
             /// Reads an id.
             ///
             /// # Errors
-            /// The text is empty, longer than [`MAX_LEN`] bytes or not visible ASCII
+            /// The text is empty, longer than [`MAX_ID_LEN`] bytes or not visible ASCII
             #[doc = concat!($(", or does not begin with `", $prefix, "`",)? ".")]
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 check($what, text)?;
@@ -131,23 +133,7 @@ macro_rules! id {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl serde::de::Visitor<'_> for Text {
-                    type Value = $name;
-
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str(concat!("a string: ", $what))
-                    }
-
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
-                        $name::parse(text).map_err(E::custom)
-                    }
-                }
-                deserializer.deserialize_str(Text)
-            }
-        }
+        json_text!($name, concat!("a string: ", $what), $name::parse);
     };
 }
 
@@ -174,7 +160,7 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty { what });
     }
-    if text.len() > MAX_LEN {
+    if text.len() > MAX_ID_LEN {
         return Err(IdError::TooLong { what, len: text.len() });
     }
     match text.bytes().position(|byte| !byte.is_ascii_graphic()) {

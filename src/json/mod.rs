@@ -1,142 +1,104 @@
 //! JSON as this crate reads and writes it.
 //!
-//! - **Errors never quote.** A [`ParseError`] says what is wrong, in which field and at which line
-//!   and column, but not what stood there: values are callers' names and phone numbers, and errors
-//!   end up in logs. (`serde_json`'s own errors do quote. Every type here has a `from_json`, which
-//!   does not.)
-//! - **Unknown fields are passed over**, so a service may add some. What the specification leaves
-//!   open is kept as it came: see [`JsonObject`].
-//! - **A nullable field may be absent** and reads as null. Writing always writes it.
-//! - **A known field given twice is an error.** An unknown one may repeat.
-//! - **An object must be an object**: no array of its values in order.
-//! - **Depth**: unknown fields and kept objects may nest as deep as they like, since nothing
-//!   recurses over them. A text over [`MAX_LEN`] bytes is refused before anything is read.
+//! ```
+//! use call_assistant::json::{JsonObject, ParseErrorKind};
+//! use call_assistant::model::Account;
+//!
+//! let error = Account::from_json(br#"{"id":"acct_1","livemode":"yes"}"#).unwrap_err();
+//! assert_eq!(error.kind(), ParseErrorKind::Value);
+//! assert_eq!(error.to_string(), "livemode: expected a boolean at line 1 column 31");
+//! ```
+//!
+//! - **Errors never quote.** A [`ParseError`] names the field, the line and the column, and what
+//!   was expected there. It does not repeat the value: values are callers' names and phone numbers,
+//!   and errors end up in logs. The errors of `serde_json` do quote; use `from_json`, which every
+//!   type of this crate has, instead of `serde_json::from_slice`.
+//! - **Unknown fields are ignored**, so a service may add some. Objects that the
+//!   [protocol](crate::guide::protocol) leaves open are kept unchanged: see [`JsonObject`].
+//! - **A nullable field may be missing** and then reads as null. It is always written.
+//! - **A known field given twice is an error.** An unknown field may repeat.
+//! - **An object must be an object**, not an array of its values.
+//! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into
+//!   them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
+//!
+//! # Open and exhaustive enums
+//!
+//! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
+//! holds any text that this version does not know as an [`Unrecognized`]. Such an enum is
+//! `#[non_exhaustive]`, because a later version may name another text. Public enums without
+//! `Other` are `#[non_exhaustive]` too, unless their documentation says that matching all variants
+//! is the point.
 
 mod error;
 mod object;
 mod open_enum;
+mod read;
 
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 
-use serde::de::DeserializeSeed;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use object::JsonObject;
-pub(crate) use object::fields;
+pub(crate) use object::{RawJson, fields};
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
+pub(crate) use read::{
+    FromJson, Name, ReadObject, Tracker, deserialize, field_name, json_object, json_text,
+    read_object, read_text,
+};
 
 /// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
-pub const MAX_LEN: usize = 16 * 1024 * 1024;
+pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
-/// Reads one value. Checks UTF-8 once, which is faster than letting each string check its own.
-pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {
-    read_with(bytes, PhantomData)
+/// Reads one value.
+pub(crate) fn read<'de, T: FromJson<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {
+    read_with(bytes, |from, tracker| T::read(from, tracker))
 }
 
-/// Reads one value whose reading depends on what is known already.
-pub(crate) fn read_with<'de, S: DeserializeSeed<'de>>(
+/// Reads one value with a function. Checks UTF-8 once, which is faster than letting each string
+/// check its own.
+pub(crate) fn read_with<'de, T>(
     bytes: &'de [u8],
-    seed: S,
-) -> Result<S::Value, ParseError> {
-    if bytes.len() > MAX_LEN {
+    read: impl FnOnce(JsonReader<'_, 'de>, &Tracker<'de>) -> serde_json::Result<T>,
+) -> Result<T, ParseError> {
+    if bytes.len() > MAX_JSON_LEN {
         return Err(ParseError::too_long(bytes.len()));
     }
-    let text = core::str::from_utf8(bytes)
-        .map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))?;
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    seed.deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| ParseError::new(text, &error))
+    let text = core::str::from_utf8(bytes).map_err(|error| {
+        ParseError::not_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default())
+    })?;
+    let tracker = Tracker::new();
+    let mut from = serde_json::Deserializer::from_str(text);
+    read(&mut from, &tracker)
+        .and_then(|value| from.end().map(|()| value))
+        .map_err(|error| ParseError::new(text, &tracker, &error))
 }
+
+/// What reads a text.
+pub(crate) type JsonReader<'r, 'de> =
+    &'r mut serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
 /// Writes one of this crate's values.
-///
-/// Writing into memory fails only for maps whose keys are not strings and for `Serialize`
-/// implementations that fail by themselves. No type of this crate has either.
+#[expect(clippy::expect_used, reason = "no type of this crate refuses to be written")]
 pub(crate) fn write<T: Serialize>(value: &T) -> Vec<u8> {
-    let written = serde_json::to_vec(value);
-    debug_assert!(written.is_ok(), "a type of this crate always serialises");
-    written.unwrap_or_default()
-}
-
-/// Reads a struct from a JSON object, and from nothing else: serde's derive would also take an
-/// array of its fields in order.
-///
-/// Each field is `required`, or `nullable`: absent is then the same as null.
-macro_rules! read_object {
-    ($name:ident { $($field:ident: $mode:ident),+ $(,)? }) => {
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(serde::Deserialize)]
-                #[serde(field_identifier)]
-                #[allow(non_camel_case_types)]
-                enum Field {
-                    $($field,)+
-                    #[serde(other)]
-                    Unknown,
-                }
-
-                struct Object;
-                impl<'de> serde::de::Visitor<'de> for Object {
-                    type Value = $name;
-
-                    fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                        f.write_str("an object")
-                    }
-
-                    fn visit_map<A: serde::de::MapAccess<'de>>(
-                        self,
-                        mut map: A,
-                    ) -> Result<$name, A::Error> {
-                        use serde::de::Error;
-                        $(let mut $field = None;)+
-                        while let Some(field) = map.next_key()? {
-                            match field {
-                                $(Field::$field => {
-                                    if $field.is_some() {
-                                        let name = stringify!($field).trim_start_matches("r#");
-                                        return Err(A::Error::duplicate_field(name));
-                                    }
-                                    $field = Some(map.next_value()?);
-                                })+
-                                Field::Unknown => {
-                                    map.next_value::<serde::de::IgnoredAny>()?;
-                                }
-                            }
-                        }
-                        Ok($name {
-                            $($field: $crate::json::read_object!(@ $mode $field),)+
-                        })
-                    }
-                }
-                deserializer.deserialize_map(Object)
-            }
-        }
-    };
-    (@ required $field:ident) => {
-        $field.ok_or_else(|| A::Error::missing_field(stringify!($field)))?
-    };
-    (@ nullable $field:ident) => {
-        $field.unwrap_or_default()
-    };
+    serde_json::to_vec(value).expect("keys are strings, and no `Serialize` here fails by itself")
 }
 
 /// `from_json` and `to_json`, the same for every type that is a whole body.
 macro_rules! json_body {
     ($name:ident) => {
         impl $name {
-            /// Reads this from JSON, as [`json`](crate::json) says.
+            /// Reads a value from JSON, by the rules in [`json`](crate::json).
             ///
             /// # Errors
-            /// What is wrong, in which field, at which line and column; never the value itself.
+            /// Returns what is wrong, in which field, and at which line and column; never the
+            /// value.
             pub fn from_json(bytes: &[u8]) -> Result<Self, $crate::json::ParseError> {
                 $crate::json::read(bytes)
             }
 
-            /// Writes this as JSON, without blanks.
+            /// Writes the value as JSON without spaces.
             #[must_use]
             pub fn to_json(&self) -> alloc::vec::Vec<u8> {
                 $crate::json::write(self)
@@ -145,4 +107,4 @@ macro_rules! json_body {
     };
 }
 
-pub(crate) use {json_body, read_object};
+pub(crate) use json_body;

@@ -1,23 +1,21 @@
-//! A JSON object whose fields the specification does not give.
+//! JSON kept as the text it came as.
 
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{Error, MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ParseError, read};
+use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, read};
 
-/// A JSON object kept as the text it came as.
+/// Keeps a JSON object as the text it came as.
 ///
-/// Where the specification says that an object exists but not what is in it, this holds it:
-/// numbers keep their digits, names their order, and what is written back is what was read. Look
-/// a field up with [`get`](Self::get), or hand [`as_str`](Self::as_str) to a type of your own.
+/// It holds objects whose fields the [protocol](crate::guide::protocol) leaves open: numbers keep
+/// their digits, fields keep their order, and the text written is the text read. Look a field up
+/// with [`get`](Self::get), or read [`as_str`](Self::as_str) into a type of your own.
 ///
 /// ```
 /// use call_assistant::json::JsonObject;
@@ -26,78 +24,126 @@ use super::{ParseError, read};
 /// assert_eq!(object.get("minutes_used").unwrap().get(), "75.00");
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
-#[derive(Clone)]
-pub struct JsonObject(Box<RawValue>);
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct JsonObject(RawJson);
 
 impl JsonObject {
     /// Reads an object.
     ///
     /// # Errors
-    /// The text is not JSON, or not an object.
+    /// Returns an error if the text is not JSON, or not an object.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         read(text.as_bytes())
     }
 
-    /// The text as it came, without blanks around it.
+    /// Returns the text as it came, without spaces around it.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        self.0.0.get()
     }
 
-    /// The value of a field. Of a field given twice, the last.
+    /// Returns the value of a field; the last one, if the field is given twice.
     ///
-    /// `None` where there is no such field, and in an object with a name that is JSON but no
-    /// text, such as half a surrogate pair.
+    /// A field whose name is not Unicode text (`"\ud800"` is valid JSON) has no name to ask for. It
+    /// stays in [`as_str`](Self::as_str), and does not hide the others.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut found = None;
         each_field(self.as_str(), |key, value| {
-            if key == name {
+            if is_named(key, name) {
                 found = Some(value);
             }
-        })?;
+        });
         found
     }
 
-    /// The string in a field, if there is one.
+    /// Returns the text in a field, if its value is a string that is Unicode text.
     #[must_use]
     pub fn get_str(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// The same object with one field set to a string: in its place if it was there, at the end
-    /// if not. The values of all other fields stay as they are, to the letter.
-    ///
-    /// `None` for an object with a name that is no text, as for [`get`](Self::get).
+    /// Returns the object with one field set to a string: in its place if the field exists, at the
+    /// end if not. All other names and values stay unchanged to the letter.
     #[must_use]
-    pub fn with_str(&self, name: &str, text: &str) -> Option<Self> {
-        let text = serde_json::value::to_raw_value(text).ok()?;
-        let mut fields = fields(self.as_str())?;
-        match fields.iter().position(|(key, _)| key == name) {
-            Some(first) => {
-                let mut index = 0..;
-                fields.retain(|(key, _)| index.next() == Some(first) || key != name);
-                if let Some((_, value)) = fields.get_mut(first) {
-                    *value = &text;
-                }
+    #[expect(clippy::expect_used, reason = "it is made of the parts of an object")]
+    pub fn with_str(&self, name: &str, text: &str) -> Self {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let changed = alloc::format!("{}:{}", quoted(name), quoted(text));
+        let mut changed = Some(changed);
+        let mut members = Vec::new();
+        each_field(self.as_str(), |key, value| {
+            if is_named(key, name) {
+                members.extend(changed.take());
+            } else {
+                members.push(alloc::format!("{}:{}", key.get(), value.get()));
             }
-            None => fields.push((Cow::Borrowed(name), &text)),
-        }
-        serde_json::value::to_raw_value(&Fields(&fields)).ok().map(Self)
+        });
+        members.extend(changed);
+        let object = RawValue::from_string(alloc::format!("{{{}}}", members.join(",")));
+        Self(RawJson(object.expect("names and values joined by colons and commas are an object")))
     }
 }
 
-/// The fields of an object, in order, those of the same name included.
-pub(crate) fn fields(object: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    let mut fields = Vec::new();
-    each_field(object, |name, value| fields.push((name, value)))?;
-    Some(fields)
+impl fmt::Debug for JsonObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
-/// Calls with each name and value in turn. `None` once a name is no text.
-fn each_field<'s>(object: &'s str, field: impl FnMut(Cow<'s, str>, &'s RawValue)) -> Option<()> {
+impl<'de> FromJson<'de> for JsonObject {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        let json = RawJson::read(from, tracker)?;
+        if json.0.get().starts_with('{') {
+            Ok(Self(json))
+        } else {
+            Err(tracker.reject(ParseErrorKind::Value, "expected an object"))
+        }
+    }
+}
+
+deserialize!(JsonObject);
+
+/// Any JSON value, as the text it came as. Equal if the texts are.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub(crate) struct RawJson(pub(crate) Box<RawValue>);
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get())
+    }
+}
+
+impl<'de> FromJson<'de> for RawJson {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        tracker.expect("a value");
+        Box::deserialize(from).map(Self)
+    }
+}
+
+/// The fields of an object in order, repeated ones included. Names are JSON strings: they need not
+/// be Unicode text.
+pub(crate) fn fields(object: &str) -> Vec<(&RawValue, &RawValue)> {
+    let mut fields = Vec::new();
+    each_field(object, |name, value| fields.push((name, value)));
+    fields
+}
+
+#[expect(clippy::expect_used, reason = "the text was read as an object before")]
+fn each_field<'s>(object: &'s str, field: impl FnMut(&'s RawValue, &'s RawValue)) {
     struct Entries<F>(F);
-    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Entries<F> {
+
+    impl<'de, F: FnMut(&'de RawValue, &'de RawValue)> Visitor<'de> for Entries<F> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,59 +151,18 @@ fn each_field<'s>(object: &'s str, field: impl FnMut(Cow<'s, str>, &'s RawValue)
         }
 
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some((Text(name), value)) = map.next_entry()? {
+            while let Some((name, value)) = map.next_entry()? {
                 (self.0)(name, value);
             }
             Ok(())
         }
     }
-    serde_json::Deserializer::from_str(object).deserialize_map(Entries(field)).ok()
+
+    serde_json::Deserializer::from_str(object)
+        .deserialize_map(Entries(field))
+        .expect("a JSON object");
 }
 
-impl PartialEq for JsonObject {
-    /// The same text.
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for JsonObject {}
-
-impl fmt::Debug for JsonObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for JsonObject {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for JsonObject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(deserializer)?;
-        if text.get().starts_with('{') {
-            Ok(Self(text))
-        } else {
-            Err(D::Error::custom("expected an object"))
-        }
-    }
-}
-
-/// Text borrowed where no escape stands in it: serde would make a `String` of every name.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-struct Fields<'s, 'a>(&'s [(Cow<'a, str>, &'a RawValue)]);
-
-impl Serialize for Fields<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
+fn is_named(key: &RawValue, name: &str) -> bool {
+    serde_json::from_str::<Name<'_>>(key.get()).is_ok_and(|key| key.0 == name)
 }

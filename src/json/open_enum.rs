@@ -4,9 +4,19 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Text of an open enum `E` that this version gives no variant.
+/// Holds a text for which the open enum `E` has no variant.
 ///
-/// It comes out of reading only, so a text that has a variant can never hide in here.
+/// Only reading creates one, so a text that has a variant is never in here.
+///
+/// ```
+/// use call_assistant::model::AppointmentStatus;
+///
+/// let status = AppointmentStatus::from("rescheduled");
+/// let AppointmentStatus::Other(text) = &status else { unreachable!() };
+/// assert_eq!(text.as_str(), "rescheduled");
+/// assert_eq!(AppointmentStatus::from("cancelled"), AppointmentStatus::Cancelled);
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unrecognized<E> {
     text: Box<str>,
     of: PhantomData<fn() -> E>,
@@ -18,42 +28,10 @@ impl<E> Unrecognized<E> {
         Self { text: text.into(), of: PhantomData }
     }
 
-    /// The text as received.
+    /// Returns the text as received.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
-    }
-}
-
-impl<E> Clone for Unrecognized<E> {
-    fn clone(&self) -> Self {
-        Self { text: self.text.clone(), of: PhantomData }
-    }
-}
-
-impl<E> PartialEq for Unrecognized<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl<E> Eq for Unrecognized<E> {}
-
-impl<E> PartialOrd for Unrecognized<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Unrecognized<E> {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.text.cmp(&other.text)
-    }
-}
-
-impl<E> core::hash::Hash for Unrecognized<E> {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
     }
 }
 
@@ -82,15 +60,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_meta])* #[doc = concat!("\n\n`", $text, "`")] $variant,)+
-            /// A text that this version gives no variant, kept as it came.
+            /// Any other text, kept as it came.
             Other($crate::json::Unrecognized<$name>),
         }
 
         impl $name {
-            /// Every variant that has a name of its own, in the specification's order.
+            /// All variants but `Other`, in the protocol's order.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The text as it travels.
+            /// Returns the text as it is sent.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -121,23 +99,9 @@ macro_rules! open_enum {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl serde::de::Visitor<'_> for Text {
-                    type Value = $name;
-
-                    fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                        f.write_str("a string")
-                    }
-
-                    fn visit_str<E>(self, text: &str) -> Result<$name, E> {
-                        Ok($name::from(text))
-                    }
-                }
-                deserializer.deserialize_str(Text)
-            }
-        }
+        $crate::json::json_text!($name, "a string", |text| {
+            Ok::<_, core::convert::Infallible>($name::from(text))
+        });
     };
 }
 

@@ -7,25 +7,35 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::Call;
-use crate::json::{json_body, read_object};
+use crate::json::{json_body, json_object};
 
-/// One page of the list of calls, newest first.
-///
-/// A service always sends all three fields. A reader takes a page without `has_more` or
-/// `next_cursor` too; what each combination means is decided where pages are walked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CallList {
-    /// The calls.
-    pub data: Vec<Call>,
-    /// What leads to the next page. Opaque: it is handed back as it came.
-    pub next_cursor: Option<String>,
-    /// Whether there is a next page; `None` if the answer did not say.
-    pub has_more: Option<bool>,
+json_object! {
+    /// Holds one page of the list of calls, newest first.
+    ///
+    /// A service sends all three fields. A page without `has_more` or `next_cursor` is read as
+    /// well; the [protocol](crate::guide::protocol) says what each combination means.
+    ///
+    /// ```
+    /// use call_assistant::model::CallList;
+    ///
+    /// let page = CallList::from_json(br#"{"data":[],"next_cursor":null,"has_more":false}"#)?;
+    /// assert!(page.data.is_empty() && page.next_cursor.is_none());
+    /// # Ok::<(), call_assistant::json::ParseError>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct CallList {
+        /// The calls.
+        pub data: Vec<Call>,
+        /// The cursor of the next page. Its text is opaque: send it back unchanged.
+        pub next_cursor: Option<String>,
+        /// Whether there is a next page; `None` if the response did not say.
+        pub has_more: Option<bool>,
+    }
 }
 
 impl CallList {
-    /// A page, with what leads to the next one if there is one.
+    /// Creates a page. `next_cursor` leads to the next one; the last page has none.
     #[must_use]
     pub fn new(data: Vec<Call>, next_cursor: Option<String>) -> Self {
         let has_more = Some(next_cursor.is_some());
@@ -45,5 +55,4 @@ impl Serialize for CallList {
     }
 }
 
-read_object!(CallList { data: required, next_cursor: nullable, has_more: nullable });
 json_body!(CallList);

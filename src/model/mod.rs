@@ -1,15 +1,26 @@
-//! What travels: the resources of the REST API and the objects inside events.
+//! The resources of the REST API and the objects inside events.
 //!
-//! The same types serve both ends, so each is written as it is read. Fields are public and a type
-//! may get more of them, so values are made with `new` and then filled in.
+//! ```
+//! use call_assistant::model::Call;
 //!
-//! | resource | fields given by the specification | where |
+//! let call = Call::from_json(
+//!     br#"{"id":"call_8fK2","caller":{},"started_at":"2026-03-01T09:30:00Z",
+//!         "appointment_ids":[],"created_at":"2026-03-01T09:34:10Z"}"#,
+//! )?;
+//! assert_eq!(call.summary, None);
+//! # Ok::<(), call_assistant::json::ParseError>(())
+//! ```
+//!
+//! Customers and the service use the same types. Their fields are public, and a later version may
+//! add some: create a value with `new` and then set its fields.
+//!
+//! | resource | fields given by the [protocol](crate::guide::protocol) | used in |
 //! |---|---|---|
 //! | [`Account`] | all | `GET /v1/account` |
 //! | [`Call`] | all | `GET /v1/calls/{call_id}`, `call.ended` |
 //! | [`CallList`] | all | `GET /v1/calls` |
-//! | [`TransferredCall`] | a call's, and two more without their types | `call.transferred` |
-//! | [`Appointment`] | only a `status` | `appointment.*` |
+//! | [`TransferredCall`] | those of a call, and two without a type | `call.transferred` |
+//! | [`Appointment`] | only `status` | `appointment.*` |
 //! | [`Contact`] | none | `contact.*` |
 
 mod account;

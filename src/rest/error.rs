@@ -3,18 +3,15 @@
 //! Branch on [`ErrorCode`], never on the message. Codes and types are open enums: one that this
 //! version does not know is kept, so a service may add some without breaking anybody.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
 use http::StatusCode;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Deserializer, Serialize, Serializer};
 
 use crate::id::RequestId;
-use crate::json::open_enum;
-use crate::json::{json_body, read_object};
+use crate::json::{FromJson, RawJson, Tracker, deserialize, json_body, json_object, open_enum};
 
 open_enum! {
     /// What went wrong: what clients branch on.
@@ -243,26 +240,26 @@ impl Serialize for ApiError {
     }
 }
 
-/// Only the code must be there and be a text: a client that cannot read the rest can still act.
-struct Read {
-    code: ErrorCode,
-    r#type: Lenient<ErrorType>,
-    message: Lenient<String>,
-    request_id: Lenient<RequestId>,
+json_object! {
+    /// Only `code` is required, and must be a string: a client can act without the others.
+    struct ErrorFields {
+        code: ErrorCode,
+        r#type: Lenient<ErrorType>,
+        message: Lenient<String>,
+        request_id: Lenient<RequestId>,
+    }
 }
 
-read_object!(Read { code: required, r#type: nullable, message: nullable, request_id: nullable });
-
-struct ReadEnvelope {
-    error: Read,
+json_object! {
+    struct ErrorEnvelope {
+        error: ErrorFields,
+    }
 }
 
-read_object!(ReadEnvelope { error: required });
-
-impl<'de> Deserialize<'de> for ApiError {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Read { code, r#type, message, request_id } =
-            ReadEnvelope::deserialize(deserializer)?.error;
+impl<'de> FromJson<'de> for ApiError {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        let ErrorFields { code, r#type, message, request_id } =
+            ErrorEnvelope::read(from, tracker)?.error;
         Ok(Self {
             error_type: r#type.0,
             message: message.0.unwrap_or_else(|| code.default_message().into()),
@@ -272,18 +269,18 @@ impl<'de> Deserialize<'de> for ApiError {
     }
 }
 
-/// A value, or nothing if what stands there is something else.
+deserialize!(ApiError);
+
+/// A value, or `None` if it is missing or of another type.
 struct Lenient<T>(Option<T>);
 
-impl<T> Default for Lenient<T> {
-    fn default() -> Self {
-        Self(None)
+impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        let json = RawJson::read(from, tracker)?;
+        Ok(Self(serde_json::from_str(json.0.get()).ok()))
     }
-}
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(serde_json::from_str(value.get()).ok()))
+    fn absent() -> Option<Self> {
+        Some(Self(None))
     }
 }

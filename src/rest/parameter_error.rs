@@ -65,7 +65,7 @@ pub enum ParameterError {
     #[error("created_before is earlier than created_after")]
     CreatedRange,
     /// The id of the call is too long to be one.
-    #[error("call_id has more than {} bytes", id::MAX_LEN)]
+    #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
 }
 

@@ -223,7 +223,7 @@ impl ReadError {
 
 fn call_id(segment: &str) -> Result<Cow<'_, str>, ParameterError> {
     let text = decode_segment(segment).map_err(|error| undecodable(Parameter::CallId, error))?;
-    if text.len() > id::MAX_LEN {
+    if text.len() > id::MAX_ID_LEN {
         return Err(ParameterError::CallIdLength);
     }
     Ok(text)

@@ -25,13 +25,13 @@
 //! # Ok::<(), ParseTimestampError>(())
 //! ```
 
-use core::fmt;
 use core::str::FromStr;
 
 use ::time::{Date, Month, OffsetDateTime};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
 
 use super::timestamp::{Timestamp, Written, Z};
+use crate::json::json_text;
 
 /// Why a text is not an RFC 3339 instant.
 ///
@@ -164,11 +164,7 @@ impl Serialize for Timestamp {
     }
 }
 
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Visitor)
-    }
-}
+json_text!(Timestamp, "an RFC 3339 instant", Timestamp::parse);
 
 /// A field written with `+00:00`, as in event envelopes: `#[serde(with = "time::offset")]`.
 ///
@@ -210,20 +206,6 @@ pub mod offset {
     /// Those of [`Timestamp::parse`], and of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         Timestamp::deserialize(deserializer)
-    }
-}
-
-struct Visitor;
-
-impl de::Visitor<'_> for Visitor {
-    type Value = Timestamp;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an RFC 3339 instant")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
-        Timestamp::parse(text).map_err(E::custom)
     }
 }
 

@@ -362,5 +362,5 @@ fn a_text_of_any_shape_takes_a_few_times_its_length() {
             assert!(error.to_string().len() < 256, "{begins}: {error}");
         }
     }
-    assert_eq!(json::MAX_LEN, 16 * MEBIBYTE);
+    assert_eq!(json::MAX_JSON_LEN, 16 * MEBIBYTE);
 }

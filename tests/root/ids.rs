@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::id::{
     AccountId, AppointmentId, CallId, ContactId, CredentialId, DeliveryId, EndpointId, EventId,
-    IdError, MAX_LEN, RequestId,
+    IdError, MAX_ID_LEN, RequestId,
 };
 
 macro_rules! each {
@@ -26,7 +26,7 @@ macro_rules! each {
 fn an_id_is_one_to_255_bytes_of_visible_ascii() {
     macro_rules! check {
         ($id:ident, $what:literal, $prefix:literal) => {
-            let full = format!("{}{}", $prefix, "x".repeat(MAX_LEN - $prefix.len()));
+            let full = format!("{}{}", $prefix, "x".repeat(MAX_ID_LEN - $prefix.len()));
             for text in [concat!($prefix, "1"), concat!($prefix, "a/b%2e..?&\"~!"), &full] {
                 let id = $id::parse(text).unwrap();
                 assert_eq!(id.as_str(), text);

@@ -144,8 +144,7 @@ fn any_event(
             return Err(Bad::of_json("", drifted.error()).into());
         }
         EventData::AppointmentCancelled(appointment) => {
-            let cancelled = new_event(account, dashboard(), now).appointment_cancelled(appointment);
-            return cancelled.map_err(|error| Bad::new("data.object", error).into());
+            return Ok(new_event(account, dashboard(), now).appointment_cancelled(appointment));
         }
         _ => {}
     }

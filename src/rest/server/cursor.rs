@@ -323,7 +323,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    const CAPACITY: usize = LABEL.len() + 2 + id::MAX_LEN + MAX_LEN / 4 * 3;
+    const CAPACITY: usize = LABEL.len() + 2 + id::MAX_ID_LEN + MAX_LEN / 4 * 3;
 
     fn bound_to(account: &AccountId, mode: Mode) -> Self {
         let account = account.as_str().as_bytes();

@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use http::{HeaderMap, HeaderValue, Method, Request};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
 
 use super::data::EventType;
 use super::event::Event;
 use super::read::{self, Head};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::ParseError;
+use crate::json::{ParseError, json_text};
 use crate::webhook::signer::Signer;
 
 /// Holds the body of one event: the bytes that every endpoint gets in every attempt.
@@ -151,20 +151,4 @@ impl Serialize for EventBody {
     }
 }
 
-impl<'de> Deserialize<'de> for EventBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Body;
-        impl de::Visitor<'_> for Body {
-            type Value = EventBody;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string: an event's body")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<EventBody, E> {
-                EventBody::from_stored(text).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Body)
-    }
-}
+json_text!(EventBody, "a string: an event's body", |text| EventBody::from_stored(text));

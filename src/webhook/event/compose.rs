@@ -11,7 +11,7 @@ use super::usage::ThresholdReached;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::JsonObject;
-use crate::model::{Appointment, AppointmentStatus, Call, Contact, TransferredCall};
+use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 /// An event about to be made: everything but what it is about.
 ///
@@ -34,7 +34,7 @@ use crate::model::{Appointment, AppointmentStatus, Call, Contact, TransferredCal
 /// );
 /// let appointment = Appointment::from(JsonObject::parse(r#"{"id":"appt_7","status":"booked"}"#)?);
 ///
-/// let body: EventBody = event.appointment_cancelled(&appointment)?;
+/// let body: EventBody = event.appointment_cancelled(&appointment);
 /// assert!(body.as_str().ends_with(r#""data":{"object":{"id":"appt_7","status":"cancelled"}}}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -94,18 +94,9 @@ impl NewEvent {
     }
 
     /// `appointment.cancelled`: the appointment with the status `cancelled`, whatever it was.
-    ///
-    /// # Errors
-    /// The status cannot be set, for a field of the object has a name that is no text.
-    pub fn appointment_cancelled(
-        self,
-        appointment: &Appointment,
-    ) -> Result<EventBody, NewEventError> {
-        let cancelled = appointment.cancelled();
-        if cancelled.status() != Some(AppointmentStatus::Cancelled) {
-            return Err(NewEventError::Status);
-        }
-        Ok(self.about(EventData::AppointmentCancelled(cancelled)))
+    #[must_use]
+    pub fn appointment_cancelled(self, appointment: &Appointment) -> EventBody {
+        self.about(EventData::AppointmentCancelled(appointment.cancelled()))
     }
 
     /// What the assistant's rescheduling makes: `appointment.cancelled` for the old appointment,
@@ -114,7 +105,7 @@ impl NewEvent {
     ///
     /// # Errors
     /// The event ids are the same, the two appointments are (the same `id`, or without one the
-    /// same object), the origin is not the assistant, or the old one's status cannot be set.
+    /// same object), or the origin is not the assistant.
     pub fn voice_reschedule(
         self,
         created_id: EventId,
@@ -135,7 +126,7 @@ impl NewEvent {
             return Err(NewEventError::SameAppointment);
         }
         let created = Self(Head { id: created_id, ..self.0.clone() });
-        Ok([self.appointment_cancelled(old)?, created.appointment_created(new)])
+        Ok([self.appointment_cancelled(old), created.appointment_created(new)])
     }
 
     /// `contact.created`.
@@ -224,9 +215,6 @@ pub enum NewEventError {
     /// The call has no `summary`.
     #[error("call.ended: the call has no summary")]
     SummaryNotReady,
-    /// An appointment's status cannot be set.
-    #[error("appointment.cancelled: a field of the object has a name that is no text")]
-    Status,
     /// Old and new appointment are the same.
     #[error("voice reschedule: the new appointment is the old one")]
     SameAppointment,

@@ -7,13 +7,12 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::open_enum;
-use crate::json::{JsonObject, ParseError};
+use crate::json::{FromJson, JsonObject, ParseError, RawJson, Tracker, open_enum};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 open_enum! {
@@ -102,7 +101,7 @@ pub struct Ping {
 pub struct UnknownData {
     /// An `EventType::Other`, always.
     event_type: EventType,
-    data: Kept,
+    data: RawJson,
 }
 
 impl UnknownData {
@@ -117,8 +116,8 @@ impl UnknownData {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableData {
     event_type: EventType,
-    data: Kept,
-    envelope: Kept,
+    data: RawJson,
+    envelope: RawJson,
     error: ParseError,
 }
 
@@ -126,10 +125,10 @@ impl UnreadableData {
     pub(super) fn new(
         event_type: EventType,
         data: &RawValue,
-        envelope: &RawValue,
+        envelope: RawJson,
         error: ParseError,
     ) -> Self {
-        Self { event_type, data: Kept(data.to_owned()), envelope: Kept(envelope.to_owned()), error }
+        Self { event_type, data: RawJson(data.to_owned()), envelope, error }
     }
 
     pub(super) fn envelope(&self) -> &RawValue {
@@ -149,29 +148,9 @@ impl UnreadableData {
     }
 }
 
-/// A JSON value as it came.
-#[derive(Clone, Serialize)]
-#[serde(transparent)]
-struct Kept(Box<RawValue>);
-
-impl PartialEq for Kept {
-    /// The same text.
-    fn eq(&self, other: &Self) -> bool {
-        self.0.get() == other.0.get()
-    }
-}
-
-impl Eq for Kept {}
-
-impl fmt::Debug for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.get())
-    }
-}
-
 /// The fields of `data` beside the one that is typed, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct OtherFields(Vec<(Box<str>, Kept)>);
+pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
 
 impl OtherFields {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
@@ -180,28 +159,37 @@ impl OtherFields {
 }
 
 /// Reads `data` as an event of this type has it. Unknown types have anything.
-pub(super) struct DataOf<'t>(pub(super) &'t EventType);
+pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
 
-impl<'de> DeserializeSeed<'de> for DataOf<'_> {
+impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
     type Value = (EventData, OtherFields);
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            EventType::CallEnded => typed(from, OBJECT, EventData::CallEnded),
-            EventType::CallTransferred => typed(from, OBJECT, EventData::CallTransferred),
-            EventType::AppointmentCreated => typed(from, OBJECT, EventData::AppointmentCreated),
-            EventType::AppointmentUpdated => typed(from, OBJECT, EventData::AppointmentUpdated),
-            EventType::AppointmentCancelled => typed(from, OBJECT, EventData::AppointmentCancelled),
-            EventType::ContactCreated => typed(from, OBJECT, EventData::ContactCreated),
-            EventType::ContactUpdated => typed(from, OBJECT, EventData::ContactUpdated),
+        let Self(event_type, tracker) = self;
+        match event_type {
+            EventType::CallEnded => typed(from, tracker, OBJECT, EventData::CallEnded),
+            EventType::CallTransferred => typed(from, tracker, OBJECT, EventData::CallTransferred),
+            EventType::AppointmentCreated => {
+                typed(from, tracker, OBJECT, EventData::AppointmentCreated)
+            }
+            EventType::AppointmentUpdated => {
+                typed(from, tracker, OBJECT, EventData::AppointmentUpdated)
+            }
+            EventType::AppointmentCancelled => {
+                typed(from, tracker, OBJECT, EventData::AppointmentCancelled)
+            }
+            EventType::ContactCreated => typed(from, tracker, OBJECT, EventData::ContactCreated),
+            EventType::ContactUpdated => typed(from, tracker, OBJECT, EventData::ContactUpdated),
             EventType::UsageThresholdReached => {
-                let counters = JsonObject::deserialize(from)?;
+                let counters = JsonObject::read(from, tracker)?;
                 Ok((EventData::UsageThresholdReached(counters), OtherFields::default()))
             }
-            EventType::Ping => typed(from, MESSAGE, |message| EventData::Ping(Ping { message })),
+            EventType::Ping => {
+                typed(from, tracker, MESSAGE, |message| EventData::Ping(Ping { message }))
+            }
             EventType::Other(_) => {
-                let event_type = self.0.clone();
-                let data = Kept(Box::deserialize(from)?);
+                let event_type = event_type.clone();
+                let data = RawJson::read(from, tracker)?;
                 Ok((EventData::Unknown(UnknownData { event_type, data }), OtherFields::default()))
             }
         }
@@ -211,22 +199,25 @@ impl<'de> DeserializeSeed<'de> for DataOf<'_> {
 const OBJECT: &str = "object";
 const MESSAGE: &str = "message";
 
-fn typed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
     from: D,
+    tracker: &Tracker<'de>,
     name: &'static str,
     data: fn(T) -> EventData,
 ) -> Result<(EventData, OtherFields), D::Error> {
-    let (value, others) = from.deserialize_map(OneField { name, of: PhantomData })?;
+    tracker.expect("an object");
+    let (value, others) = from.deserialize_map(OneField { name, tracker, of: PhantomData })?;
     Ok((data(value), others))
 }
 
 /// An object with one typed field, and whatever else stands beside it.
-struct OneField<T> {
+struct OneField<'t, 'de, T> {
     name: &'static str,
+    tracker: &'t Tracker<'de>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OneField<T> {
+impl<'de, T: FromJson<'de>> Visitor<'de> for OneField<'_, 'de, T> {
     type Value = (T, OtherFields);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,16 +225,25 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneField<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let tracker = self.tracker;
         let mut value = None;
         let mut others = OtherFields::default();
+        tracker.enter();
         while let Some(other) = map.next_key_seed(OtherThan(self.name))? {
             match other {
-                Some(name) => others.0.push((name, Kept(map.next_value()?))),
-                None if value.is_some() => return Err(A::Error::duplicate_field(self.name)),
-                None => value = Some(map.next_value()?),
+                Some(name) => {
+                    tracker.field("?");
+                    others.0.push((name, map.next_value_seed(tracker.seed())?));
+                }
+                None => {
+                    tracker.field(self.name);
+                    tracker.once(&mut value, &mut map)?;
+                }
             }
         }
-        Ok((value.ok_or_else(|| A::Error::missing_field(self.name))?, others))
+        let value = tracker.value(value, self.name)?;
+        tracker.leave();
+        Ok((value, others))
     }
 }
 

@@ -4,11 +4,10 @@ use alloc::string::String;
 use core::fmt;
 
 use ::time::{Date, Month};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
 
 use crate::id::CredentialId;
-use crate::json::open_enum;
-use crate::json::read_object;
+use crate::json::{json_object, json_text, open_enum};
 
 open_enum! {
     /// Where a change came from. Only the assistant's value is specified; the dashboard and, one
@@ -19,16 +18,18 @@ open_enum! {
     }
 }
 
-/// Who or what made the change that an event reports.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Origin {
-    /// Where the change came from.
-    pub source: OriginSource,
-    /// The credential that made it; `None` if none did.
-    pub credential_id: Option<CredentialId>,
-    /// The idempotency key of the request that made it; `None` if none did.
-    pub idempotency_key: Option<String>,
+json_object! {
+    /// Who or what made the change that an event reports.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[non_exhaustive]
+    pub struct Origin {
+        /// Where the change came from.
+        pub source: OriginSource,
+        /// The credential that made it; `None` if none did.
+        pub credential_id: Option<CredentialId>,
+        /// The idempotency key of the request that made it; `None` if none did.
+        pub idempotency_key: Option<String>,
+    }
 }
 
 impl Origin {
@@ -54,8 +55,6 @@ impl Origin {
         Self { source, credential_id: Some(credential_id), idempotency_key }
     }
 }
-
-read_object!(Origin { source: required, credential_id: nullable, idempotency_key: nullable });
 
 /// The version of the API in whose terms an event is written: a date, `2026-01-15`.
 ///
@@ -148,20 +147,4 @@ impl Serialize for ApiVersion {
     }
 }
 
-impl<'de> Deserialize<'de> for ApiVersion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl de::Visitor<'_> for Text {
-            type Value = ApiVersion;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string: a date like 2026-01-15")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ApiVersion, E> {
-                ApiVersion::parse(text).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
+json_text!(ApiVersion, "a string: a date like 2026-01-15", ApiVersion::parse);

@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use super::data::{DataOf, EventData, EventType, OtherFields, UnreadableData};
 use super::envelope::{ApiVersion, Origin};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::{self, ParseError};
+use crate::json::{self, ParseError, ParseErrorKind as Kind, Tracker};
 use crate::webhook::headers::is_header_text;
 
 /// The envelope without type and data.
@@ -27,13 +27,13 @@ pub(super) struct Head {
 
 /// Reads an event. What does not fit is kept with its reason, provided that the head is readable.
 pub(super) fn event(bytes: &[u8]) -> Result<(Head, EventData, OtherFields), ParseError> {
-    if let Ok(event) = json::read_with(bytes, Typed { as_type: None }) {
+    if let Ok(event) = typed(bytes, None) {
         return Ok(event);
     }
     let (head, event_type, data) = head(bytes)?;
     // With the type known in advance, data fails at its place in the body, whatever the order of
     // the fields. That is the place to report.
-    json::read_with(bytes, Typed { as_type: Some(&event_type) }).or_else(|error| {
+    typed(bytes, Some(&event_type)).or_else(|error| {
         let envelope = json::read(bytes)?;
         let data = UnreadableData::new(event_type, data, envelope, error);
         Ok((head, EventData::Unreadable(data), OtherFields::default()))
@@ -43,36 +43,35 @@ pub(super) fn event(bytes: &[u8]) -> Result<(Head, EventData, OtherFields), Pars
 /// Reads the head, and keeps the data as text.
 #[expect(clippy::expect_used, reason = "fields that keep the data as text have read it as text")]
 pub(super) fn head(bytes: &[u8]) -> Result<(Head, EventType, &RawValue), ParseError> {
-    let Envelope { head, event_type, data } = json::read_with(bytes, Fields::Head)?;
+    let Envelope { head, event_type, data } = envelope(bytes, Fields::Head)?;
     Ok((head, event_type, data.text().expect("the data was kept as text")))
 }
 
 /// Reads the head of a body that is to be sent: its type must be text that a header can carry.
 pub(super) fn head_to_send(bytes: &[u8]) -> Result<(Head, EventType), ParseError> {
-    let Envelope { head, event_type, .. } = json::read_with(bytes, Fields::HeadToSend)?;
+    let Envelope { head, event_type, .. } = envelope(bytes, Fields::HeadToSend)?;
     Ok((head, event_type))
 }
 
-/// Reads an event in one pass if its type comes before its data; otherwise the data waits as text.
-struct Typed<'t> {
-    /// The type, if it is known from an earlier pass.
-    as_type: Option<&'t EventType>,
-}
-
-impl<'de> DeserializeSeed<'de> for Typed<'_> {
-    type Value = (Head, EventData, OtherFields);
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        let Envelope { head, event_type, data } = Fields::All(self.as_type).deserialize(from)?;
+/// Reads an event in one pass if its type comes before its data, or is known from an earlier pass;
+/// otherwise the data waits as text.
+fn typed(
+    bytes: &[u8],
+    as_type: Option<&EventType>,
+) -> Result<(Head, EventData, OtherFields), ParseError> {
+    json::read_with(bytes, |from, tracker| {
+        tracker.expect("an object");
+        let reader = EnvelopeReader { fields: Fields::All(as_type), tracker };
+        let Envelope { head, event_type, data } = from.deserialize_map(reader)?;
         let (data, others) = match data {
             Data::Typed(data, others) => (data, others),
             Data::Text(text) => {
                 let mut text = serde_json::Deserializer::from_str(text.get());
-                DataOf(&event_type).deserialize(&mut text).map_err(D::Error::custom)?
+                DataOf(&event_type, tracker).deserialize(&mut text)?
             }
         };
         Ok((head, data, others))
-    }
+    })
 }
 
 /// Which fields of the envelope must fit.
@@ -106,15 +105,20 @@ impl<'de> Data<'de> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Fields<'_> {
-    type Value = Envelope<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Envelope<'de>, D::Error> {
-        from.deserialize_map(self)
-    }
+/// Reads these fields of an envelope.
+struct EnvelopeReader<'t, 'de> {
+    fields: Fields<'t>,
+    tracker: &'t Tracker<'de>,
 }
 
-impl<'de> Visitor<'de> for Fields<'_> {
+fn envelope<'de>(bytes: &'de [u8], fields: Fields<'_>) -> Result<Envelope<'de>, ParseError> {
+    json::read_with(bytes, |from, tracker| {
+        tracker.expect("an object");
+        from.deserialize_map(EnvelopeReader { fields, tracker })
+    })
+}
+
+impl<'de> Visitor<'de> for EnvelopeReader<'_, 'de> {
     type Value = Envelope<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,31 +133,41 @@ impl<'de> Visitor<'de> for Fields<'_> {
         let mut account_id = None;
         let mut origin = None;
         let mut data = None;
+        let Self { fields, tracker } = self;
+        tracker.enter();
         while let Some(name) = map.next_key::<&RawValue>()? {
-            match (&*field_name(name), self) {
-                ("id", _) => once(&mut id, "id", &mut map)?,
+            let name = field_name(name);
+            tracker.field(match name {
+                Cow::Borrowed(name) => name,
+                Cow::Owned(_) => "?",
+            });
+            match (&*name, fields) {
+                ("id", _) => tracker.once(&mut id, &mut map)?,
                 ("type", fields) => {
-                    once(&mut event_type, "type", &mut map)?;
+                    tracker.once(&mut event_type, &mut map)?;
                     let text = event_type.as_ref().map_or("", EventType::as_str);
-                    if matches!(fields, Self::HeadToSend) && !is_header_text(text) {
-                        return Err(A::Error::custom("expected visible ASCII"));
+                    if matches!(fields, Fields::HeadToSend) && !is_header_text(text) {
+                        return Err(tracker.reject(Kind::Value, "expected visible ASCII"));
                     }
                 }
-                ("created_at", _) => once(&mut created_at, "created_at", &mut map)?,
-                ("account_id", _) => once(&mut account_id, "account_id", &mut map)?,
-                ("api_version", Self::All(_)) => once(&mut api_version, "api_version", &mut map)?,
+                ("created_at", _) => tracker.once(&mut created_at, &mut map)?,
+                ("account_id", _) => tracker.once(&mut account_id, &mut map)?,
+                ("api_version", Fields::All(_)) => tracker.once(&mut api_version, &mut map)?,
                 ("api_version", _) => api_version = readable(&mut map)?,
-                ("origin", Self::All(_)) => once(&mut origin, "origin", &mut map)?,
+                ("origin", Fields::All(_)) => tracker.once(&mut origin, &mut map)?,
                 ("origin", _) => origin = readable(&mut map)?,
-                ("data", _) if data.is_some() => return Err(A::Error::duplicate_field("data")),
+                ("data", _) if data.is_some() => {
+                    return Err(tracker.reject(Kind::Duplicate, "given twice"));
+                }
                 ("data", fields) => {
                     let known = match fields {
-                        Self::All(known) => known.or(event_type.as_ref()),
-                        Self::Head | Self::HeadToSend => None,
+                        Fields::All(known) => known.or(event_type.as_ref()),
+                        Fields::Head | Fields::HeadToSend => None,
                     };
                     data = Some(match known {
                         Some(event_type) => {
-                            let (data, others) = map.next_value_seed(DataOf(event_type))?;
+                            let (data, others) =
+                                map.next_value_seed(DataOf(event_type, tracker))?;
                             Data::Typed(data, others)
                         }
                         None => Data::Text(map.next_value()?),
@@ -162,21 +176,22 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        let missing = A::Error::missing_field;
-        if api_version.is_none() && matches!(self, Self::All(_)) {
-            return Err(missing("api_version"));
+        if api_version.is_none() && matches!(fields, Fields::All(_)) {
+            return Err(tracker.missing("api_version"));
         }
-        Ok(Envelope {
+        let envelope = Envelope {
             head: Head {
-                id: id.ok_or_else(|| missing("id"))?,
-                created_at: created_at.ok_or_else(|| missing("created_at"))?,
+                id: tracker.value(id, "id")?,
+                created_at: tracker.value(created_at, "created_at")?,
                 api_version,
-                account_id: account_id.ok_or_else(|| missing("account_id"))?,
+                account_id: tracker.value(account_id, "account_id")?,
                 origin: origin.flatten(),
             },
-            event_type: event_type.ok_or_else(|| missing("type"))?,
-            data: data.ok_or_else(|| missing("data"))?,
-        })
+            event_type: tracker.value(event_type, "type")?,
+            data: data.ok_or_else(|| tracker.missing("data"))?,
+        };
+        tracker.leave();
+        Ok(envelope)
     }
 }
 
@@ -187,19 +202,6 @@ fn field_name(name: &RawValue) -> Cow<'_, str> {
         Some(text) if !text.contains('\\') => text.into(),
         _ => serde_json::from_str::<String>(quoted).unwrap_or_default().into(),
     }
-}
-
-/// Reads a field that may be present once.
-fn once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
-    field: &mut Option<T>,
-    name: &'static str,
-    map: &mut A,
-) -> Result<(), A::Error> {
-    if field.is_some() {
-        return Err(A::Error::duplicate_field(name));
-    }
-    *field = Some(map.next_value()?);
-    Ok(())
 }
 
 /// Reads a field if it fits.

@@ -8,7 +8,7 @@ use core::fmt;
 use serde_json::value::RawValue;
 
 use super::Evidence;
-use crate::json::fields;
+use crate::json::{Name, fields};
 
 /// A form in which JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,10 +143,11 @@ impl<'a> Json<'a> {
         let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
         Some(match text.bytes().next()? {
             b'{' => {
-                let parse = |(key, value): (Cow<'a, str>, &'a RawValue)| {
+                let parse = |(key, value): (&'a RawValue, &'a RawValue)| {
+                    let Name(key) = serde_json::from_str(key.get()).ok()?;
                     Some((key, Self::parse_at(value.get(), below)?))
                 };
-                Self::Object(fields(text)?.into_iter().map(parse).collect::<Option<_>>()?)
+                Self::Object(fields(text).into_iter().map(parse).collect::<Option<_>>()?)
             }
             b'[' => {
                 let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;

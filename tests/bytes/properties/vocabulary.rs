@@ -1,6 +1,6 @@
 //! Ids, and everything that is read from JSON.
 
-use call_assistant::id::{CallId, EventId, IdError, MAX_LEN};
+use call_assistant::id::{CallId, EventId, IdError, MAX_ID_LEN};
 use call_assistant::json::{JsonObject, ParseError};
 use call_assistant::model::{Account, Appointment, Call, CallList, Contact, TransferredCall};
 use call_assistant::rest::ApiError;
@@ -9,7 +9,8 @@ use call_assistant::rest::StoredKey;
 /// An id is exactly its text, and what is no id says why.
 pub fn ids(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    let fits = !text.is_empty() && text.len() <= MAX_LEN && bytes.iter().all(u8::is_ascii_graphic);
+    let fits =
+        !text.is_empty() && text.len() <= MAX_ID_LEN && bytes.iter().all(u8::is_ascii_graphic);
     match CallId::parse(text) {
         Ok(id) => assert!(fits && id.as_str() == text),
         Err(IdError::Character { at, .. }) => assert!(!bytes[at].is_ascii_graphic()),
@@ -49,12 +50,12 @@ pub fn json(bytes: &[u8]) {
         let written = serde_json::to_vec(&key).unwrap();
         assert_eq!(serde_json::from_slice::<StoredKey>(&written).unwrap(), key);
     }
-    if let Ok(object) = core::str::from_utf8(bytes)
-        .map_err(|_| ())
-        .and_then(|text| JsonObject::parse(text).map_err(|_| ()))
-        && let Some(changed) = object.with_str("status", "cancelled")
+    if let Ok(text) = core::str::from_utf8(bytes)
+        && let Ok(object) = JsonObject::parse(text)
     {
-        assert_eq!(changed.get_str("status").as_deref(), Some("cancelled"));
-        assert_eq!(changed.with_str("status", "cancelled"), Some(changed));
+        let changed = object.with_str("status", "cancelled");
+        assert_eq!(changed.get_str("status").as_deref(), Some("cancelled"), "{text}");
+        assert_eq!(changed.with_str("status", "cancelled"), changed, "{text}");
+        assert_eq!(JsonObject::parse(changed.as_str()), Ok(changed), "{text}");
     }
 }

@@ -18,7 +18,7 @@ fn half(kind: &str, id: &str, made: i64, origin: Origin, contact: &str) -> Event
     let body = match kind {
         "created" => new.appointment_created(&appointment),
         "updated" => new.appointment_updated(&appointment),
-        _ => new.appointment_cancelled(&appointment.cancelled()).unwrap(),
+        _ => new.appointment_cancelled(&appointment.cancelled()),
     };
     Event::from_bytes_verified_earlier(body.as_bytes()).unwrap()
 }

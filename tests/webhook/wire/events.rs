@@ -353,8 +353,8 @@ fn a_known_type_that_drifted_is_kept_whole() {
         ("call.ended", second, Duplicate, Some("data.object")),
         ("call.transferred", r#"{"object":{"id":7}}"#.to_owned(), Value, Some("data.object.id")),
         ("call.ended", r#"{"call":{}}"#.to_owned(), Missing, Some("data.object")),
-        ("appointment.created", r#"{"object":"appt_77"}"#.to_owned(), Value, Some("data")),
-        ("contact.updated", r#"{"object":null}"#.to_owned(), Value, Some("data")),
+        ("appointment.created", r#"{"object":"appt_77"}"#.to_owned(), Value, Some("data.object")),
+        ("contact.updated", r#"{"object":null}"#.to_owned(), Value, Some("data.object")),
         ("ping", r#"{"message":4712345678}"#.to_owned(), Value, Some("data.message")),
         ("ping", "null".to_owned(), Value, Some("data")),
     ];

@@ -1,0 +1,457 @@
+//! Reads typed values, and keeps track of where it is in the text.
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::fmt::{self, Display, Write as _};
+use core::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::ParseErrorKind;
+
+/// A value that can be read from JSON with an error that names its field.
+///
+/// `serde::Deserialize` has no place for a [`Tracker`], and its errors are sentences.
+pub(crate) trait FromJson<'de>: Sized {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
+
+    /// What a field that is missing reads as; `None` if it is required.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// An object with fields that this crate knows: see `json_object!`.
+pub(crate) trait ReadObject<'de>: Sized {
+    /// The fields read so far.
+    type Fields: Default;
+
+    /// Reads the value of a field, or returns false if the object has no field of this name.
+    fn read_field<A: MapAccess<'de>>(
+        fields: &mut Self::Fields,
+        name: &str,
+        map: &mut A,
+        tracker: &Tracker<'de>,
+    ) -> Result<bool, A::Error>;
+
+    fn build<E: Error>(fields: Self::Fields, tracker: &Tracker<'de>) -> Result<Self, E>;
+}
+
+/// Two sets of fields in one object.
+impl<'de, A: ReadObject<'de>, B: ReadObject<'de>> ReadObject<'de> for (A, B) {
+    type Fields = (A::Fields, B::Fields);
+
+    fn read_field<M: MapAccess<'de>>(
+        (a, b): &mut Self::Fields,
+        name: &str,
+        map: &mut M,
+        tracker: &Tracker<'de>,
+    ) -> Result<bool, M::Error> {
+        Ok(A::read_field(a, name, map, tracker)? || B::read_field(b, name, map, tracker)?)
+    }
+
+    fn build<E: Error>((a, b): Self::Fields, tracker: &Tracker<'de>) -> Result<Self, E> {
+        Ok((A::build(a, tracker)?, B::build(b, tracker)?))
+    }
+}
+
+/// Where a reader is, what it expects there, and what it found wrong.
+pub(crate) struct Tracker<'de> {
+    steps: [Cell<Step<'de>>; MAX_STEPS],
+    depth: Cell<usize>,
+    expected: Cell<&'static str>,
+    fault: RefCell<Option<(ParseErrorKind, String)>>,
+}
+
+/// How many levels a path names. The bodies of this crate have five at most.
+const MAX_STEPS: usize = 8;
+
+#[derive(Clone, Copy)]
+enum Step<'de> {
+    Start,
+    Field(&'de str),
+    Item(usize),
+}
+
+impl<'de> Tracker<'de> {
+    pub(crate) fn new() -> Self {
+        Self {
+            steps: [const { Cell::new(Step::Start) }; MAX_STEPS],
+            depth: Cell::new(0),
+            expected: Cell::new("something else"),
+            fault: RefCell::new(None),
+        }
+    }
+
+    /// Says what kind of value is read next.
+    pub(crate) fn expect(&self, what: &'static str) {
+        self.expected.set(what);
+    }
+
+    /// Says that the values of an object or an array follow. Whoever fails before
+    /// [`leave`](Self::leave) does not call it, so that the path stays where it was.
+    pub(crate) fn enter(&self) {
+        self.depth.set(self.depth.get().saturating_add(1));
+        self.step(Step::Start);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// Says which field is read next.
+    pub(crate) fn field(&self, name: &'de str) {
+        self.step(Step::Field(name));
+    }
+
+    fn step(&self, step: Step<'de>) {
+        if let Some(slot) = self.depth.get().checked_sub(1).and_then(|at| self.steps.get(at)) {
+            slot.set(step);
+        }
+    }
+
+    /// Makes a seed of a type.
+    pub(crate) fn seed<T: FromJson<'de>>(&self) -> Tracked<'_, 'de, T> {
+        Tracked(self, PhantomData)
+    }
+
+    /// Reads the value of a field that may be given once.
+    pub(crate) fn once<T: FromJson<'de>, A: MapAccess<'de>>(
+        &self,
+        slot: &mut Option<T>,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        if slot.is_some() {
+            return Err(self.reject(ParseErrorKind::Duplicate, "given twice"));
+        }
+        *slot = Some(map.next_value_seed(self.seed())?);
+        Ok(())
+    }
+
+    /// The value of a field, after the whole object was read.
+    pub(crate) fn value<T: FromJson<'de>, E: Error>(
+        &self,
+        slot: Option<T>,
+        name: &'static str,
+    ) -> Result<T, E> {
+        slot.or_else(T::absent).ok_or_else(|| self.missing(name))
+    }
+
+    /// Records that a required field is missing.
+    pub(crate) fn missing<E: Error>(&self, name: &'static str) -> E {
+        self.field(name);
+        self.reject(ParseErrorKind::Missing, "required but missing")
+    }
+
+    /// Records what is wrong where the reader is. The reason must not quote a value.
+    pub(crate) fn reject<E: Error>(&self, kind: ParseErrorKind, reason: impl Display) -> E {
+        let error = E::custom(&reason);
+        self.fault.replace(Some((kind, reason.to_string())));
+        error
+    }
+
+    /// What was rejected. By default a value of another kind, which serde found.
+    pub(super) fn fault(&self) -> (ParseErrorKind, String) {
+        let expected = || alloc::format!("expected {}", self.expected.get());
+        self.fault.take().unwrap_or_else(|| (ParseErrorKind::Value, expected()))
+    }
+
+    /// The path to where the reader is: `data[3].caller.phone_number`.
+    pub(super) fn path(&self) -> Option<String> {
+        let mut path = String::new();
+        for step in self.steps.iter().take(self.depth.get()) {
+            // Writing into a string does not fail.
+            let _ = match step.get() {
+                Step::Start => Ok(()),
+                Step::Field(name) if path.is_empty() => path.write_str(shown(name)),
+                Step::Field(name) => write!(path, ".{}", shown(name)),
+                Step::Item(index) => write!(path, "[{index}]"),
+            };
+        }
+        (!path.is_empty()).then_some(path)
+    }
+}
+
+/// A name that is written as this API writes names, or a question mark for what may be data.
+fn shown(name: &str) -> &str {
+    let ours = name.len() <= 40
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    if ours { name } else { "?" }
+}
+
+/// A seed that reads a `T`.
+pub(crate) struct Tracked<'t, 'de, T>(&'t Tracker<'de>, PhantomData<fn() -> T>);
+
+impl<'de, T: FromJson<'de>> DeserializeSeed<'de> for Tracked<'_, 'de, T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<T, D::Error> {
+        T::read(from, self.0)
+    }
+}
+
+/// Reads an object, and nothing else: serde's derive would also take an array of its fields.
+pub(crate) fn read_object<'de, T: ReadObject<'de>, D: Deserializer<'de>>(
+    from: D,
+    tracker: &Tracker<'de>,
+) -> Result<T, D::Error> {
+    struct Object<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
+
+    impl<'de, T: ReadObject<'de>> Visitor<'de> for Object<'_, 'de, T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+            let tracker = self.0;
+            let mut fields = T::Fields::default();
+            tracker.enter();
+            while let Some(Name(name)) = map.next_key()? {
+                tracker.field(match name {
+                    Cow::Borrowed(name) => name,
+                    Cow::Owned(_) => "?", // it was written with an escape, as no name of ours is
+                });
+                if !T::read_field(&mut fields, &name, &mut map, tracker)? {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            let object = T::build(fields, tracker)?;
+            tracker.leave();
+            Ok(object)
+        }
+    }
+
+    tracker.expect("an object");
+    from.deserialize_map(Object(tracker, PhantomData))
+}
+
+/// A field's name, borrowed unless it has an escape: serde would make a `String` of every name.
+#[derive(Deserialize)]
+pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// Reads a string and parses it. Without a tracker, the error is serde's.
+pub(crate) fn read_text<'de, T, E: Display, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+    parse: fn(&str) -> Result<T, E>,
+    tracker: Option<&Tracker<'de>>,
+) -> Result<T, D::Error> {
+    struct Text<'t, 'de, T, E> {
+        expected: &'static str,
+        parse: fn(&str) -> Result<T, E>,
+        tracker: Option<&'t Tracker<'de>>,
+    }
+
+    impl<T, E: Display> Visitor<'_> for Text<'_, '_, T, E> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_str<F: Error>(self, text: &str) -> Result<T, F> {
+            (self.parse)(text).map_err(|error| match self.tracker {
+                Some(tracker) => tracker.reject(ParseErrorKind::Value, error),
+                None => F::custom(error),
+            })
+        }
+    }
+
+    if let Some(tracker) = tracker {
+        tracker.expect(expected);
+    }
+    from.deserialize_str(Text { expected, parse, tracker })
+}
+
+macro_rules! plain {
+    ($($type:ty: $expected:literal),+) => {
+        $(impl<'de> FromJson<'de> for $type {
+            fn read<D: Deserializer<'de>>(
+                from: D,
+                tracker: &Tracker<'de>,
+            ) -> Result<Self, D::Error> {
+                tracker.expect($expected);
+                Self::deserialize(from)
+            }
+        })+
+    };
+}
+
+plain!(String: "a string", bool: "a boolean", u64: "an unsigned 64-bit integer");
+
+/// Null, or a value; a field that is missing is null.
+impl<'de, T: FromJson<'de>> FromJson<'de> for Option<T> {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        struct Nullable<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
+
+        impl<'de, T: FromJson<'de>> Visitor<'de> for Nullable<'_, 'de, T> {
+            type Value = Option<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value or null")
+            }
+
+            fn visit_none<E>(self) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+                T::read(from, self.0).map(Some)
+            }
+        }
+
+        from.deserialize_option(Nullable(tracker, PhantomData))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        struct Items<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
+
+        impl<'de, T: FromJson<'de>> Visitor<'de> for Items<'_, 'de, T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+                let tracker = self.0;
+                let mut items = Vec::new();
+                tracker.enter();
+                tracker.step(Step::Item(0));
+                while let Some(item) = seq.next_element_seed(tracker.seed())? {
+                    items.push(item);
+                    tracker.step(Step::Item(items.len()));
+                }
+                tracker.leave();
+                Ok(items)
+            }
+        }
+
+        tracker.expect("an array");
+        from.deserialize_seq(Items(tracker, PhantomData))
+    }
+}
+
+/// The JSON name of a Rust field: `r#type` is `type`.
+pub(crate) const fn field_name(ident: &'static str) -> &'static str {
+    match ident.as_bytes() {
+        [b'r', b'#', name @ ..] => match core::str::from_utf8(name) {
+            Ok(name) => name,
+            Err(_) => ident,
+        },
+        _ => ident,
+    }
+}
+
+/// Defines a struct that is read from an object with these fields. An `Option` may be null or
+/// missing, everything else is required; unknown fields are ignored.
+macro_rules! json_object {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$field_meta])* $field_vis $field: $type,)+
+        }
+
+        const _: () = {
+            use $crate::json::{FromJson, ReadObject, Tracker, field_name, read_object};
+
+            #[derive(Default)]
+            pub(crate) struct Fields {
+                $($field: Option<$type>,)+
+            }
+
+            impl<'de> ReadObject<'de> for $name {
+                type Fields = Fields;
+
+                fn read_field<A: serde::de::MapAccess<'de>>(
+                    fields: &mut Fields,
+                    name: &str,
+                    map: &mut A,
+                    tracker: &Tracker<'de>,
+                ) -> Result<bool, A::Error> {
+                    $(if name == const { field_name(stringify!($field)) } {
+                        tracker.once(&mut fields.$field, map)?;
+                        return Ok(true);
+                    })+
+                    Ok(false)
+                }
+
+                fn build<E: serde::de::Error>(
+                    fields: Fields,
+                    tracker: &Tracker<'de>,
+                ) -> Result<Self, E> {
+                    Ok(Self {
+                        $($field: tracker.value(
+                            fields.$field,
+                            const { field_name(stringify!($field)) },
+                        )?,)+
+                    })
+                }
+            }
+
+            impl<'de> FromJson<'de> for $name {
+                fn read<D: serde::Deserializer<'de>>(
+                    from: D,
+                    tracker: &Tracker<'de>,
+                ) -> Result<Self, D::Error> {
+                    read_object(from, tracker)
+                }
+            }
+        };
+        $crate::json::deserialize!($name);
+    };
+}
+
+/// `Deserialize` for a type that has `FromJson`.
+macro_rules! deserialize {
+    ($name:ident) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
+            }
+        }
+    };
+}
+
+/// Reads a type from a string by a function `&str -> Result<Self, E>`, with and without a tracker.
+macro_rules! json_text {
+    ($name:ident, $expected:expr, $parse:expr) => {
+        impl<'de> $crate::json::FromJson<'de> for $name {
+            fn read<D: serde::Deserializer<'de>>(
+                from: D,
+                tracker: &$crate::json::Tracker<'de>,
+            ) -> Result<Self, D::Error> {
+                $crate::json::read_text(from, $expected, $parse, Some(tracker))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::json::read_text(from, $expected, $parse, None)
+            }
+        }
+    };
+}
+
+pub(crate) use {deserialize, json_object, json_text};
