@@ -1,6 +1,5 @@
 //! What is wrong with a JSON text, and where, without quoting it.
 
-use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -134,14 +133,15 @@ impl core::error::Error for ParseError {}
 
 /// The number of lines, and the length of the last one.
 fn end(text: &[u8]) -> (usize, usize) {
-    let lines = text.split(|&byte| byte == b'\n');
-    (lines.clone().count(), lines.last().map_or(0, <[u8]>::len))
+    let mut lines = text.rsplit(|&byte| byte == b'\n');
+    let last = lines.next().map_or(0, <[u8]>::len);
+    (lines.count().saturating_add(1), last)
 }
 
 /// Whether the text breaks off in a number before a digit. `serde_json` calls that a wrong number
 /// where it ignores the value, though one more digit may mend it.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
-        && serde_json::from_str::<IgnoredAny>(&(text.to_owned() + "0"))
+        && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))
             .map_or_else(|error| error.is_eof(), |_| true)
 }
