@@ -15,6 +15,8 @@ use super::running::{Answer, PATIENCE, Service, connect, eventually};
 use super::support::serve::{Limits, serve};
 use super::support::shutdown;
 
+const CONNECTIONS: usize = 8;
+
 /// Runs the examples' server, which answers one request: with `body`, once `ready` is notified.
 fn serving(patience: Duration, body: Bytes, ready: Arc<Notify>) -> (SocketAddr, impl Sized) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -34,7 +36,7 @@ fn serving(patience: Duration, body: Bytes, ready: Arc<Notify>) -> (SocketAddr, 
     let guard = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     drop(guard);
-    runtime.spawn(serve(listener, Limits { connections: 8, patience }, answer, stop));
+    runtime.spawn(serve(listener, Limits { connections: CONNECTIONS, patience }, answer, stop));
     (address, (trigger, runtime))
 }
 
@@ -44,6 +46,22 @@ fn closing_early(address: &str, request: &[u8]) -> Answer {
     stream.write_all(request).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     Answer::read(&mut stream)
+}
+
+// Nobody's time is ever up here, so only room that was made can be had.
+#[test]
+fn who_asks_for_nothing_makes_room() {
+    let ready = Arc::new(Notify::new());
+    let (address, _running) = serving(PATIENCE * 60, Bytes::new(), Arc::clone(&ready));
+    let address = address.to_string();
+    let mut idle: Vec<TcpStream> = (0..3 * CONNECTIONS).map(|_| connect(&address)).collect();
+    let mut honest = connect(&address);
+    honest.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    ready.notify_one();
+    let mut start = [0; 12];
+    honest.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    assert_eq!(idle[0].read(&mut start).unwrap_or(0), 0, "the oldest was shown out");
 }
 
 #[test]

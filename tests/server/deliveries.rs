@@ -226,18 +226,18 @@ fn unscaled_time_waits_ten_seconds() {
     assert!((10_000..10_001).contains(&(wait - took).as_millis()), "{wait:?} {took:?}");
 }
 
-// Ten seconds a try: an endpoint that never answers holds its own share, and nobody else up.
+// 25 seconds a try: an endpoint that never answers holds its own share, and nobody else up. If the
+// other's had to wait for one of its tries to end, the next of its own would come before them.
 #[test]
 fn a_silent_endpoint_starves_nobody() {
-    let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let (service, receiver) = (Service::start(&slow), Receiver::start());
     endpoint(&service, &receiver.url("/silent", &[Reply::Nothing]));
     endpoint(&service, &receiver.url("/good", &[Reply::Status(204)]));
-    let began = std::time::Instant::now();
     for _ in 0..40 {
         service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
     }
     eventually("all of the other's", || (receiver.got("/good").len() == 40).then_some(()));
-    assert!(began.elapsed() < std::time::Duration::from_secs(9), "{:?}", began.elapsed());
     assert!(receiver.got("/silent").len() <= 8);
 }
 

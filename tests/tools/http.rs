@@ -1,7 +1,8 @@
 //! Just enough of an HTTP client: one request on one connection, byte for byte as the test says.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, Request};
 
@@ -50,4 +51,36 @@ pub(crate) fn exchange(to: SocketAddr, request: &[u8]) -> io::Result<u16> {
         .nth(1)
         .and_then(|status| status.parse().ok())
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no status in the answer"))
+}
+
+/// An address that stays, in front of a program that comes and goes: a port that was given back may be
+/// another test's next.
+pub(crate) struct Front {
+    pub(crate) address: SocketAddr,
+    /// Where the program listens. Without it, connections are closed.
+    pub(crate) behind: Arc<Mutex<Option<SocketAddr>>>,
+}
+
+impl Front {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let behind = Arc::new(Mutex::new(None));
+        let shared = Arc::clone(&behind);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let to: Option<SocketAddr> = *shared.lock().unwrap();
+                let Some(program) = to.and_then(|to| TcpStream::connect(to).ok()) else { continue };
+                let (from, to) = (stream.try_clone().unwrap(), program.try_clone().unwrap());
+                std::thread::spawn(move || pass(from, to));
+                std::thread::spawn(move || pass(program, stream));
+            }
+        });
+        Self { address, behind }
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
-use std::process::Command;
 
 use crate::SECRET;
-use crate::http::exchange;
+use crate::http::{Front, exchange};
 use crate::program::{Folder, Running, example, run, stderr};
 
 const ACCOUNT: &str = "acct_fjord_dental";
@@ -34,25 +33,29 @@ fn a_call_reaches_the_receiver_and_the_file() {
     let keys = account["keys"].as_array().unwrap();
     let key = keys.iter().find(|key| key["state"] == "full").unwrap();
 
-    let receiver = |listen: &str| -> Command {
+    let front = Front::start();
+    let receiver = || {
         let mut command = example("receiver");
-        command.args(["--listen", listen]).env("WEBHOOK_SECRET", SECRET);
+        command.args(["--listen", "127.0.0.1:0"]).env("WEBHOOK_SECRET", SECRET);
         command.arg("--journal").arg(folder.path("a.journal"));
-        command
+        let mut running = Running::start(&mut command);
+        let line = running.logged("listening on http://");
+        let (_, address) = line.split_once("http://").unwrap();
+        *front.behind.lock().unwrap() = Some(address.parse().unwrap());
+        running
     };
-    let mut running = Running::start(&mut receiver("127.0.0.1:0"));
-    let line = running.logged("listening on http://");
-    let (_, address) = line.split_once("http://").unwrap();
-    let endpoint = format!(r#"{{"url":"http://{address}/hooks","secret":"{SECRET}"}}"#);
+    let mut running = receiver();
+    let endpoint = format!(r#"{{"url":"http://{}/hooks","secret":"{SECRET}"}}"#, front.address);
     post(dashboard, &format!("/accounts/{ACCOUNT}/endpoints"), &endpoint);
 
     let calls = format!("/accounts/{ACCOUNT}/calls");
     post(dashboard, &calls, r#"{"id":"call_while_there"}"#);
     running.said("call.ended call call_while_there");
+    *front.behind.lock().unwrap() = None;
     running.kill();
-    // Nobody listens: the service tries again, and does so until somebody does.
+    // Nobody answers: the service tries again, and does so until somebody does.
     post(dashboard, &calls, r#"{"id":"call_while_away"}"#);
-    let mut running = Running::start(&mut receiver(address));
+    let mut running = receiver();
     running.said("call.ended call call_while_away");
     let told = running.interrupt();
     assert_eq!((told.code, told.stdout.len()), (Some(0), 1));
