@@ -25,7 +25,7 @@ mod flags;
 mod support;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 use std::{fs, io};
@@ -65,12 +65,22 @@ fn main() -> io::Result<()> {
         .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
 
     let began = Instant::now();
+    let terminal = io::stderr().is_terminal();
+    let mut next_line = 0.1;
     let report = run(scale, |share, decisions| {
         let rate = decisions as f64 / began.elapsed().as_secs_f64() / 1e6;
-        bar(share, rate);
+        if terminal {
+            let _ = write!(io::stderr(), "\r{} {} ", bar(share), so_far(share, rate));
+        } else if share >= next_line {
+            // Whoever reads a file or a pipe is told every tenth of the day.
+            let _ = writeln!(io::stderr(), "{}", so_far(share, rate));
+            next_line += 0.1;
+        }
     });
     let took = began.elapsed();
-    eprintln!();
+    if terminal {
+        let _ = writeln!(io::stderr());
+    }
 
     let title = format!(
         "{} deliveries to {} endpoints in a day",
@@ -103,19 +113,15 @@ fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
 
-fn bar(share: f64, millions: f64) {
+fn bar(share: f64) -> String {
     const WIDTH: usize = 40;
     let full = (share * WIDTH as f64) as usize;
+    "━".repeat(full) + &"─".repeat(WIDTH - full)
+}
+
+fn so_far(share: f64, millions: f64) -> String {
     let minutes = (share * 1_440.0).round() as u64;
-    eprint!(
-        "\r{:━<full$}{:─<rest$} {:02}:{:02}  {millions:.1} M decisions/s ",
-        "",
-        "",
-        minutes / 60,
-        minutes % 60,
-        rest = WIDTH - full,
-    );
-    let _ = io::stderr().flush();
+    format!("{:02}:{:02}  {millions:.1} M decisions/s", minutes / 60, minutes % 60)
 }
 
 /// What the kernel says this process held at most, where it says so.

@@ -11,6 +11,12 @@ fn a_small_day_ends_with_a_table_and_a_chart() {
     let output = run(example("simulate").args(["20", "500"]).arg(&chart), b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("decisions in"), "{}", stdout(&output));
+    // Not a terminal: nothing is drawn, and a line now and then says how far the day is.
+    let progress: Vec<&str> = stderr(&output).lines().collect();
+    assert!((2..=12).contains(&progress.len()), "{progress:?}");
+    for line in progress {
+        assert!(line.ends_with("decisions/s") && line.len() < 40, "{line:?}");
+    }
     assert!(fs::read_to_string(chart).unwrap().trim_end().ends_with("</svg>"));
 }
 
