@@ -8,7 +8,20 @@
 //! | page | content |
 //! |---|---|
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | [`languages`] | how to verify webhooks in other languages: files to copy, and each framework's raw body |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
+}
+
+pub mod languages {
+    #![doc = include_str!("languages.md")]
+    #![doc = concat!("# Python\n```python\n", include_str!("languages/verify.py"), "```\n")]
+    #![doc = concat!("# Node\n```js\n", include_str!("languages/verify.mjs"), "```\n")]
+    #![doc = concat!("# Web Crypto, edge runtimes\n```js\n", include_str!("languages/verify_edge.mjs"), "```\n")]
+    #![doc = concat!("# Go\n```go\n", include_str!("languages/verify.go"), "```\n")]
+    #![doc = concat!("# PHP\n```php\n", include_str!("languages/verify.php"), "```\n")]
+    #![doc = concat!("# Ruby\n```ruby\n", include_str!("languages/verify.rb"), "```\n")]
+    #![doc = concat!("# Java\n```java\n", include_str!("languages/WebhookVerifier.java"), "```\n")]
+    #![doc = concat!("# C#\n```csharp\n", include_str!("languages/WebhookVerifier.cs"), "```\n")]
 }
