@@ -63,6 +63,7 @@ fn bodies_without_end() {
     }
 }
 
+// D-72
 #[test]
 fn bytes_that_are_not_http() {
     let service = Service::start(&[]);
