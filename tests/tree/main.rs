@@ -12,7 +12,7 @@
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use source::Crate;
 
@@ -41,8 +41,9 @@ fn files_form_no_circle() {
 
 #[test]
 fn the_listing_is_short() {
-    let entries = std::fs::read_dir(src()).unwrap().map(|entry| entry.unwrap().file_name());
-    let entries: Vec<_> = entries.collect();
+    let files = files();
+    let entries: BTreeSet<&str> =
+        files.iter().filter_map(|(name, _)| name.split('/').next()).collect();
     assert!(entries.len() <= ENTRIES, "src has {} entries: {entries:?}", entries.len());
 }
 
@@ -185,24 +186,27 @@ fn circles(files: &BTreeMap<&str, &str>) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn src() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
-}
-
-/// The Rust files of `src` by their paths in it. They are read once and kept: a test ends soon.
-fn read_src() -> BTreeMap<&'static str, &'static str> {
-    let (mut files, mut folders) = (BTreeMap::new(), vec![src().to_owned()]);
+/// The files of `src`, by their paths in it. Folders without any are nothing to git.
+fn files() -> Vec<(String, PathBuf)> {
+    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+    let (mut files, mut folders) = (Vec::new(), vec![src.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|it| it == "rs") {
-                let name = path.strip_prefix(src()).unwrap().to_str().unwrap().replace('\\', "/");
-                let text = std::fs::read_to_string(&path).unwrap();
-                files.insert(&*name.leak(), &*text.leak());
+            } else {
+                let name = path.strip_prefix(src).unwrap().to_str().unwrap().replace('\\', "/");
+                files.push((name, path));
             }
         }
     }
     files
+}
+
+/// The Rust files of `src`. They are read once and kept: a test ends soon.
+fn read_src() -> BTreeMap<&'static str, &'static str> {
+    let code = files().into_iter().filter(|(name, _)| name.ends_with(".rs"));
+    let read = |path| std::fs::read_to_string(path).unwrap();
+    code.map(|(name, path)| (&*name.leak(), &*read(path).leak())).collect()
 }
