@@ -29,7 +29,7 @@ function verify(
     int $tolerance = 300,
 ): bool {
     $now ??= time();
-    [$timestamp, $digests] = parse((array) $signatures);
+    [$timestamp, $digests] = parse(array_values((array) $signatures));
     if ($timestamp === null) {
         return false;
     }
