@@ -244,7 +244,7 @@ mod body_of_100 {
             answered_at: Option<time::OffsetDateTime>,
             #[serde(with = "time::serde::rfc3339::option")]
             ended_at: Option<time::OffsetDateTime>,
-            duration_seconds: Option<u64>,
+            duration_seconds: Option<i64>,
             summary: Option<&'a str>,
             appointment_ids: Vec<&'a str>,
             #[serde(with = "time::serde::rfc3339")]
@@ -258,7 +258,7 @@ mod body_of_100 {
             seconds.replace_nanosecond(instant.subsec_nanos()).unwrap()
         };
         let page = Page {
-            data: (list.data.iter().zip(Plain::of(&list).data))
+            data: (list.calls().zip(Plain::of(&list).data))
                 .map(|(call, plain)| Timed {
                     id: plain.id,
                     caller: plain.caller,
@@ -305,7 +305,7 @@ struct PlainCall<'a> {
     started_at: Timestamp,
     answered_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
-    duration_seconds: Option<u64>,
+    duration_seconds: Option<i64>,
     summary: Option<&'a str>,
     appointment_ids: Vec<&'a str>,
     created_at: Timestamp,
@@ -320,7 +320,7 @@ struct PlainCaller<'a> {
 
 impl<'a> Plain<'a> {
     fn of(list: &'a CallList) -> Self {
-        let data = list.data.iter().map(|call| PlainCall {
+        let data = list.calls().map(|call| PlainCall {
             id: call.id.as_str(),
             caller: PlainCaller {
                 contact_id: call.caller.contact_id.as_ref().map(ContactId::as_str),

@@ -196,7 +196,7 @@ fn read_key(
     ];
     let fields = Fields::of(path, value, &known)?;
     let product = Product::default();
-    let key = fields.read("secret", |text| ApiKey::parse(&product, text))?;
+    let key = fields.read("secret", |text| ApiKey::parse_for(&product, text))?;
     let key = fields.required("secret", key)?;
     let id = fields.read("id", CredentialId::parse)?;
     let id = id.unwrap_or_else(|| CredentialId::from_random(random::bytes()));

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::rest::ApiRequest;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::{
-    Client, ClientError, Failure, Pace, Remedy, Retry, RetryDecision, read,
+    Action, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision,
 };
 use tokio::time::Instant;
 
@@ -49,14 +50,15 @@ impl Asker {
         Self { client, wire, retry, pace, time_scale, shutdown, progress }
     }
 
-    /// The service's answer or its refusal, whatever it took to get one.
+    /// The service's answer, with the time it was there, or its refusal, whatever it took to get
+    /// one.
     ///
     /// # Errors
     /// There is none, after as many tries as are worth it.
     pub(crate) async fn ask<E: ApiRequest>(
         &mut self,
         operation: &E,
-    ) -> Result<Result<E::Response, ClientError>, Failed> {
+    ) -> Result<Result<(E::Response, Option<Timestamp>), ClientError>, Failed> {
         let mut tried = 0_u32;
         loop {
             let turn = self.pace.turn(clock::now());
@@ -71,18 +73,18 @@ impl Asker {
                 () = stop.requested() => return Err(Failed::Stopped),
             };
             let took = began.elapsed().as_millis();
-            let (failure, message, error) = match answered {
-                Ok((head, body)) => match read(&head, &body) {
+            let (error, message) = match answered {
+                Ok((head, body)) => match self.client.read(operation, &head, &body) {
                     Ok(answer) => {
                         self.progress.asked(&format!("{what} {} {took} ms", head.status));
-                        return Ok(Ok(answer));
+                        return Ok(Ok((answer, ResponseHead::from(&head).date())));
                     }
-                    Err(error) => (Failure::from(&error), error.to_string(), Some(error)),
+                    Err(error) => (error.clone(), error.to_string()),
                 },
-                Err(error) => (Failure::NO_ANSWER, error, None),
+                Err(lost) => (ClientError::no_response(), lost),
             };
             tried = tried.saturating_add(1);
-            match self.retry.decide(&failure, tried, random::bytes(), clock::now()) {
+            match self.retry.decide(&error, tried, random::bytes(), clock::now()) {
                 RetryDecision::Wait(span) => {
                     let span = span.mul_f64(self.time_scale);
                     self.progress.say(&format!("{what}: {message}; again in {span:.1?}"));
@@ -90,9 +92,9 @@ impl Asker {
                 }
                 RetryDecision::GiveUp => {
                     self.progress.say(&format!("{what}: {message}"));
-                    return match error {
-                        Some(error) if !failure.is_transient() => Ok(Err(error)),
-                        _ => Err(Failed::ForNow(format!("{message}, after {tried} tries"))),
+                    return match error.is_transient() {
+                        false => Ok(Err(error)),
+                        true => Err(Failed::ForNow(format!("{message}, after {tried} tries"))),
                     };
                 }
             }
@@ -109,17 +111,17 @@ impl Asker {
 }
 
 /// What to tell whoever runs this.
-pub(crate) fn who_must_act(remedy: Remedy) -> &'static str {
-    match remedy {
-        Remedy::TryAgain => "try again later",
-        Remedy::ReplaceKey => "the key is wrong, expired or revoked; make another one",
-        Remedy::GrantScope => "the key lacks the scope calls:read",
-        Remedy::UpgradePlan => "the key is fine, but the account's plan has no access to the API",
-        Remedy::ResumeSubscription => {
+pub(crate) fn who_must_act(action: Action) -> &'static str {
+    match action {
+        Action::Retry => "try again later",
+        Action::ReplaceKey => "the key is wrong, expired or revoked; make another one",
+        Action::GrantScope => "the key lacks the scope calls:read",
+        Action::UpgradePlan => "the key is fine, but the account's plan has no access to the API",
+        Action::ResumeSubscription => {
             "the key is fine, but the account's subscription is not active"
         }
-        Remedy::AccountClosed => "the account is going to be deleted",
-        Remedy::CheckRoute => "this was not the service; is --api right, is there a proxy?",
+        Action::AccountClosed => "the account is going to be deleted",
+        Action::CheckRoute => "this was not the service; is --api right, is there a proxy?",
         _ => "this program and the service do not understand each other",
     }
 }

@@ -50,7 +50,7 @@ use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{Client, KeyCheck, Obstacle, Remedy};
+use call_assistant::rest::client::{Action, Client};
 use call_assistant::rest::{BaseUrl, GetAccount};
 use support::flags::{Flag, Flags, Help, last_words};
 use support::shutdown::Shutdown;
@@ -130,7 +130,7 @@ impl SetUp {
         let api = flags.text("--api").ok_or("--api is missing: where is the service?")?;
         let base = BaseUrl::parse(api).map_err(|error| format!("--api: {error}"))?;
         let key = key_text(flags)?;
-        let key = ApiKey::parse(&product, &key).map_err(|error| format!("the key: {error}"))?;
+        let key = ApiKey::parse_for(&product, &key).map_err(|error| format!("the key: {error}"))?;
         let begin = match flags.text("--since") {
             Some(text) => {
                 let since: Timestamp = text.parse().map_err(|error| format!("--since: {error}"))?;
@@ -155,7 +155,7 @@ impl SetUp {
         }
         let wire = Wire::new(&base, flags.text("--trust-ca").map(Path::new))?;
         let every = every.map(|Span(span)| span);
-        let client = Client::new(base, key);
+        let client = Client::from_parts(base, key);
         Ok(Self { client, wire, begin, every, time_scale, state, out })
     }
 }
@@ -241,21 +241,20 @@ async fn run(set_up: SetUp) -> Result<(), String> {
 /// Asks whose key this is: a state belongs to one account, and to another one's calls it would do
 /// no good.
 async fn check_key(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
-    let check = match asker.ask(&GetAccount).await? {
-        Ok(account) => KeyCheck::Valid(account),
-        Err(error) => KeyCheck::from(Err(error)),
+    let error = match asker.ask(&GetAccount).await? {
+        Ok((account, _)) => return store.belongs_to(&account.id).map_err(Failed::ForGood),
+        Err(error) => error,
     };
-    let message = match check {
-        KeyCheck::Valid(account) => {
-            return store.belongs_to(&account.id).map_err(Failed::ForGood);
+    match error.action() {
+        action @ (Action::ReplaceKey
+        | Action::UpgradePlan
+        | Action::ResumeSubscription
+        | Action::AccountClosed) => {
+            Err(Failed::ForGood(format!("{error}: {}", asking::who_must_act(action))))
         }
         // Which says nothing of whether it may list calls.
-        KeyCheck::Obstructed { by: Obstacle::Scope, .. } | KeyCheck::Unknown(_) => return Ok(()),
-        KeyCheck::Obstructed { error, .. } | KeyCheck::Invalid(error) => {
-            format!("{error}: {}", asking::who_must_act(error.remedy()))
-        }
-    };
-    Err(Failed::ForGood(message))
+        _ => Ok(()),
+    }
 }
 
 /// Takes page after page, saving each, until everything there is has been taken.
@@ -264,20 +263,20 @@ async fn walk(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
     let mut fresh = 0_usize;
     asker.progress.begin(store.sync().watermark());
     loop {
-        let page = match asker.ask(&store.sync().query()).await? {
-            Ok(page) => page,
-            Err(error) if error.remedy() == Remedy::BeginListAgain && restarts < 3 => {
+        let (page, date) = match asker.ask(&store.sync().query()).await? {
+            Ok(answer) => answer,
+            Err(error) if error.action() == Action::RestartList && restarts < 3 => {
                 restarts = restarts.saturating_add(1);
                 asker.progress.say("the service does not take the cursor: from the first page on");
                 store.restart().map_err(Failed::ForGood)?;
                 continue;
             }
             Err(error) => {
-                let act = asking::who_must_act(error.remedy());
+                let act = asking::who_must_act(error.action());
                 return Err(Failed::ForGood(format!("{error}: {act}")));
             }
         };
-        let step = match store.sync().take(&page, clock::now()) {
+        let step = match store.sync().apply(&page, date, clock::now()) {
             Ok(step) => step,
             // The walk is begun again with the next one; what was saved stays as it is.
             Err(error) => {
@@ -286,7 +285,10 @@ async fn walk(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
             }
         };
         fresh = fresh.saturating_add(step.fresh.len());
-        let reached = page.data.last().map(|call| call.started_at);
+        for item in &step.unreadable {
+            asker.progress.say(&format!("a call that cannot be read is kept: {}", item.error()));
+        }
+        let reached = page.calls().last().map(|call| call.started_at);
         let walking = step.next.is_walking();
         store.save(step).map_err(Failed::ForGood)?;
         asker.progress.page(page.data.len(), fresh, reached);

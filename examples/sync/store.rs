@@ -122,12 +122,17 @@ impl Store {
             lines.extend(call.to_json());
             lines.push(b'\n');
         }
+        for item in &step.unreadable {
+            // Line ends are between its parts only, and none may be between its bytes here.
+            lines.extend(item.json().get().replace(['\n', '\r'], " ").bytes());
+            lines.push(b'\n');
+        }
         if !lines.is_empty() {
             let written = self.out.write_all(&lines).and_then(|()| self.out.sync_data());
             written.map_err(|error| format!("the calls cannot be written: {error}"))?;
         }
-        let [bytes, calls] =
-            [lines.len(), step.fresh.len()].map(|len| u64::try_from(len).unwrap_or(u64::MAX));
+        let calls = step.fresh.len().saturating_add(step.unreadable.len());
+        let [bytes, calls] = [lines.len(), calls].map(|len| u64::try_from(len).unwrap_or(u64::MAX));
         self.replace_state(State {
             out_len: self.state.out_len.saturating_add(bytes),
             calls: self.state.calls.saturating_add(calls),

@@ -8,7 +8,7 @@ use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::Limit;
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Client, Failure, KeyCheck, Obstacle, Paging, Retry, RetryDecision, Turn,
+    Action, Client, ClientError, Paging, ResponseHead, Retry, RetryDecision,
 };
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
@@ -29,9 +29,7 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
     let live = world.make_key(&account, Mode::Live, &ALL)?;
     let test = world.make_key(&account, Mode::Test, &ALL)?;
 
-    let KeyCheck::Valid(read) = KeyCheck::from(world.ask(&live, &GetAccount)?) else {
-        return Err("a new key is not valid".into());
-    };
+    let read = world.ask(&live, &GetAccount)??;
     table.tell(&format!("{:?} is of {}, in {}", live.key(), read.id, read.timezone));
     table.show("KEY-1", "GET /v1/account names the one account of a key", read.id == account);
     let test = world.ask(&test, &GetAccount)??;
@@ -43,14 +41,14 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
     let both = world.ask(&live, &GetAccount)?.is_ok() && world.ask(&second, &GetAccount)?.is_ok();
     table.show("KEY-6", "two keys are valid side by side", both);
     world.revoke(&live);
-    let check = KeyCheck::from(world.ask(&live, &GetAccount)?);
-    let revoked = matches!(check, KeyCheck::Invalid(_));
+    let error = world.ask(&live, &GetAccount)?.err();
+    let revoked = error.is_some_and(|error| error.action() == Action::ReplaceKey);
     table.show("KEY-4", "the request after a revocation is refused", revoked);
 
     set(world, &account, |standing| standing.plan = Entitlements::pro());
-    let check = KeyCheck::from(world.ask(&second, &GetAccount)?);
+    let error = world.ask(&second, &GetAccount)?.err();
     set(world, &account, |standing| standing.plan = Entitlements::business().with_public_api());
-    let plan = matches!(check, KeyCheck::Obstructed { by: Obstacle::Plan, .. });
+    let plan = error.is_some_and(|error| error.action() == Action::UpgradePlan);
     table.tell("a plan without the API: the key is fine, the plan stands in the way");
     table.show("ERR-5", "a plan in the way is told apart from a bad key", plan);
     Ok(())
@@ -70,19 +68,15 @@ pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box
         }
         world.record(&account, &call);
     }
-    let (mut place, mut met, mut sizes) = (Paging::start(), Vec::new(), Vec::new());
-    loop {
-        let query = ListCalls::new().with_limit(Limit::MAX);
-        let query = place.cursor().map_or(query.clone(), |cursor| query.with_cursor(cursor));
-        let page = world.ask(&client, &query)??;
+    let (mut met, mut sizes) = (Vec::new(), Vec::new());
+    let mut next = Some(Paging::new(ListCalls::new().with_limit(Limit::MAX)));
+    while let Some(paging) = next {
+        let page = world.ask(&client, paging.list())??;
         sizes.push(page.data.len().to_string());
-        met.extend(page.data.iter().map(|call| (call.started_at, call.id.clone())));
+        met.extend(page.calls().map(|call| (call.started_at, call.id.clone())));
         let during = world.new_call(&format!("call_during_{}", sizes.len()))?;
         world.record(&account, &during);
-        match place.turn(&page)? {
-            Turn::Next(next) => place = next,
-            Turn::End => break,
-        }
+        next = paging.after(&page)?;
     }
     table.tell(&format!("250 calls on pages of {}, with one added after each", sizes.join(", ")));
     let ids: BTreeSet<_> = met.iter().map(|(_, id)| id).collect();
@@ -147,7 +141,7 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
             Err(error) => break error,
         }
     };
-    let wait = match Retry::new().decide(&Failure::from(&limited), 1, [0; 8], world.now) {
+    let wait = match Retry::new().decide(&limited, 1, [0; 8], world.now) {
         RetryDecision::Wait(wait) => wait,
         RetryDecision::GiveUp => Duration::ZERO,
     };
@@ -155,7 +149,9 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
     meet("the sixty-first request in a minute", error, status);
     world.pass(wait);
     let again = world.ask(&eager, &GetAccount)?.is_ok();
-    let never = Retry::new().decide(&Failure::answered(404), 1, [0; 8], world.now);
+    let absent = eager.read(&GetAccount, ResponseHead::new(404), b"").err();
+    let absent = absent.unwrap_or(ClientError::no_response());
+    let never = Retry::new().decide(&absent, 1, [0; 8], world.now);
 
     let known = met.iter().all(|code| ErrorCode::from(code.as_str()).status().is_some());
     table.show("ERR-2", "all ten codes, and method_not_allowed", known && met.len() == 11);
@@ -212,7 +208,7 @@ fn catch_up(
     let mut fresh = Vec::new();
     loop {
         let page = world.ask(client, &sync.query())??;
-        let step = sync.take(&page, world.now)?;
+        let step = sync.apply(&page, None, world.now)?;
         for call in &step.fresh {
             // Whatever a list says of a call, the call itself says too (RES-8).
             if world.ask(client, &GetCall { call_id: call.id.clone() })?? != *call {

@@ -8,7 +8,7 @@ use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::client::{Client, ClientError, read};
+use call_assistant::rest::client::{Client, ClientError};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
@@ -87,7 +87,7 @@ impl World {
         let stored =
             StoredKey::new(id, account.clone(), &key, self.now).with_scopes(scopes.to_vec());
         self.keys.insert(*stored.digest.as_bytes(), stored);
-        Ok(Client::new(BaseUrl::parse("https://api.example.com")?, key))
+        Ok(Client::from_parts(BaseUrl::parse("https://api.example.com")?, key))
     }
 
     pub(crate) fn revoke(&mut self, client: &Client) {
@@ -126,7 +126,7 @@ impl World {
     ) -> Result<Result<E::Response, ClientError>, Box<dyn Error>> {
         let request = client.request(operation)?;
         let (head, body) = self.answer(&request).into_parts();
-        Ok(read(&head, &body))
+        Ok(client.read(operation, &head, &body))
     }
 
     /// What the service answers to any request.

@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use core::fmt::{self, Display, Write as _};
 use core::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::ParseErrorKind;
@@ -105,6 +105,11 @@ impl<'de> Tracker<'de> {
     /// Says which field is read next.
     pub(crate) fn field(&self, name: &'de str) {
         self.step(Step::Field(name));
+    }
+
+    /// Says which item of an array is read next.
+    pub(crate) fn item(&self, index: usize) {
+        self.step(Step::Item(index));
     }
 
     fn step(&self, step: Step<'de>) {
@@ -283,7 +288,45 @@ macro_rules! plain {
     };
 }
 
-plain!(String: "a string", bool: "a boolean", u64: "an unsigned 64-bit integer");
+plain!(String: "a string", bool: "a boolean");
+
+/// An integral number, with or without a fraction of zeros: `240` and `240.0` are one number.
+impl<'de> FromJson<'de> for i64 {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        struct Integer;
+
+        impl Visitor<'_> for Integer {
+            type Value = i64;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an integer")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<i64, E> {
+                Ok(number)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
+                let wrong = |_| E::invalid_type(Unexpected::Unsigned(number), &self);
+                i64::try_from(number).map_err(wrong)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
+                // Beyond 2^53 a float has been rounded already.
+                const EXACT: f64 = 9_007_199_254_740_992.0;
+                if number % 1.0 != 0.0 || number.abs() > EXACT {
+                    return Err(E::invalid_type(Unexpected::Float(number), &self));
+                }
+                #[expect(clippy::cast_possible_truncation, reason = "integral, and within 2^53")]
+                #[expect(clippy::as_conversions, reason = "there is no `TryFrom` for floats")]
+                Ok(number as i64)
+            }
+        }
+
+        tracker.expect("a 64-bit integer");
+        from.deserialize_any(Integer)
+    }
+}
 
 /// Null, or a value; a field that is missing is null.
 impl<'de, T: FromJson<'de>> FromJson<'de> for Option<T> {
@@ -333,10 +376,10 @@ impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
                 let tracker = self.0;
                 let mut items = Vec::new();
                 tracker.enter();
-                tracker.step(Step::Item(0));
+                tracker.item(0);
                 while let Some(item) = seq.next_element_seed(tracker.seed())? {
                     items.push(item);
-                    tracker.step(Step::Item(items.len()));
+                    tracker.item(items.len());
                 }
                 tracker.leave();
                 Ok(items)

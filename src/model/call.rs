@@ -39,8 +39,8 @@ json_object! {
         pub answered_at: Option<Timestamp>,
         /// When the call ended.
         pub ended_at: Option<Timestamp>,
-        /// How long the call took, in seconds.
-        pub duration_seconds: Option<u64>,
+        /// How long the call took, in seconds. A reader takes any integral number: `240.0`, `-1`.
+        pub duration_seconds: Option<i64>,
         /// What the call was about.
         pub summary: Option<String>,
         /// The appointments booked during the call, oldest first. Appointments that were cancelled

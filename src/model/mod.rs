@@ -30,5 +30,5 @@ mod objects;
 
 pub use account::Account;
 pub use call::{Call, CallCaller};
-pub use list::CallList;
+pub use list::{CallList, ListedCall, UnreadableCall};
 pub use objects::{Appointment, AppointmentStatus, Contact, TransferredCall};

@@ -32,6 +32,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
+use core::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -73,30 +74,40 @@ impl ApiKey {
     /// The longest key, in bytes.
     pub const MAX_LEN: usize = 255;
 
-    /// Reads a key of this product.
+    /// Parses a key of any product: a prefix that ends in `_live_` or `_test_`, and the secret.
     ///
     /// # Errors
-    /// The text has neither of the product's prefixes, nothing behind it, more than
-    /// [`MAX_LEN`](Self::MAX_LEN) bytes, or a byte that is not visible ASCII. The error never
-    /// shows the text.
-    pub fn parse(product: &Product, text: &str) -> Result<Self, ApiKeyError> {
-        if text.len() > Self::MAX_LEN {
-            return Err(ApiKeyError::TooLong { len: text.len() });
+    /// The text has no such prefix, nothing after it, more than [`MAX_LEN`](Self::MAX_LEN) bytes,
+    /// or a byte that is not visible ASCII. The error never shows the text.
+    pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
+        check(text)?;
+        let marks = [(Mode::Live, "_live_"), (Mode::Test, "_test_")];
+        let found = marks.into_iter().filter_map(|(mode, mark)| {
+            let at = text.find(mark).filter(|at| is_slug(text.get(..*at).unwrap_or_default()))?;
+            Some((at.saturating_add(mark.len()), mode))
+        });
+        let (prefix_len, mode) = found.min_by_key(|(len, _)| *len).ok_or(ApiKeyError::Prefix)?;
+        Self::with_prefix(text, prefix_len, mode)
+    }
+
+    /// Parses a key of this product and of no other.
+    ///
+    /// # Errors
+    /// See [`parse`](Self::parse).
+    pub fn parse_for(product: &Product, text: &str) -> Result<Self, ApiKeyError> {
+        check(text)?;
+        let mode = [Mode::Live, Mode::Test]
+            .into_iter()
+            .find(|mode| text.starts_with(prefix(product, *mode)))
+            .ok_or(ApiKeyError::Prefix)?;
+        Self::with_prefix(text, prefix(product, mode).len(), mode)
+    }
+
+    fn with_prefix(text: &str, prefix_len: usize, mode: Mode) -> Result<Self, ApiKeyError> {
+        if text.len() == prefix_len {
+            return Err(ApiKeyError::PrefixOnly);
         }
-        if let Some(at) = text.bytes().position(|byte| !byte.is_ascii_graphic()) {
-            return Err(ApiKeyError::Character { at });
-        }
-        for mode in [Mode::Live, Mode::Test] {
-            let prefix = prefix(product, mode);
-            match text.strip_prefix(prefix) {
-                Some("") => return Err(ApiKeyError::PrefixOnly),
-                Some(_) => {
-                    return Ok(Self { text: Secret::new(text), mode, prefix_len: prefix.len() });
-                }
-                None => {}
-            }
-        }
-        Err(ApiKeyError::Prefix)
+        Ok(Self { text: Secret::new(text), mode, prefix_len })
     }
 
     /// Makes a new key from 32 random bytes of the caller's, which must be fit for secrets.
@@ -136,6 +147,14 @@ impl ApiKey {
     }
 }
 
+impl FromStr for ApiKey {
+    type Err = ApiKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ApiKeyError> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ApiKey").field(&self.hint()).finish()
@@ -156,7 +175,7 @@ impl Eq for ApiKey {}
 #[non_exhaustive]
 pub enum ApiKeyError {
     /// It begins with neither prefix of the product's keys.
-    #[error("API key begins with neither the live nor the test prefix of this product")]
+    #[error("API key begins with neither a live nor a test prefix")]
     Prefix,
     /// There is nothing behind the prefix.
     #[error("API key ends after its prefix")]
@@ -173,6 +192,22 @@ pub enum ApiKeyError {
         /// The byte's position, from 0.
         at: usize,
     },
+}
+
+fn check(text: &str) -> Result<(), ApiKeyError> {
+    if text.len() > ApiKey::MAX_LEN {
+        return Err(ApiKeyError::TooLong { len: text.len() });
+    }
+    match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
+        Some(at) => Err(ApiKeyError::Character { at }),
+        None => Ok(()),
+    }
+}
+
+/// What a product's name becomes in its prefixes.
+fn is_slug(text: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    text.bytes().all(word) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 fn prefix(product: &Product, mode: Mode) -> &str {

@@ -21,11 +21,11 @@ use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ApiError;
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Quota;
-use call_assistant::rest::client::{ClientError, Fault, RetryAfter, UnexpectedBody, read};
+use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter, UnexpectedBody};
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
 use call_assistant::rest::server::{Received, RequestHead};
-use call_assistant::rest::{AnyRequest, BaseUrl, ListCalls};
+use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ListCalls};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::{Cause, Evidence};
@@ -206,7 +206,7 @@ fn heads_of_a_mebibyte() {
     free(|| BaseUrl::parse(&url).unwrap_err());
     free(|| SigningSecret::parse(&long).unwrap_err());
     let product = Product::default();
-    free(|| ApiKey::parse(&product, &long).unwrap_err());
+    free(|| ApiKey::parse_for(&product, &long).unwrap_err());
     free(|| CallId::parse(&long).unwrap_err());
     free(|| Product::new(&long).unwrap_err());
     free(|| Timestamp::parse(&long).unwrap_err());
@@ -236,11 +236,12 @@ fn sixty_four_mebibytes() {
     too_long(cheap(|| CallList::from_json(&body)).unwrap_err());
     too_long(cheap(|| Account::from_json(&body)).unwrap_err());
 
+    let client = Client::new("https://h", "service_live_a").unwrap();
     for status in [200, 400, 502] {
-        let fault = cheap(|| read::<CallList>(&head(status), &body)).unwrap_err().fault;
-        match fault {
-            Fault::Unreadable(error) if status == 200 => too_long(error),
-            Fault::Foreign(shown) => {
+        let read = cheap(|| client.read(&ListCalls::new(), &head(status), &body));
+        match read.unwrap_err().reason {
+            ClientErrorReason::Unreadable(error) if status == 200 => too_long(error),
+            ClientErrorReason::NotFromService(shown) => {
                 assert_eq!((shown.as_str().len(), status == 200), (UnexpectedBody::MAX_LEN, false));
             }
             other => panic!("{status}: {other:?}"),
@@ -301,11 +302,11 @@ fn nothing_at_all() {
     }
     truncated(Call::from_json(b"").unwrap_err());
     truncated(JsonObject::parse("").unwrap_err());
-    let fault =
-        |status| read::<Account>(&head(status), b"").map_err(|error: ClientError| error.fault);
-    assert_eq!(fault(200), Err(Fault::BrokenOff));
+    let client = Client::new("https://h", "service_live_a").unwrap();
+    let reason = |status| client.read(&GetAccount, &head(status), b"").unwrap_err().reason;
+    assert_eq!(reason(200), ClientErrorReason::Truncated);
     for status in [204, 400, 502] {
-        let Err(Fault::Foreign(shown)) = fault(status) else { panic!("{status}") };
+        let ClientErrorReason::NotFromService(shown) = reason(status) else { panic!("{status}") };
         assert_eq!(shown.as_str(), "");
     }
     assert_eq!(Excerpt::of(b"").text, "");

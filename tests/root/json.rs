@@ -1,7 +1,7 @@
 //! JSON: what is refused, where, and in which words.
 
 use call_assistant::json::{self, JsonObject, ParseErrorKind};
-use call_assistant::model::{Account, Appointment, Call, CallList};
+use call_assistant::model::{Account, Appointment, Call, CallList, ListedCall, UnreadableCall};
 use call_assistant::rest::ApiError;
 use call_assistant::rest::StoredKey;
 
@@ -25,28 +25,21 @@ fn errors_say_what_where_and_in_which_field() {
             "expected a string",
             (1, 68),
         ),
-        (
-            "\"appt_2\"",
-            "\"appt 2\"",
-            Value,
-            "appointment_ids[1]",
-            "appointment id has a byte at 4 that is not visible ASCII",
-            (3, 85),
-        ),
+        ("\"appt_2\"", "\"\"", Value, "appointment_ids[1]", "appointment id is empty", (3, 79)),
         (
             "\"duration_seconds\":3",
-            "\"duration_seconds\":-3",
+            "\"duration_seconds\":3.5",
             Value,
             "duration_seconds",
-            "expected an unsigned 64-bit integer",
-            (3, 21),
+            "expected a 64-bit integer",
+            (3, 22),
         ),
         (
             "\"duration_seconds\":3",
             "\"duration_seconds\":18446744073709551616",
             Value,
             "duration_seconds",
-            "expected an unsigned 64-bit integer",
+            "expected a 64-bit integer",
             (3, 39),
         ),
         (
@@ -122,8 +115,18 @@ fn a_text_that_breaks_off_in_a_number_is_truncated() {
     }
 }
 
+/// A page's second item, which cannot be read; the first can.
+#[track_caller]
+fn second(page: &str) -> UnreadableCall {
+    let page = CallList::from_json(page.as_bytes()).unwrap();
+    let [ListedCall::Call(_), ListedCall::Unreadable(item)] = &page.data[..] else {
+        panic!("{page:?}")
+    };
+    item.clone()
+}
+
 #[test]
-fn a_field_deep_in_a_page_is_named_by_its_path() {
+fn a_field_deep_in_an_item_is_named_by_its_path() {
     let page = format!(
         r#"{{"data":[{CALL},{}],"has_more":true}}"#,
         CALL.replace("Kari\"", "K\",\"x\":[1,{}")
@@ -134,14 +137,18 @@ fn a_field_deep_in_a_page_is_named_by_its_path() {
 
     let broken = CALL.replace("\"Kari\"", "[]");
     let page = format!(r#"{{"x":{{"y":[1]}},"data":[{CALL},{broken}],"has_more":true}}"#);
-    let error = CallList::from_json(page.as_bytes()).unwrap_err();
-    assert_eq!(error.field(), Some("data[1].caller.display_name"));
+    let item = second(&page);
+    assert_eq!(item.error().field(), Some("caller.display_name"));
+    assert_eq!(item.json().get(), broken);
 
     let short = CALL.replace("\"display_name\":\"Kari\"", "\"contact_id\":null");
     let page = format!(r#"{{"data":[{CALL},{short}]}}"#);
-    let error = CallList::from_json(page.as_bytes()).unwrap_err();
-    assert_eq!(error.kind(), ParseErrorKind::Duplicate);
-    assert_eq!(error.field(), Some("data[1].caller.contact_id"));
+    let item = second(&page);
+    assert_eq!(item.error().kind(), ParseErrorKind::Duplicate);
+    assert_eq!(item.error().field(), Some("caller.contact_id"));
+
+    let page = format!(r#"{{"data":[{CALL}],"next_cursor":{{}}}}"#);
+    assert_eq!(CallList::from_json(page.as_bytes()).unwrap_err().field(), Some("next_cursor"));
 }
 
 /// Phone numbers and names end up in logs otherwise.
@@ -265,15 +272,25 @@ fn numbers_at_their_bounds_and_beyond() {
         Call::from_json(text.as_bytes()).map(|call| call.duration_seconds)
     };
     assert_eq!(seconds("0"), Ok(Some(0)));
-    assert_eq!(seconds("9223372036854775808"), Ok(Some(1 << 63)));
-    assert_eq!(seconds("18446744073709551615"), Ok(Some(u64::MAX)));
+    // D-74: any integral number, however it is written.
+    for (number, expected) in [
+        ("9223372036854775807", i64::MAX),
+        ("-9223372036854775808", i64::MIN),
+        ("-1", -1),
+        ("-0.0", 0),
+        ("240.0", 240),
+        ("1e2", 100),
+        ("2.5e1", 25),
+        ("9007199254740992.0", 1 << 53),
+    ] {
+        assert_eq!(seconds(number), Ok(Some(expected)), "{number}");
+    }
     let beyond = [
+        "9223372036854775808",
         "18446744073709551616",
-        "-1",
         "-9223372036854775809",
-        "-0.0",
-        "3.0",
-        "1e2",
+        "9007199254740994.0",
+        "3.5",
         "1e308",
         "99999999999999999999999999999999999999999",
     ];
@@ -320,8 +337,14 @@ fn nul_and_half_surrogates() {
     {
         assert_eq!(fault("Private", half), refused(ParseErrorKind::Syntax, "summary"), "{half}");
     }
-    for id in [r"call\u0000", r"\u0000", r"call\u00e9"] {
-        assert_eq!(fault("call_1", id), refused(ParseErrorKind::Value, "id"), "{id}");
+    // D-74: an id that is received is any text, and shows in one line.
+    for (id, text, shown) in [
+        (r"call\u0000", "call\0", r"call\0"),
+        (r"\u000a", "\n", r"\n"),
+        (r"call\u00e9 1", "call\u{e9} 1", "call\u{e9} 1"),
+    ] {
+        let read = with("call_1", id).unwrap().id;
+        assert_eq!((read.as_str(), read.to_string().as_str()), (text, shown), "{id}");
     }
     assert_eq!(fault("call_1", r"\ud800"), refused(ParseErrorKind::Syntax, "id"));
     // In what nobody reads, half a pair is passed over, or kept to the letter.
@@ -424,7 +447,7 @@ fn the_path_of_an_error_is_bounded() {
 #[test]
 fn escapes_do_not_mislead_about_the_field() {
     for summary in [r#""one \" quote""#, r#""ends in \\""#, r#""\\\" and {[,""#] {
-        let text = CALL.replace(r#""Private matters""#, summary).replace("appt_2", "appt 2");
+        let text = CALL.replace(r#""Private matters""#, summary).replace("appt_2", "");
         let error = Call::from_json(text.as_bytes()).unwrap_err();
         assert_eq!(error.field(), Some("appointment_ids[1]"), "{summary}");
     }

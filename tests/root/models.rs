@@ -331,7 +331,7 @@ prop_compose! {
             proptest::option::of(instants()),
             proptest::option::of(instants()),
         ),
-        duration_seconds in any::<Option<u64>>(),
+        duration_seconds in any::<Option<i64>>(),
         appointment_ids in vec("[!-~]{1,40}", 0..4),
     ) -> Call {
         let mut call = Call::new(CallId::parse(&id).unwrap(), started_at, created_at);

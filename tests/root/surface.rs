@@ -7,14 +7,14 @@ use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::client::{Client, Fault, ResponseHead, UnexpectedBody};
+use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
 use call_assistant::rest::server as service;
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::{Authorized, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{RateWindow, RateWindows};
-use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ReadError};
+use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ListCalls, ReadError};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode, Scope, StoredKey};
 use call_assistant::webhook::event::{ApiVersion, Event};
 use call_assistant::webhook::explain::Evidence;
@@ -110,7 +110,7 @@ fn now() -> Timestamp {
 }
 
 fn key() -> ApiKey {
-    ApiKey::parse(&Product::default(), KEY).unwrap()
+    ApiKey::parse_for(&Product::default(), KEY).unwrap()
 }
 
 fn base() -> BaseUrl {
@@ -135,9 +135,10 @@ fn keys_and_clients() -> Vec<Printed> {
         debug(&key.digest()),
         debug(&KeyDigest::of(KEY.as_bytes())),
         debug(&stored()),
-        debug(&Client::new(base(), key.clone())),
+        debug(&Client::from_parts(base(), key.clone())),
         debug(&base()),
-        debug(&Client::new(base(), key.clone()).request(&GetAccount).unwrap()).without_name(),
+        debug(&Client::from_parts(base(), key.clone()).request(&GetAccount).unwrap())
+            .without_name(),
     ]
 }
 
@@ -256,11 +257,13 @@ fn answers_that_echo() -> Vec<Printed> {
     ] {
         let bytes = body.as_bytes();
         for status in [StatusCode::OK, StatusCode::BAD_REQUEST, StatusCode::BAD_GATEWAY] {
-            let failed = ResponseHead::new(status).read::<CallList>(bytes).unwrap_err();
-            if let Fault::Foreign(body) = &failed.fault {
+            let client = Client::from_parts(base(), key());
+            let head = ResponseHead::new(status.as_u16());
+            let failed = client.read(&ListCalls::new(), head, bytes).unwrap_err();
+            if let ClientErrorReason::NotFromService(body) = &failed.reason {
                 printed.push(Printed { name: "UnexpectedBody", text: body.as_str().to_owned() });
             }
-            printed.extend([debug(&failed.fault), error(&failed)]);
+            printed.extend([debug(&failed.reason), error(&failed)]);
         }
         let endpoint = delivery::Endpoint::new(now());
         let mut delivery = delivery::Delivery::accept(now(), &endpoint, now());
@@ -283,7 +286,7 @@ fn errors_of_a_secret() -> Vec<Printed> {
             secret.replace("live", "prod").replace("whsec", "secret"),
             secret.repeat(12),
         ] {
-            printed.push(error(&ApiKey::parse(&product, &wrong).unwrap_err()));
+            printed.push(error(&ApiKey::parse_for(&product, &wrong).unwrap_err()));
             printed.push(error(&SigningSecret::parse(&wrong).unwrap_err()));
             printed.push(error(&Product::new(&wrong).unwrap_err()));
             printed.push(error(&BaseUrl::parse(&wrong).unwrap_err()));
@@ -342,7 +345,10 @@ fn errors_of_a_secret() -> Vec<Printed> {
             let wrong = [
                 Account::from_json(bytes).unwrap_err(),
                 Call::from_json(bytes).unwrap_err(),
-                CallList::from_json(bytes).unwrap_err(),
+                CallList::from_json(bytes).map_or_else(
+                    |error| error,
+                    |page| page.unreadable().next().unwrap().error().clone(),
+                ),
                 Event::from_bytes_verified_earlier(bytes).unwrap_err(),
             ];
             printed.extend(wrong.iter().map(error));

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, EventId};
-use call_assistant::model::{Account, Call, CallList};
+use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::Limit;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Client, Failure, KeyCheck, Pace, Remedy, Retry, RetryDecision, read,
+    Action, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision,
 };
-use call_assistant::rest::{BaseUrl, GetAccount};
+use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
 use call_assistant::webhook::event::EventData;
 use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
 use call_assistant::webhook::{SigningSecret, Verifier, WebhookResponse};
@@ -124,7 +125,7 @@ impl Customer {
         let sync = serde_json::to_string(&CallSync::new()).unwrap();
         Self {
             store: Store { sync, processed: BTreeMap::new(), inbox: BTreeMap::new() },
-            client: Client::new(BaseUrl::parse("https://api.example.com").unwrap(), key),
+            client: Client::from_parts(BaseUrl::parse("https://api.example.com").unwrap(), key),
             spare_key: Some(spare),
             checking_key: true,
             verifier: Verifier::new(secret),
@@ -187,66 +188,76 @@ impl Customer {
         calm: bool,
         dice: &mut Dice,
     ) {
-        let failure = match answer.map(Response::into_parts) {
+        let error = match answer.map(Response::into_parts) {
             None => {
                 self.met.unanswered += 1;
-                Failure::NO_ANSWER
+                ClientError::no_response()
             }
             Some((head, body)) if self.checking_key => {
-                match KeyCheck::from(read::<Account>(&head, &body)) {
-                    KeyCheck::Valid(account) => {
+                match self.client.read(&GetAccount, &head, &body) {
+                    Ok(account) => {
                         assert!(account.livemode);
                         self.checking_key = false;
                         return self.go_on(now, 0);
                     }
-                    KeyCheck::Invalid(_) => return self.replace_key(now),
-                    KeyCheck::Obstructed { .. } => {
-                        self.met.unsubscribed += 1;
-                        return self.go_on(now, 10 * MINUTE);
-                    }
-                    KeyCheck::Unknown(error) => {
-                        error.as_ref().map_or(Failure::NO_ANSWER, Failure::from)
-                    }
+                    Err(error) => match error.action() {
+                        Action::ReplaceKey => return self.replace_key(now),
+                        Action::ResumeSubscription => {
+                            self.met.unsubscribed += 1;
+                            return self.go_on(now, 10 * MINUTE);
+                        }
+                        _ => error,
+                    },
                 }
             }
-            Some((head, body)) => match read::<CallList>(&head, &body) {
-                Ok(page) => return self.take(&page, now, calm, dice),
+            Some((head, body)) => match self.client.read(&ListCalls::new(), &head, &body) {
+                Ok(page) => {
+                    let date = ResponseHead::from(&head).date();
+                    return self.apply(&page, date, now, calm, dice);
+                }
                 Err(error) => {
-                    match error.remedy() {
-                        Remedy::TryAgain if error.code().is_some() => self.met.limited += 1,
-                        Remedy::TryAgain if head.status == 200 => self.met.broken_off += 1,
-                        Remedy::TryAgain => self.met.gateways += 1,
-                        Remedy::BeginListAgain => {
+                    match error.action() {
+                        Action::Retry if error.code().is_some() => self.met.limited += 1,
+                        Action::Retry if head.status == 200 => self.met.broken_off += 1,
+                        Action::Retry => self.met.gateways += 1,
+                        Action::RestartList => {
                             self.met.cursors_refused += 1;
                             let restarted = self.store.sync().restarted();
                             self.store.save(&[], &restarted);
                             return self.go_on(now, 0);
                         }
-                        Remedy::ReplaceKey => return self.replace_key(now),
-                        Remedy::ResumeSubscription => {
+                        Action::ReplaceKey => return self.replace_key(now),
+                        Action::ResumeSubscription => {
                             self.met.unsubscribed += 1;
                             return self.go_on(now, 10 * MINUTE);
                         }
                         // The head came, the body of an error did not.
-                        Remedy::CheckRoute => return self.go_on(now, SECOND),
+                        Action::CheckRoute => return self.go_on(now, SECOND),
                         other => panic!("{other:?}: {error}"),
                     }
-                    Failure::from(&error)
+                    error
                 }
             },
         };
         self.tried += 1;
         let now_here = at(now + self.clock);
-        match self.retry.decide(&failure, self.tried, dice.bytes(), now_here) {
+        match self.retry.decide(&error, self.tried, dice.bytes(), now_here) {
             RetryDecision::Wait(span) => self.next_at = now + span.as_millis() as i64 + 1,
             RetryDecision::GiveUp => self.go_on(now, 5 * MINUTE),
         }
         self.paced();
     }
 
-    fn take(&mut self, page: &CallList, now: i64, calm: bool, dice: &mut Dice) {
+    fn apply(
+        &mut self,
+        page: &CallList,
+        date: Option<Timestamp>,
+        now: i64,
+        calm: bool,
+        dice: &mut Dice,
+    ) {
         // Events may have changed the state since the page was asked for: its walk is the same.
-        let step = self.store.sync().take(page, at(now + self.clock)).unwrap();
+        let step = self.store.sync().apply(page, date, at(now + self.clock)).unwrap();
         if !calm && dice.chance(10) {
             // A crash, before or after saving.
             self.met.crashes += 1;

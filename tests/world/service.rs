@@ -223,7 +223,7 @@ fn written(account: &AccountId, until: i64, dice: &mut Dice) -> Written {
     call.answered_at = Some(at(started + SECOND));
     call.ended_at = Some(at(ended));
     let length = Duration::from_millis((ended - started - SECOND).unsigned_abs());
-    call.duration_seconds = Some(length.as_secs());
+    call.duration_seconds = i64::try_from(length.as_secs()).ok();
     call.summary = Some("Asked for an appointment \u{2014} got one.".into());
     call.caller.phone_number = dice.chance(50).then(|| "+4712345678".into());
     call.appointment_ids = vec![AppointmentId::from_random(dice.bytes())];

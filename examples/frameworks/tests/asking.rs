@@ -4,10 +4,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
-use call_assistant::Product;
-use call_assistant::rest::{BaseUrl, GetAccount};
-use call_assistant::rest::client::{Client, Failure, Remedy, Retry, RetryDecision};
-use call_assistant::rest::ApiKey;
+use call_assistant::rest::GetAccount;
+use call_assistant::rest::client::{Action, Client, ClientError, Retry, RetryDecision};
 use call_assistant::rest::ErrorCode;
 use call_assistant::model::Account;
 use call_assistant_frameworks::NotAnswered;
@@ -32,8 +30,7 @@ fn answering(answer: String) -> (Client, JoinHandle<String>) {
         stream.write_all(answer.as_bytes()).unwrap();
         head
     });
-    let key = ApiKey::parse(&Product::default(), "service_live_the-key-of-a-test").unwrap();
-    (Client::new(BaseUrl::parse(&base).unwrap(), key), asked)
+    (Client::new(&base, "service_live_the-key-of-a-test").unwrap(), asked)
 }
 
 fn http(status: &str, headers: &str, body: &str) -> String {
@@ -53,7 +50,7 @@ fn holds<E: std::fmt::Debug>(ask: impl Fn(&Client) -> Result<Account, NotAnswere
 
     let (client, _) = answering(http("429 Too Many Requests", "retry-after: 7\r\n", LIMITED));
     let error = ask(&client).unwrap_err();
-    let wait = Retry::new().decide(&error.failure().unwrap(), 1, [0; 8], now());
+    let wait = Retry::new().decide(&error.error().unwrap(), 1, [0; 8], now());
     assert!(matches!(wait, RetryDecision::Wait(span) if span.as_secs() == 7));
     let NotAnswered::Refused(error) = error else { panic!("{error:?}") };
     assert_eq!(error.code(), Some(&ErrorCode::RateLimitExceeded));
@@ -62,7 +59,7 @@ fn holds<E: std::fmt::Debug>(ask: impl Fn(&Client) -> Result<Account, NotAnswere
     // A redirect is somebody else's answer: the key does not follow it.
     let (client, _) = answering(http("302 Found", "location: http://127.0.0.1:9/\r\n", ""));
     let NotAnswered::Refused(error) = ask(&client).unwrap_err() else { panic!("followed") };
-    assert_eq!(error.remedy(), Remedy::CheckRoute);
+    assert_eq!(error.action(), Action::CheckRoute);
 
     // Half an answer, and none.
     let half = http("200 OK", "", ACCOUNT);
@@ -70,7 +67,7 @@ fn holds<E: std::fmt::Debug>(ask: impl Fn(&Client) -> Result<Account, NotAnswere
         let (client, _) = answering(answer);
         let error = ask(&client).unwrap_err();
         assert!(matches!(error, NotAnswered::Lost(_)), "{error:?}");
-        assert_eq!(error.failure(), Some(Failure::NO_ANSWER));
+        assert_eq!(error.error(), Some(ClientError::no_response()));
     }
 }
 

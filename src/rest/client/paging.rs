@@ -1,92 +1,111 @@
-//! A walk over pages: which page comes next, and when there is none.
-
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Timestamp;
 use crate::model::CallList;
-use crate::rest::ListCalls;
+use crate::rest::{CreatedRange, Limit, ListCalls};
 
-/// How many empty pages in a row a walk takes, since an empty page may still lead to another one
-/// but a walk must end.
+/// How many empty pages in a row a walk takes: an empty page may lead to another one, but a walk
+/// must end.
 pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
-/// A place in a list of calls: which cursor to ask with next.
-///
-/// It is a small value that serialises, so a walk may go on in another process. What a page
-/// without `has_more`, or with one that contradicts its cursor, means (D-24):
-///
-/// | `has_more` | `next_cursor` | |
-/// |---|---|---|
-/// | true or absent | a text | go on, also after an empty page |
-/// | false | anything | the end |
-/// | absent | none | the end |
-/// | true | none | an error: to stop here would lose calls in silence |
-///
-/// An empty `next_cursor` is none. A cursor that comes back is an error: see
-/// [`PagingError::Cycle`].
+/// Walks through the pages of a list of calls: holds the list, and where in it the walk is.
 ///
 /// ```
+/// use call_assistant::model::ListedCall;
 /// use call_assistant::rest::ListCalls;
-/// use call_assistant::rest::client::{Paging, Turn};
+/// use call_assistant::rest::client::Paging;
 /// # use call_assistant::model::CallList;
 /// # let mut pages = vec![CallList::new(vec![], None), CallList::new(vec![], Some("c1".into()))];
 /// # let mut send = |_: &ListCalls| pages.pop().unwrap();
 ///
-/// let mut place = Paging::start();
-/// let mut list = ListCalls::new(); // and its window, the same for every page
-/// loop {
-///     list.cursor = place.cursor().map(String::from);
-///     let page = send(&list);
-///     for call in &page.data {
-///         println!("{}", call.id);
+/// let mut next = Some(Paging::new(ListCalls::new()));
+/// while let Some(paging) = next {
+///     let page = send(paging.list());
+///     for item in &page.data {
+///         match item {
+///             ListedCall::Call(call) => println!("{}", call.id),
+///             ListedCall::Unreadable(item) => println!("cannot be read: {}", item.json()),
+///         }
 ///     }
-///     match place.turn(&page)? {
-///         Turn::Next(next) => place = next,
-///         Turn::End => break,
-///     }
+///     next = paging.after(&page)?;
 /// }
-/// # assert_eq!(list.cursor.as_deref(), Some("c1"));
+/// # assert!(pages.is_empty());
 /// # Ok::<(), call_assistant::rest::client::PagingError>(())
 /// ```
+///
+/// It is a small value that serialises, so a walk can continue in another process. How it decides
+/// whether there is a next page:
+///
+/// | `has_more` | `next_cursor` | |
+/// |---|---|---|
+/// | true or absent | a text | continue, also after an empty page |
+/// | false | anything | the end |
+/// | absent | none | the end |
+/// | true | none | an error: to stop here would lose calls silently |
+///
+/// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
+/// [`PagingError::Cycle`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredPaging", into = "StoredPaging")]
 pub struct Paging {
-    #[serde(default)]
-    cursor: Option<String>,
-    /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
-    /// any cycle is met again within its length, without keeping every cursor.
-    #[serde(default)]
-    anchor: Option<String>,
-    #[serde(default)]
-    pages: u64,
-    #[serde(default)]
-    empty: u32,
+    /// With the cursor of the page to ask for.
+    list: ListCalls,
+    cursors: Cursors,
 }
 
-/// What follows a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Turn {
-    /// Another page: ask with the cursor of this place.
-    Next(Paging),
-    /// Nothing: this was the last page.
-    End,
+impl Paging {
+    /// Creates the walk through all pages of a list. If the list has a cursor, the walk begins
+    /// there.
+    #[must_use]
+    pub fn new(list: ListCalls) -> Self {
+        let cursors = Cursors { cursor: list.cursor.clone(), ..Cursors::default() };
+        Self { list, cursors }
+    }
+
+    /// Returns the page to ask for.
+    #[must_use]
+    pub fn list(&self) -> &ListCalls {
+        &self.list
+    }
+
+    /// Returns the same walk from the first page on: for when the service no longer takes the
+    /// cursor (`invalid_cursor`). Pages that were read already come again.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        Self::new(ListCalls { cursor: None, ..self.list.clone() })
+    }
+
+    /// Decides what follows the page that [`list`](Self::list) was answered with. `None` means that
+    /// it was the last one.
+    ///
+    /// # Errors
+    /// The page says that there is more but not where, or the walk would not end. This value is
+    /// unchanged, and the same page can be asked for again.
+    pub fn after(&self, page: &CallList) -> Result<Option<Self>, PagingError> {
+        let Some(cursors) = self.cursors.after(page)? else {
+            return Ok(None);
+        };
+        let list = ListCalls { cursor: cursors.cursor.clone(), ..self.list.clone() };
+        Ok(Some(Self { list, cursors }))
+    }
 }
 
-/// Why a page cannot be gone on from. The place before it still holds, and may be tried again.
+/// Why no page can follow a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// There is said to be another page, but no cursor leads there.
+    /// The page says that there is another one, but has no cursor that leads there.
     #[error("has_more is true, but there is no next_cursor")]
     NoCursor,
-    /// The page leads back to one that was there before.
+    /// The page leads back to a previous one.
     ///
-    /// A page that leads to itself is found out at once. A longer cycle is found out after at most
-    /// three times as many pages as were there until it closed: [`Paging`] keeps two cursors,
-    /// not all of them. (A [`CallSync`](super::sync::CallSync) knows such a page by its calls,
-    /// before any of them is returned twice.)
-    #[error("next_cursor leads back to a page that was there before")]
+    /// A page that leads to itself is found at once. A longer cycle is found after at most three
+    /// times the number of pages it took to close, because two cursors are kept and not all of
+    /// them. (A [`CallSync`](super::CallSync) recognises such a page by its calls, before any of
+    /// them is returned twice.)
+    #[error("next_cursor leads back to a previous page")]
     Cycle,
     /// The cursor is longer than [`ListCalls::MAX_CURSOR_LEN`].
     #[error("next_cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
@@ -99,27 +118,28 @@ pub enum PagingError {
     Empty,
 }
 
-impl Paging {
-    /// The first page.
-    #[must_use]
-    pub fn start() -> Self {
-        Self { cursor: None, anchor: None, pages: 0, empty: 0 }
-    }
-
+/// Where in a list a walk is, whatever list it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cursors {
     /// What to ask with; `None` for the first page.
-    #[must_use]
-    pub fn cursor(&self) -> Option<&str> {
-        self.cursor.as_deref()
-    }
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+    /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
+    /// any cycle is met again within its length, without keeping every cursor.
+    #[serde(default)]
+    anchor: Option<String>,
+    #[serde(default)]
+    pages: u64,
+    #[serde(default)]
+    empty: u32,
+}
 
-    /// Decides what follows the page that this place led to.
-    ///
-    /// # Errors
-    /// The page says that there is more but not where, or the walk would not end.
-    pub fn turn(&self, page: &CallList) -> Result<Turn, PagingError> {
+impl Cursors {
+    /// See [`Paging::after`].
+    pub(super) fn after(&self, page: &CallList) -> Result<Option<Self>, PagingError> {
         let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
         let cursor = match (page.has_more, cursor) {
-            (Some(false), _) | (None, None) => return Ok(Turn::End),
+            (Some(false), _) | (None, None) => return Ok(None),
             (Some(true), None) => return Err(PagingError::NoCursor),
             (_, Some(cursor)) => cursor,
         };
@@ -135,6 +155,49 @@ impl Paging {
         }
         let pages = self.pages.saturating_add(1);
         let anchor = if pages.is_power_of_two() { &self.cursor } else { &self.anchor };
-        Ok(Turn::Next(Self { cursor: Some(cursor.clone()), anchor: anchor.clone(), pages, empty }))
+        Ok(Some(Self { cursor: Some(cursor.clone()), anchor: anchor.clone(), pages, empty }))
+    }
+}
+
+/// How a [`Paging`] is stored. Earlier versions left the list to their hosts and wrote no bounds.
+#[derive(Serialize, Deserialize)]
+struct StoredPaging {
+    #[serde(default = "default_limit")]
+    limit: usize,
+    #[serde(default)]
+    created_after: Option<Timestamp>,
+    #[serde(default)]
+    created_before: Option<Timestamp>,
+    #[serde(flatten)]
+    cursors: Cursors,
+}
+
+fn default_limit() -> usize {
+    Limit::DEFAULT.calls()
+}
+
+impl From<Paging> for StoredPaging {
+    fn from(Paging { list, cursors }: Paging) -> Self {
+        Self {
+            limit: list.limit.calls(),
+            created_after: list.window.created_after(),
+            created_before: list.window.created_before(),
+            cursors,
+        }
+    }
+}
+
+impl TryFrom<StoredPaging> for Paging {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredPaging) -> Result<Self, &'static str> {
+        let limit = u64::try_from(stored.limit).ok().and_then(|limit| Limit::new(limit).ok());
+        let list = ListCalls {
+            limit: limit.ok_or("limit is out of range")?,
+            window: CreatedRange::new(stored.created_after, stored.created_before)
+                .map_err(|_| "created_after is not before created_before")?,
+            cursor: stored.cursors.cursor.clone(),
+        };
+        Ok(Self { list, cursors: stored.cursors })
     }
 }

@@ -1,74 +1,92 @@
-//! Asking.
-
 use alloc::format;
 use alloc::string::String;
 
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderValue, Request, Uri};
 
-use crate::rest::ApiKey;
-use crate::rest::{ApiRequest, BaseUrl, UnsendableError};
+use super::{ClientError, ResponseHead, error};
+use crate::rest::{ApiKey, ApiKeyError, ApiRequest, BaseUrl, BaseUrlError, UnsendableError};
 
-/// Where a service is and the key to ask it with: what turns operations into requests.
-///
-/// Send the request with any HTTP client, and read what comes back with [`read`](super::read).
-/// Three things are for that client to do: a timeout over the whole request; a limit on how much
-/// of a body is read; and not to follow redirects, with which a key would travel to who knows
-/// where.
+/// Turns operations into requests, and responses into what was asked for.
 ///
 /// ```
-/// use call_assistant::Product;
-/// use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
+/// use call_assistant::rest::{GetAccount, ListCalls};
 /// use call_assistant::rest::client::Client;
-/// use call_assistant::rest::ApiKey;
 ///
-/// let key = ApiKey::parse(&Product::default(), "service_live_keep-me-where-secrets-are-kept")?;
-/// let client = Client::new(BaseUrl::parse("https://api.example.com")?, key);
-///
-/// let request = client.request(&ListCalls::new())?;
+/// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+/// let list = ListCalls::new();
+/// let request = client.request(&list)?; // send it with any HTTP client
 /// assert_eq!(request.uri(), "https://api.example.com/v1/calls?limit=50");
 /// assert!(request.headers()["authorization"].is_sensitive());
 ///
-/// // The same for an HTTP client that takes text. The key goes into a header, never into a URL.
+/// # let response = http::Response::new(br#"{"data":[],"next_cursor":null,"has_more":false}"#);
+/// let (head, body) = response.into_parts();
+/// let page = client.read(&list, &head, body)?; // a `CallList`, because a list was asked for
+/// assert_eq!(page.data.len(), 0);
+///
+/// // For an HTTP client that takes text. The key goes into a header, never into a URL.
 /// assert_eq!(client.url(&GetAccount)?, "https://api.example.com/v1/account");
 /// assert!(client.authorization().starts_with("Bearer service_live_"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Three things are for the HTTP client to do: a time limit for the whole request; a limit on how
+/// much of a body is read; and not to follow redirects, because they would send the key elsewhere.
 #[derive(Clone, Debug)]
 pub struct Client {
     base: BaseUrl,
     key: ApiKey,
 }
 
+/// Why a [`Client`] cannot be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NewClientError {
+    /// The base URL is not valid.
+    #[error(transparent)]
+    BaseUrl(#[from] BaseUrlError),
+    /// The API key is not valid.
+    #[error(transparent)]
+    ApiKey(#[from] ApiKeyError),
+}
+
 impl Client {
-    /// A client of the service at this address.
+    /// Creates a client of the service at a base URL, with an API key.
+    ///
+    /// # Errors
+    /// See [`BaseUrl::parse`] and [`ApiKey::parse`].
+    pub fn new(base_url: &str, key: &str) -> Result<Self, NewClientError> {
+        Ok(Self::from_parts(BaseUrl::parse(base_url)?, ApiKey::parse(key)?))
+    }
+
+    /// Creates a client from values that have been parsed already.
     #[must_use]
-    pub fn new(base: BaseUrl, key: ApiKey) -> Self {
+    pub fn from_parts(base: BaseUrl, key: ApiKey) -> Self {
         Self { base, key }
     }
 
-    /// The same service with another key: what to do after a new one has been checked.
+    /// Returns the same client with another key: after a new key has been checked.
     #[must_use]
     pub fn with_key(self, key: ApiKey) -> Self {
         Self { key, ..self }
     }
 
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &ApiKey {
         &self.key
     }
 
-    /// The request of an operation, with the key in `Authorization`, marked as sensitive. It has no
-    /// body: `request.map(|()| ...)` gives it the empty one that the HTTP client wants.
+    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive. It
+    /// has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
     ///
     /// # Errors
-    /// A call's id or a cursor is such that no address can carry it.
-    pub fn request<E: ApiRequest>(&self, endpoint: &E) -> Result<Request<()>, UnsendableError> {
+    /// No URL can carry the call's id or the cursor.
+    pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, UnsendableError> {
         let mut request = Request::new(());
-        *request.method_mut() = E::OPERATION.method();
+        *request.method_mut() = R::OPERATION.method();
         *request.uri_mut() =
-            Uri::try_from(self.url(endpoint)?).map_err(|_| UnsendableError::Address)?;
+            Uri::try_from(self.url(operation)?).map_err(|_| UnsendableError::Address)?;
         let mut authorization =
             HeaderValue::try_from(self.authorization()).map_err(|_| UnsendableError::Address)?;
         authorization.set_sensitive(true);
@@ -77,15 +95,30 @@ impl Client {
         Ok(request)
     }
 
-    /// The address of an operation, for an HTTP client that takes text. The method is `GET`.
+    /// Reads the response to [`request`](Self::request): an [`Account`](crate::model::Account), a
+    /// [`Call`](crate::model::Call) or a [`CallList`](crate::model::CallList), as the operation
+    /// says. The head is `&http::response::Parts` or a [`ResponseHead`].
+    ///
+    /// # Errors
+    /// The service refused, or the response is not an answer to the operation.
+    pub fn read<'h, R: ApiRequest>(
+        &self,
+        _operation: &R,
+        head: impl Into<ResponseHead<'h>>,
+        body: &[u8],
+    ) -> Result<R::Response, ClientError> {
+        error::read(head.into(), body)
+    }
+
+    /// Returns the URL of an operation, for an HTTP client that takes text. The method is `GET`.
     ///
     /// # Errors
     /// See [`request`](Self::request).
-    pub fn url<E: ApiRequest>(&self, endpoint: &E) -> Result<String, UnsendableError> {
-        Ok(format!("{}{}", self.base, endpoint.target()?))
+    pub fn url<R: ApiRequest>(&self, operation: &R) -> Result<String, UnsendableError> {
+        Ok(format!("{}{}", self.base, operation.target()?))
     }
 
-    /// The value of `Authorization`, for an HTTP client that takes text. It is a secret.
+    /// Returns the value of `Authorization`, for an HTTP client that takes text. It is a secret.
     #[must_use]
     pub fn authorization(&self) -> String {
         format!("Bearer {}", self.key.reveal())

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
-use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::Limit;
-use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::{CallSync, SyncStep};
+use call_assistant::model::{Call, CallList};
+use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Failure, Fault, KeyCheck, Remedy, ResponseHead, Retry, RetryAfter, RetryDecision,
+    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter, RetryDecision,
     UnexpectedBody,
 };
-use http::StatusCode;
+use call_assistant::rest::{GetAccount, GetCall, Limit, ListCalls};
 
 /// Any answer is read or refused, an error holds little of it, and of a success nothing.
 ///
@@ -31,52 +29,47 @@ pub fn reply(bytes: &[u8]) {
     };
     let mut lines =
         line.splitn(2, |byte| *byte == b'|').map(|text| core::str::from_utf8(text).ok());
-    let mut head = ResponseHead::new(StatusCode::from_u16(status).unwrap());
+    let mut head = ResponseHead::new(status);
     (head.retry_after, head.date) = (lines.next().flatten(), lines.next().flatten());
 
-    let account = head.read::<Account>(body);
+    let client = Client::new("https://h", "service_live_a").unwrap();
+    let get = GetCall { call_id: CallId::parse("call_1").unwrap() };
     for error in [
-        account.as_ref().err().cloned(),
-        head.read::<Call>(body).err(),
-        head.read::<CallList>(body).err(),
+        client.read(&GetAccount, head, body).err(),
+        client.read(&get, head, body).err(),
+        client.read(&ListCalls::new(), head, body).err(),
     ] {
         let Some(error) = error else {
             assert_eq!(status, 200);
             continue;
         };
-        let failure = Failure::from(&error);
-        assert_eq!(error.remedy() == Remedy::TryAgain, failure.is_transient());
-        match &error.fault {
-            Fault::Refused(refused) => {
+        assert_eq!(error.action() == Action::Retry, error.is_transient());
+        match &error.reason {
+            ClientErrorReason::Refused(refused) => {
                 assert_ne!(status, 200);
                 let permanent = refused.code.status().is_some_and(|status| status.as_u16() < 429);
-                assert!(!(permanent && failure.is_transient()));
+                assert!(!(permanent && error.is_transient()));
             }
-            Fault::Foreign(shown) => {
+            ClientErrorReason::NotFromService(shown) => {
                 // A byte that is not UTF-8 becomes a character of three.
                 assert!(shown.as_str().len() <= 3 * UnexpectedBody::MAX_LEN);
                 shows_no_secret(shown.as_str());
                 assert!(status != 200 || body.trim_ascii_start().first() != Some(&b'{'));
             }
-            Fault::BrokenOff | Fault::Unreadable(_) => assert_eq!(status, 200),
-            other => panic!("a fault nobody has heard of: {other:?}"),
+            ClientErrorReason::Truncated | ClientErrorReason::Unreadable(_) => {
+                assert_eq!(status, 200);
+            }
+            other => panic!("unexpected: {other:?}"),
         }
         let tried = u32::from(*low);
-        match Retry::new().decide(&failure, tried, [*high; 8], Timestamp::MIN) {
+        match Retry::new().decide(&error, tried, [*high; 8], Timestamp::MIN) {
             RetryDecision::Wait(span) => {
-                assert!(failure.is_transient() && !(400..=404).contains(&status));
+                assert!(error.is_transient() && !(400..=404).contains(&status));
                 // An hour at most of what was asked for, and twice the longest backoff.
                 assert!(span <= Duration::from_secs(3600 + 2 * 60), "{span:?}");
             }
-            RetryDecision::GiveUp => assert!(!failure.is_transient() || tried >= 5),
+            RetryDecision::GiveUp => assert!(!error.is_transient() || tried >= 5),
         }
-    }
-    match KeyCheck::from(account.clone()) {
-        KeyCheck::Valid(read) => assert_eq!(account, Ok(read)),
-        KeyCheck::Obstructed { error, .. } | KeyCheck::Invalid(error) => {
-            assert!(matches!(error.fault, Fault::Refused(_)));
-        }
-        KeyCheck::Unknown(error) => assert_eq!(account.err(), error),
     }
 }
 
@@ -121,14 +114,15 @@ pub fn retry_after(bytes: &[u8]) {
     }
     let hour = Duration::from_secs(3600);
     let asked = read.map_or(Duration::ZERO, |after| after.from_now(now)).min(hour);
-    let failure = Failure::answered(429).with_retry_after(read);
+    let mut failure = ClientError::no_response();
+    failure.retry_after = read;
     let random = [bytes.first().copied().unwrap_or_default(); 8];
     match Retry::new().decide(&failure, 1, random, now) {
         RetryDecision::Wait(span) => {
             assert!(span >= asked + Duration::from_millis(500));
             assert!(span < asked + Duration::from_millis(1_000));
         }
-        RetryDecision::GiveUp => panic!("429 is worth another try"),
+        RetryDecision::GiveUp => panic!("no response is worth another try"),
     }
 }
 
@@ -184,11 +178,10 @@ fn new_sync() -> CallSync {
 }
 
 /// Takes a step, and counts what it returned.
-fn save(step: SyncStep, returned: &mut BTreeMap<CallId, u32>) -> CallSync {
-    for call in step.fresh {
+fn save(fresh: Vec<Call>, returned: &mut BTreeMap<CallId, u32>) {
+    for call in fresh {
         *returned.entry(call.id).or_default() += 1;
     }
-    step.next
 }
 
 /// What is stored is all there is. A script may end after any step, so its end suffices.
@@ -236,12 +229,13 @@ fn honest(script: &mut Script<'_>) {
         // A clock that is ahead, a restart, a crash before saving, an event; mostly a page taken.
         match (happens / 4) % 4 {
             0 => {
-                let step = sync.take(&list(&query, now), at(now + 1_000)).unwrap();
-                sync = save(step, &mut returned);
+                let step = sync.apply(&list(&query, now), None, at(now + 1_000)).unwrap();
+                save(step.fresh, &mut returned);
+                sync = step.next;
             }
             1 if happens % 4 == 0 => sync = sync.restarted(),
             1 if happens % 4 == 1 => {
-                let _ = sync.take(&list(&query, now), at(now)).unwrap();
+                let _ = sync.apply(&list(&query, now), None, at(now)).unwrap();
             }
             1 => {
                 let written = calls
@@ -250,12 +244,14 @@ fn honest(script: &mut Script<'_>) {
                 if let Some((call, _)) = written {
                     let next = sync.take_call(call).expect("a call not returned is fresh");
                     assert_eq!(next.take_call(call), None);
-                    sync = save(SyncStep { fresh: vec![call.clone()], next }, &mut returned);
+                    save(vec![call.clone()], &mut returned);
+                    sync = next;
                 }
             }
             _ => {
-                let step = sync.take(&list(&query, now), at(now)).unwrap();
-                sync = save(step, &mut returned);
+                let step = sync.apply(&list(&query, now), None, at(now)).unwrap();
+                save(step.fresh, &mut returned);
+                sync = step.next;
             }
         }
     }
@@ -265,8 +261,9 @@ fn honest(script: &mut Script<'_>) {
     for _ in 0..2 {
         let mut pages = 0;
         loop {
-            let step = sync.take(&list(&sync.query(), now), at(now)).unwrap();
-            sync = save(step, &mut returned);
+            let step = sync.apply(&list(&sync.query(), now), None, at(now)).unwrap();
+            save(step.fresh, &mut returned);
+            sync = step.next;
             pages += 1;
             assert!(pages <= calls.len() + 1, "a walk without an end");
             if !sync.is_walking() {
@@ -311,8 +308,11 @@ fn arbitrary(script: &mut Script<'_>) {
         let page = &pages[taken % pages.len()];
         taken += 1;
         walk += 1;
-        match sync.take(page, at(500)) {
-            Ok(step) => sync = save(step, &mut returned),
+        match sync.apply(page, None, at(500)) {
+            Ok(step) => {
+                save(step.fresh, &mut returned);
+                sync = step.next;
+            }
             Err(_) => {
                 sync = sync.restarted();
                 walk = 0;

@@ -2,8 +2,8 @@
 
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
-use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::{MAX_EMPTY_PAGES, Paging, PagingError, Turn};
+use call_assistant::rest::client::{MAX_EMPTY_PAGES, Paging, PagingError};
+use call_assistant::rest::{CreatedRange, Limit, ListCalls};
 
 use crate::dice::at;
 
@@ -12,6 +12,10 @@ fn page(has_more: Option<bool>, cursor: Option<&str>, calls: usize) -> CallList 
     let mut list = CallList::new((0..calls).map(call).collect(), cursor.map(Into::into));
     list.has_more = has_more;
     list
+}
+
+fn first() -> Paging {
+    Paging::new(ListCalls::new())
 }
 
 /// Every combination there is.
@@ -32,28 +36,27 @@ fn has_more_and_the_cursor() {
     ] {
         // A page without calls says no more and no less than one with calls.
         for calls in [0, 1] {
-            let turn = Paging::start().turn(&page(has_more, cursor, calls));
-            let goes_on = turn.map(|turn| match turn {
-                Turn::Next(next) => {
-                    assert_eq!(next.cursor(), cursor);
-                    true
-                }
-                Turn::End => false,
-            });
-            assert_eq!(goes_on, expected, "has_more {has_more:?}, next_cursor {cursor:?}");
+            let row = format!("has_more {has_more:?}, next_cursor {cursor:?}, {calls} calls");
+            let next = first().after(&page(has_more, cursor, calls));
+            let asked = next.clone().map(|next| next.map(|next| next.list().cursor.clone()));
+            let goes_on = next.map(|next| next.is_some());
+            assert_eq!(goes_on, expected, "{row}");
+            if goes_on == Ok(true) {
+                assert_eq!(asked, Ok(Some(cursor.map(Into::into))), "{row}");
+            }
         }
     }
 }
 
 /// Follows pages that lead from one to the next by this rule, until something ends the walk.
 fn walk(next: impl Fn(u64) -> u64, calls: usize) -> (u64, PagingError) {
-    let (mut place, mut at, mut pages) = (Paging::start(), 0, 0);
+    let (mut paging, mut at, mut pages) = (first(), 0, 0);
     loop {
         at = next(at);
         pages += 1;
-        match place.turn(&page(Some(true), Some(&format!("c{at}")), calls)) {
-            Ok(Turn::Next(next)) => place = next,
-            Ok(Turn::End) => panic!("ended by itself"),
+        match paging.after(&page(Some(true), Some(&format!("c{at}")), calls)) {
+            Ok(Some(next)) => paging = next,
+            Ok(None) => panic!("ended by itself"),
             Err(error) => return (pages, error),
         }
     }
@@ -71,7 +74,7 @@ fn every_cycle_is_found_out() {
         for cycle in 1..40 {
             let next = |at| if at == tail + cycle { tail + 1 } else { at + 1 };
             let (pages, error) = walk(next, 1);
-            assert_eq!(error, PagingError::Cycle);
+            assert_eq!(error, PagingError::Cycle, "{tail}, {cycle}");
             let closed = tail + cycle;
             assert!(pages > closed && pages <= 3 * closed + 1, "{tail}, {cycle}: {pages}");
         }
@@ -88,18 +91,29 @@ fn empty_pages_do_not_go_on_for_ever() {
 #[test]
 fn a_cursor_has_to_fit_into_an_address() {
     let fits = "c".repeat(ListCalls::MAX_CURSOR_LEN);
-    let turn = Paging::start().turn(&page(None, Some(&fits), 1));
-    assert!(matches!(turn, Ok(Turn::Next(next)) if next.cursor() == Some(&fits)));
+    let next = first().after(&page(None, Some(&fits), 1)).unwrap().unwrap();
+    assert_eq!(next.list().cursor.as_ref(), Some(&fits));
     let long = format!("{fits}c");
     let error = PagingError::LongCursor { len: ListCalls::MAX_CURSOR_LEN + 1 };
-    assert_eq!(Paging::start().turn(&page(None, Some(&long), 1)), Err(error));
+    assert_eq!(first().after(&page(None, Some(&long), 1)), Err(error));
     assert_eq!(error.to_string(), "next_cursor has 8193 bytes, more than 8192");
 }
 
-/// A walk may go on in another process.
+/// A walk may go on in another process, with the list that it pages through.
 #[test]
-fn a_place_is_a_value() {
-    let Ok(Turn::Next(place)) = Paging::start().turn(&page(None, Some("c"), 1)) else { panic!() };
-    let text = serde_json::to_string(&place).unwrap();
-    assert_eq!(serde_json::from_str::<Paging>(&text).unwrap(), place);
+fn a_walk_is_a_value_that_holds_its_list() {
+    let bounds = CreatedRange::new(Some(at(0)), Some(at(1))).unwrap();
+    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_created(bounds);
+    let next = Paging::new(list.clone()).after(&page(None, Some("c"), 1)).unwrap().unwrap();
+    assert_eq!(*next.list(), list.clone().with_cursor("c"));
+    let text = serde_json::to_string(&next).unwrap();
+    assert_eq!(serde_json::from_str::<Paging>(&text).unwrap(), next, "{text}");
+    assert_eq!(next.restarted(), Paging::new(list));
+    // The form of earlier versions, whose hosts kept the list.
+    let old = r#"{"cursor":"c","anchor":null,"pages":1,"empty":0}"#;
+    let read = serde_json::from_str::<Paging>(old).unwrap();
+    assert_eq!(*read.list(), ListCalls::new().with_cursor("c"));
+    assert_eq!(read.after(&page(None, Some("c"), 1)), Err(PagingError::Cycle));
+    let wrong = text.replace("\"limit\":7", "\"limit\":0");
+    assert!(serde_json::from_str::<Paging>(&wrong).is_err());
 }

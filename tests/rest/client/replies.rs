@@ -1,23 +1,20 @@
 //! Requests and answers: HTTP-4, ERR-4, ERR-5, section 7's table, and whatever else may come back.
 
-use call_assistant::Product;
-use call_assistant::id::{AccountId, CallId, RequestId};
+use call_assistant::id::{CallId, RequestId};
 use call_assistant::json::ParseErrorKind;
-use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::ApiKey;
+use call_assistant::model::{Account, Call, CallList, ListedCall};
 use call_assistant::rest::client::{
-    Client, ClientError, Failure, Fault, KeyCheck, MAX_ERROR_LEN, Obstacle, Remedy, ResponseHead,
-    RetryAfter, UnexpectedBody, read,
+    Action, Client, ClientError, ClientErrorReason, MAX_ERROR_LEN, NewClientError, ResponseHead,
+    RetryAfter, UnexpectedBody,
 };
-use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{BaseUrl, GetAccount, GetCall, ListCalls, UnsendableError};
-use http::{Response, StatusCode};
+use call_assistant::rest::{ApiError, ApiKey, ApiKeyError, BaseUrl, BaseUrlError, ErrorCode};
+use call_assistant::rest::{GetAccount, GetCall, ListCalls, UnsendableError};
+use http::Response;
 
 const KEY: &str = "service_live_d41d8cd98f00b204e9800998ecf8427e";
 
-fn client() -> Client {
-    let key = ApiKey::parse(&Product::default(), KEY).unwrap();
-    Client::new(BaseUrl::parse("https://api.example.com/public/").unwrap(), key)
+pub(super) fn client() -> Client {
+    Client::new("https://api.example.com/public/", KEY).unwrap()
 }
 
 fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Account, ClientError> {
@@ -26,7 +23,11 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Account, 
         response = response.header(*name, *value);
     }
     let (head, ()) = response.body(()).unwrap().into_parts();
-    read(&head, body.as_bytes())
+    client().read(&GetAccount, &head, body.as_bytes())
+}
+
+fn list(body: &[u8]) -> Result<CallList, ClientError> {
+    client().read(&ListCalls::new(), ResponseHead::new(200), body)
 }
 
 fn refused(status: u16, code: &str) -> Result<Account, ClientError> {
@@ -74,7 +75,7 @@ fn the_three_requests() {
 #[test]
 fn a_client_changes_its_key_and_nothing_else() {
     let text = KEY.replace("d41d8cd9", "0cc175b9");
-    let client = client().with_key(ApiKey::parse(&Product::default(), &text).unwrap());
+    let client = client().with_key(text.parse().unwrap());
     assert_eq!(client.authorization(), format!("Bearer {text}"));
     assert_eq!(client.key().reveal(), text);
     let request = client.request(&GetAccount).unwrap();
@@ -82,41 +83,60 @@ fn a_client_changes_its_key_and_nothing_else() {
     assert_eq!(request.uri(), "https://api.example.com/public/v1/account");
 }
 
+/// One error type for both texts, and a way in for values that were parsed already.
+#[test]
+fn a_client_is_made_of_two_texts_or_two_values() {
+    let made = |base: &str, key: &str| Client::new(base, key).err();
+    let base = "https://api.example.com";
+    for (row, error, expected) in [
+        ("both fine", made(base, KEY), None),
+        ("no scheme", made("api", KEY), Some(NewClientError::BaseUrl(BaseUrlError::Scheme))),
+        ("no key", made(base, "key"), Some(NewClientError::ApiKey(ApiKeyError::Prefix))),
+    ] {
+        assert_eq!(error, expected, "{row}");
+    }
+    let values = Client::from_parts(base.parse::<BaseUrl>().unwrap(), KEY.parse().unwrap());
+    let same = Client::new(base, KEY).unwrap();
+    assert_eq!(values.url(&GetAccount), same.url(&GetAccount));
+    assert_eq!(values.key(), same.key());
+    assert_eq!(values.key(), &ApiKey::parse(KEY).unwrap());
+}
+
 /// Section 7, and what each means: ERR-5's two are told apart.
 #[test]
 fn who_must_act_on_each_code() {
-    for (status, code, remedy) in [
-        (400, "invalid_parameter", Remedy::MendRequest),
-        (400, "invalid_cursor", Remedy::BeginListAgain),
-        (401, "invalid_credentials", Remedy::ReplaceKey),
-        (402, "subscription_inactive", Remedy::ResumeSubscription),
-        (403, "insufficient_scope", Remedy::GrantScope),
-        (403, "plan_upgrade_required", Remedy::UpgradePlan),
-        (403, "account_closed", Remedy::AccountClosed),
-        (404, "resource_not_found", Remedy::Absent),
-        (429, "rate_limit_exceeded", Remedy::TryAgain),
-        (500, "internal_error", Remedy::TryAgain),
-        (405, "method_not_allowed", Remedy::MendRequest),
+    for (status, code, action) in [
+        (400, "invalid_parameter", Action::FixRequest),
+        (400, "invalid_cursor", Action::RestartList),
+        (401, "invalid_credentials", Action::ReplaceKey),
+        (402, "subscription_inactive", Action::ResumeSubscription),
+        (403, "insufficient_scope", Action::GrantScope),
+        (403, "plan_upgrade_required", Action::UpgradePlan),
+        (403, "account_closed", Action::AccountClosed),
+        (404, "resource_not_found", Action::NotFound),
+        (429, "rate_limit_exceeded", Action::Retry),
+        (500, "internal_error", Action::Retry),
+        (405, "method_not_allowed", Action::FixRequest),
         // ERR-4: codes from the future go by their status.
-        (400, "of_the_future", Remedy::MendRequest),
-        (401, "of_the_future", Remedy::ReplaceKey),
-        (403, "of_the_future", Remedy::AskSupport),
-        (404, "of_the_future", Remedy::Absent),
-        (429, "of_the_future", Remedy::TryAgain),
-        (503, "of_the_future", Remedy::TryAgain),
+        (400, "of_the_future", Action::FixRequest),
+        (401, "of_the_future", Action::ReplaceKey),
+        (403, "of_the_future", Action::ContactSupport),
+        (404, "of_the_future", Action::NotFound),
+        (429, "of_the_future", Action::Retry),
+        (503, "of_the_future", Action::Retry),
         // The code counts where a proxy has changed the status.
-        (500, "insufficient_scope", Remedy::GrantScope),
-        (403, "invalid_credentials", Remedy::ReplaceKey),
-        (403, "resource_not_found", Remedy::Absent),
-        (403, "invalid_parameter", Remedy::MendRequest),
-        (200, "insufficient_scope", Remedy::AskSupport),
+        (500, "insufficient_scope", Action::GrantScope),
+        (403, "invalid_credentials", Action::ReplaceKey),
+        (403, "resource_not_found", Action::NotFound),
+        (403, "invalid_parameter", Action::FixRequest),
+        (200, "insufficient_scope", Action::ContactSupport),
     ] {
         let error = refused(status, code).unwrap_err();
-        assert_eq!(error.remedy(), remedy, "{status} {code}");
+        assert_eq!(error.action(), action, "{status} {code}");
         if status != 200 {
-            assert_eq!(error.code(), Some(&ErrorCode::from(code)));
+            assert_eq!(error.code(), Some(&ErrorCode::from(code)), "{status} {code}");
             let shown = format!("service refused with {status}: {code} (req_1)");
-            assert_eq!(error.to_string(), shown);
+            assert_eq!(error.to_string(), shown, "{status} {code}");
         }
     }
 }
@@ -141,10 +161,9 @@ fn headers_are_read_and_may_be_missing() {
         ),
     ] {
         let error = answer(429, headers, body).unwrap_err();
-        assert_eq!(error.request_id, request_id);
+        assert_eq!(error.request_id, request_id, "{headers:?}");
         assert_eq!(error.retry_after, retry_after.map(RetryAfter::Seconds), "{headers:?}");
-        let failure = Failure::answered(429).with_code(ErrorCode::RateLimitExceeded);
-        assert_eq!(Failure::from(&error), failure.with_retry_after(error.retry_after));
+        assert!(error.is_transient(), "{headers:?}");
     }
     let error = answer(503, &[("retry-after", "Thu, 01 Jan 2026 00:01:00 GMT")], "").unwrap_err();
     let instant = "2026-01-01T00:01:00Z".parse().unwrap();
@@ -154,31 +173,31 @@ fn headers_are_read_and_may_be_missing() {
 /// What stands between client and service answers too: it is kept, bounded, and shown on demand.
 #[test]
 fn answers_that_are_not_the_services() {
-    for (status, body, remedy) in [
-        (502, "<h1>Bad gateway</h1>", Remedy::TryAgain),
-        (502, "", Remedy::TryAgain),
-        (503, r#"{"message":"down"}"#, Remedy::TryAgain),
-        (500, r#"{"error":"no such key"}"#, Remedy::TryAgain),
-        (500, r#"{"error":{"type":"x"}}"#, Remedy::TryAgain),
-        (500, r#"{"error":{"code":7}}"#, Remedy::TryAgain),
-        (500, r#"{"error":{"code":"account_closed"}"#, Remedy::TryAgain),
+    for (status, body, action) in [
+        (502, "<h1>Bad gateway</h1>", Action::Retry),
+        (502, "", Action::Retry),
+        (503, r#"{"message":"down"}"#, Action::Retry),
+        (500, r#"{"error":"no such key"}"#, Action::Retry),
+        (500, r#"{"error":{"type":"x"}}"#, Action::Retry),
+        (500, r#"{"error":{"code":7}}"#, Action::Retry),
+        (500, r#"{"error":{"code":"account_closed"}"#, Action::Retry),
         // Fields in order are not an object, though serde would take them for one.
-        (500, r#"{"error":["t","account_closed"]}"#, Remedy::TryAgain),
-        (500, r#"[{"code":"account_closed"}]"#, Remedy::TryAgain),
-        (403, "denied", Remedy::CheckRoute),
-        (403, "null", Remedy::CheckRoute),
-        (401, "who are you", Remedy::CheckRoute),
-        (404, "<h1>nginx</h1>", Remedy::CheckRoute),
-        (302, "", Remedy::CheckRoute),
-        (204, "", Remedy::CheckRoute),
-        (200, "<h1>Log in</h1>", Remedy::CheckRoute),
-        (200, "[]", Remedy::CheckRoute),
+        (500, r#"{"error":["t","account_closed"]}"#, Action::Retry),
+        (500, r#"[{"code":"account_closed"}]"#, Action::Retry),
+        (403, "denied", Action::CheckRoute),
+        (403, "null", Action::CheckRoute),
+        (401, "who are you", Action::CheckRoute),
+        (404, "<h1>nginx</h1>", Action::CheckRoute),
+        (302, "", Action::CheckRoute),
+        (204, "", Action::CheckRoute),
+        (200, "<h1>Log in</h1>", Action::CheckRoute),
+        (200, "[]", Action::CheckRoute),
     ] {
         let error = answer(status, &[], body).unwrap_err();
         assert_eq!(foreign(&error).as_str(), body, "{status}");
-        assert_eq!(error.remedy(), remedy, "{status} {body}");
-        assert_eq!(error.to_string(), format!("answer {status} is not the service's"));
-        assert_eq!(error.code(), None);
+        assert_eq!(error.action(), action, "{status} {body}");
+        assert_eq!(error.to_string(), format!("response {status} is not the service's"), "{body}");
+        assert_eq!(error.code(), None, "{status} {body}");
     }
     // However long: an envelope of 64 KiB is nobody's, and little of it is kept.
     assert_eq!(MAX_ERROR_LEN, 65_536);
@@ -196,15 +215,16 @@ fn answers_that_are_not_the_services() {
     assert_eq!(foreign(&error).as_str(), &envelope[..2048]);
 }
 
+#[track_caller]
 fn foreign(error: &ClientError) -> &UnexpectedBody {
-    let Fault::Foreign(body) = &error.fault else { panic!("{error:?}") };
+    let ClientErrorReason::NotFromService(body) = &error.reason else { panic!("{error:?}") };
     body
 }
 
 #[test]
 fn what_is_kept_of_a_foreign_body_is_bounded_and_cut_between_characters() {
     let kept = |body: &[u8]| {
-        let error = ResponseHead::new(StatusCode::BAD_GATEWAY).read::<Account>(body).unwrap_err();
+        let error = client().read(&GetAccount, ResponseHead::new(502), body).unwrap_err();
         foreign(&error).as_str().to_owned()
     };
     assert_eq!(UnexpectedBody::MAX_LEN, 2048);
@@ -236,82 +256,69 @@ fn successes_that_cannot_be_read() {
         "2026-01-01T00:00:00Z".parse().unwrap(),
         "2026-01-01T00:00:00Z".parse().unwrap(),
     );
-    let mut call = CallList::new(vec![call], None);
-    call.data[0].caller.phone_number = Some("+4712345678".into());
-    call.data[0].caller.display_name = Some("\u{c5}se \u{1f4de}".into());
-    let whole = call.to_json();
-    let head = ResponseHead::new(StatusCode::OK);
-    assert_eq!(head.read::<CallList>(&whole), Ok(call));
+    let mut call = call;
+    call.caller.phone_number = Some("+4712345678".into());
+    call.caller.display_name = Some("\u{c5}se \u{1f4de}".into());
+    let page = CallList::new(vec![call], None);
+    let whole = page.to_json();
+    assert_eq!(list(&whole), Ok(page));
 
     // Fields that are not known yet may break off, too.
     let new = r#"{"score":-1.5e-3,"ratios":[0.5E+2,true,null,"\u00e5"],"#;
     let more = String::from_utf8(whole.clone()).unwrap().replacen('{', new, 1);
     let more = more.replacen(r#"{"id""#, &format!(r#"{new}"id""#), 1).into_bytes();
-    assert!(head.read::<CallList>(&more).is_ok());
+    assert!(list(&more).is_ok());
     for whole in [&whole, &more] {
         for len in 0..whole.len() {
-            let error = head.read::<CallList>(&whole[..len]).unwrap_err();
-            assert_eq!(error.fault, Fault::BrokenOff, "{len} bytes");
-            assert_eq!(error.remedy(), Remedy::TryAgain);
-            assert_eq!(error.to_string(), "answer broke off");
+            let error = list(&whole[..len]).unwrap_err();
+            assert_eq!(error.reason, ClientErrorReason::Truncated, "{len} bytes");
+            assert_eq!(error.action(), Action::Retry, "{len} bytes");
+            assert_eq!(error.to_string(), "response is truncated", "{len} bytes");
         }
     }
     // In another encoding, it is whole: to ask again would not help.
     let mut latin = whole.clone();
     let at = latin.windows(2).position(|bytes| bytes == "\u{c5}".as_bytes()).unwrap();
     latin.splice(at..at + 2, [0xc5]);
-    let error = head.read::<CallList>(&latin).unwrap_err();
-    let Fault::Unreadable(parse) = &error.fault else { panic!("{error:?}") };
-    assert_eq!((parse.kind(), error.remedy()), (ParseErrorKind::NotUtf8, Remedy::AskSupport));
+    let error = list(&latin).unwrap_err();
+    let ClientErrorReason::Unreadable(parse) = &error.reason else { panic!("{error:?}") };
+    assert_eq!((parse.kind(), error.action()), (ParseErrorKind::NotUtf8, Action::ContactSupport));
     for (from, to, kind) in [
         (r#""data""#, r#""rows""#, ParseErrorKind::Missing),
-        ("call_1", "", ParseErrorKind::Value),
-        (r#""+4712345678""#, "4712345678", ParseErrorKind::Value),
+        (r#"[{"#, r#"{"a":[{"#, ParseErrorKind::Value),
         ("],\"next", "]],\"next", ParseErrorKind::Syntax),
     ] {
         let body = String::from_utf8(whole.clone()).unwrap().replace(from, to);
-        let error = head.read::<CallList>(body.as_bytes()).unwrap_err();
-        let Fault::Unreadable(parse) = &error.fault else { panic!("{error:?}") };
+        let error = list(body.as_bytes()).unwrap_err();
+        let ClientErrorReason::Unreadable(parse) = &error.reason else { panic!("{error:?}") };
         assert_eq!(parse.kind(), kind, "{from}");
-        assert_eq!(error.remedy(), Remedy::AskSupport);
+        assert_eq!(error.action(), Action::ContactSupport);
         assert!(!format!("{error} {error:?}").contains("4712345678"), "{error:?}");
     }
 }
 
-/// Every answer to the question whether a key is any good.
+/// D-74: an item that cannot be read is kept, and the page is there.
+#[test]
+fn a_page_with_an_item_that_cannot_be_read() {
+    let body = r#"{"data":[{"id":"call_1","summary":"\ud83d"}],"has_more":false}"#;
+    let page = list(body.as_bytes()).unwrap();
+    let [ListedCall::Unreadable(item)] = &page.data[..] else { panic!("{page:?}") };
+    assert_eq!(item.id().unwrap().as_str(), "call_1");
+    // A single call has no page to save.
+    let get = GetCall { call_id: CallId::parse("call_1").unwrap() };
+    let error = client().read(&get, ResponseHead::new(200), item.json().get().as_bytes());
+    assert_eq!(error.unwrap_err().action(), Action::ContactSupport);
+}
+
+/// What an error of `GET /v1/account` says about the key it was asked with.
 #[test]
 fn what_an_answer_says_about_a_key() {
-    let account = Account::new(AccountId::parse("acct_1").unwrap(), "Europe/Oslo");
-    assert_eq!(KeyCheck::from(Ok(account.clone())), KeyCheck::Valid(account));
-
-    for (status, code, by) in [
-        (403, "plan_upgrade_required", Obstacle::Plan),
-        (402, "subscription_inactive", Obstacle::Subscription),
-        (403, "account_closed", Obstacle::Closing),
-        (403, "insufficient_scope", Obstacle::Scope),
-    ] {
-        let error = refused(status, code).unwrap_err();
-        let expected = KeyCheck::Obstructed { by, error };
-        assert_eq!(KeyCheck::from(refused(status, code)), expected, "{code}");
-    }
-    let invalid = refused(401, "invalid_credentials");
-    assert_eq!(KeyCheck::from(invalid.clone()), KeyCheck::Invalid(invalid.unwrap_err()));
-    for (status, code) in [
-        (429, "rate_limit_exceeded"),
-        (500, "internal_error"),
-        (404, "resource_not_found"),
-        (405, "method_not_allowed"),
-        (400, "invalid_parameter"),
-        (403, "of_the_future"),
-        (503, "of_the_future"),
-    ] {
-        let answer = refused(status, code);
-        let expected = KeyCheck::Unknown(answer.clone().err());
-        assert_eq!(KeyCheck::from(answer), expected, "{status} {code}");
-    }
     // A proxy's 401 says nothing about the key.
-    let proxy = answer(401, &[], "proxy authentication");
-    assert_eq!(KeyCheck::from(proxy.clone()), KeyCheck::Unknown(proxy.err()));
+    let proxy = answer(401, &[], "proxy authentication").unwrap_err();
+    assert_eq!(proxy.action(), Action::CheckRoute);
+    let lost = ClientError::no_response();
+    assert_eq!((lost.action(), lost.to_string().as_str()), (Action::Retry, "no response"));
+    assert_eq!((lost.status, lost.code()), (None, None));
 }
 
 /// What the service writes is what the client reads, for every code.
@@ -322,8 +329,8 @@ fn errors_of_this_crates_service() {
         let sent = ApiError::new(code.clone(), id.clone());
         let reply = call_assistant::rest::ErrorReply::new(code.clone(), id);
         let (head, body) = reply.into_response().into_parts();
-        let error = read::<Account>(&head, &body).unwrap_err();
-        assert_eq!(error.fault, Fault::Refused(Box::new(sent)));
-        assert_eq!(Some(error.status), code.status());
+        let error = client().read(&GetAccount, &head, &body).unwrap_err();
+        assert_eq!(error.reason, ClientErrorReason::Refused(Box::new(sent)), "{code}");
+        assert_eq!(error.status, code.status(), "{code}");
     }
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::rest::ErrorCode;
-use call_assistant::rest::Quota;
-use call_assistant::rest::client::{Failure, Pace, Retry, RetryAfter, RetryDecision};
+use call_assistant::rest::client::{
+    ClientError, Pace, ResponseHead, Retry, RetryAfter, RetryDecision,
+};
+use call_assistant::rest::{ErrorCode, GetAccount, Quota};
+
+use super::replies::client;
 
 use crate::dice::Dice;
 use crate::dice::at;
@@ -14,7 +17,25 @@ const NOW: i64 = 5_000_000;
 const LEAST: [u8; 8] = [0; 8];
 const MOST: [u8; 8] = [0xff; 8];
 
-fn wait(retry: &Retry, failure: &Failure, tried: u32, random: [u8; 8]) -> Option<Duration> {
+/// A proxy's response.
+fn answered(status: u16) -> ClientError {
+    client().read(&GetAccount, ResponseHead::new(status), b"?").unwrap_err()
+}
+
+/// A service's response.
+fn refused(status: u16, code: &ErrorCode) -> ClientError {
+    let body = format!(r#"{{"error":{{"code":"{code}"}}}}"#);
+    client().read(&GetAccount, ResponseHead::new(status), body.as_bytes()).unwrap_err()
+}
+
+fn limited(retry_after: &str) -> ClientError {
+    let mut head = ResponseHead::new(429);
+    head.retry_after = Some(retry_after);
+    client().read(&GetAccount, head, b"").unwrap_err()
+}
+
+#[track_caller]
+fn wait(retry: &Retry, failure: &ClientError, tried: u32, random: [u8; 8]) -> Option<Duration> {
     match retry.decide(failure, tried, random, at(NOW)) {
         RetryDecision::Wait(span) => Some(span),
         RetryDecision::GiveUp => None,
@@ -24,19 +45,19 @@ fn wait(retry: &Retry, failure: &Failure, tried: u32, random: [u8; 8]) -> Option
 /// RATE-5: every status there is.
 #[test]
 fn which_statuses_are_worth_another_try() {
-    for status in 100..1000 {
+    for status in 100..1000_u16 {
         let expected = match status {
             408 | 425 | 429 => true,
             501 | 505 => false,
             500..600 => true,
             _ => false,
         };
-        let failure = Failure::answered(status);
+        let failure = answered(status);
         assert_eq!(failure.is_transient(), expected, "{status}");
         assert_eq!(wait(&Retry::new(), &failure, 1, LEAST).is_some(), expected, "{status}");
     }
-    assert!(Failure::NO_ANSWER.is_transient());
-    assert!(Failure::answered(0).is_transient());
+    assert!(ClientError::no_response().is_transient());
+    assert!(answered(0).is_transient());
 }
 
 /// Section 7's table, and D-3's code: behind a proxy that changed the status, the code still holds.
@@ -45,20 +66,19 @@ fn which_codes_are_worth_another_try() {
     for code in ErrorCode::KNOWN {
         let transient = matches!(code, ErrorCode::RateLimitExceeded | ErrorCode::InternalError);
         let status = code.status().unwrap().as_u16();
-        let failure = Failure::answered(status).with_code(code.clone());
-        assert_eq!(failure.is_transient(), transient, "{code}");
-        assert_eq!(Failure::answered(503).with_code(code.clone()).is_transient(), transient);
-        assert!(!Failure::answered(400).with_code(code.clone()).is_transient());
+        assert_eq!(refused(status, code).is_transient(), transient, "{code}");
+        assert_eq!(refused(503, code).is_transient(), transient, "{code}");
+        assert!(!refused(400, code).is_transient(), "{code}");
     }
     let unknown = ErrorCode::from("not_yet_invented");
-    assert!(Failure::answered(503).with_code(unknown.clone()).is_transient());
-    assert!(!Failure::answered(403).with_code(unknown).is_transient());
+    assert!(refused(503, &unknown).is_transient());
+    assert!(!refused(403, &unknown).is_transient());
 }
 
 #[test]
 fn the_backoff_doubles_and_only_stretches() {
     let retry = Retry::new().with_tries(u32::MAX);
-    let failure = Failure::answered(500);
+    let failure = answered(500);
     for (tried, least) in [
         (1, 500),
         (2, 1_000),
@@ -82,7 +102,7 @@ fn the_backoff_doubles_and_only_stretches() {
 
 #[test]
 fn tries_run_out() {
-    let failure = Failure::NO_ANSWER;
+    let failure = ClientError::no_response();
     assert_eq!(Retry::default(), Retry::new());
     assert!(wait(&Retry::new(), &failure, 4, LEAST).is_some());
     assert_eq!(wait(&Retry::new(), &failure, 5, LEAST), None);
@@ -113,7 +133,7 @@ fn retry_after_is_honoured_capped_and_never_undercut() {
         ("-1", 500),
         ("soon", 500),
     ] {
-        let failure = Failure::answered(429).with_retry_after(RetryAfter::parse(header));
+        let failure = limited(header);
         let least = Duration::from_millis(least);
         assert_eq!(wait(&retry, &failure, 1, LEAST), Some(least), "{header}");
         let most = wait(&retry, &failure, 1, MOST).unwrap();
@@ -122,12 +142,13 @@ fn retry_after_is_honoured_capped_and_never_undercut() {
     // The cap is the caller's to choose, and changes nothing else.
     let patient = retry.with_longest_retry_after(Duration::from_secs(10));
     for (header, millis) in [("3600", 10_500), ("10", 10_500), ("9", 9_500)] {
-        let failure = Failure::answered(429).with_retry_after(RetryAfter::parse(header));
+        let failure = limited(header);
         assert_eq!(wait(&patient, &failure, 1, LEAST), Some(Duration::from_millis(millis)));
         assert_eq!(wait(&patient, &failure, 5, LEAST), None);
     }
     // It is no reason to try again what would be refused again.
-    let refused = Failure::answered(403).with_retry_after(RetryAfter::parse("7"));
+    let mut refused = answered(403);
+    refused.retry_after = RetryAfter::parse("7");
     assert_eq!(wait(&retry, &refused, 1, LEAST), None);
 }
 

@@ -10,8 +10,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
+use call_assistant::rest::client::Paging;
 use call_assistant::rest::client::{CallSync, SyncError, SyncStep};
-use call_assistant::rest::client::{Paging, Turn};
 use call_assistant::rest::{CreatedRange, Limit};
 
 use super::world::{Manner, Service};
@@ -157,7 +157,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
                 *sync = sync.restarted();
                 continue;
             }
-            Some(page) => sync.take(&page, at(now + *clock)).unwrap(),
+            Some(page) => sync.apply(&page, None, at(now + *clock)).unwrap(),
         };
         if !calm && dice.chance(*crashing) {
             // Before or after saving; what was in memory is gone either way.
@@ -242,20 +242,14 @@ fn lost(rule: Rule, seed: u64) -> usize {
         let query = ListCalls::new().with_limit(limit);
         let query = query.with_created(CreatedRange::new(from, None).unwrap());
         let began = now;
-        let (mut place, mut largest) = (Paging::start(), watermark);
-        loop {
+        let (mut next, mut largest) = (Some(Paging::new(query)), watermark);
+        while let Some(paging) = next {
             now += dice.up_to(slow);
-            let cursor = place.cursor().map(Into::into);
-            let mut asked = query.clone();
-            asked.cursor = cursor;
-            let page = service.list(&asked, now, &mut dice).unwrap();
+            let page = service.list(paging.list(), now, &mut dice).unwrap();
             now += dice.up_to(slow);
-            largest = page.data.iter().map(|call| call.created_at).max().max(largest);
-            seen.extend(page.data.iter().map(|call| call.id.clone()));
-            match place.turn(&page).unwrap() {
-                Turn::Next(next) => place = next,
-                Turn::End => break,
-            }
+            largest = page.calls().map(|call| call.created_at).max().max(largest);
+            seen.extend(page.calls().map(|call| call.id.clone()));
+            next = paging.after(&page).unwrap();
         }
         watermark = match rule {
             Rule::Largest => largest,
@@ -308,14 +302,14 @@ fn what_a_later_page_shows_does_not_move_the_watermark() {
     let (one, two) = (call(1, 100, 200), call(2, 50, 150));
     // Written while the first page was on its way, 300 seconds before the second was asked for.
     let long = call(3, 40, 900);
-    let step = CallSync::new().take(&page(&[&one], Some("c")), now).unwrap();
-    let step = step.next.take(&page(&[&two, &long], None), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&one], Some("c")), None, now).unwrap();
+    let step = step.next.apply(&page(&[&two, &long], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_002", "call_003"]);
     assert_eq!(step.next.watermark(), Some(at(200 * SECOND)));
 
     // So a call that was being written at that time is found, and nothing comes twice.
     let late = call(4, 120, 500);
-    let step = step.next.take(&page(&[&late, &one, &long], None), now).unwrap();
+    let step = step.next.apply(&page(&[&late, &one, &long], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_004"]);
 }
 
@@ -325,14 +319,15 @@ fn the_lag_is_in_the_query_and_in_the_ids_kept() {
     let now = at(10_000 * SECOND);
     let calls = [call(1, 990, 1_000), call(2, 930, 940), call(3, 900, 939)];
     let list = page(&[&calls[0], &calls[1], &calls[2]], None);
-    let sync = CallSync::new().take(&list, now).unwrap().next;
+    let sync = CallSync::new().apply(&list, None, now).unwrap().next;
     assert_eq!(sync.watermark(), Some(at(1_000 * SECOND)));
     assert_eq!(sync.query().window.created_after(), Some(at(940 * SECOND)));
     assert_eq!(sync.ids(), 2);
     assert_eq!(sync.query().window.created_before(), None);
     assert_eq!(sync.query().limit, Limit::MAX);
 
-    let wide = CallSync::new().with_lag(Duration::from_secs(61)).take(&list, now).unwrap().next;
+    let wide =
+        CallSync::new().with_lag(Duration::from_secs(61)).apply(&list, None, now).unwrap().next;
     assert_eq!(wide.query().window.created_after(), Some(at(939 * SECOND)));
     assert_eq!(wide.ids(), 3);
 }
@@ -341,16 +336,16 @@ fn the_lag_is_in_the_query_and_in_the_ids_kept() {
 fn the_watermark_moves_after_the_last_page_only() {
     let now = at(10_000 * SECOND);
     let (one, two) = (call(1, 990, 1_000), call(2, 930, 940));
-    let step = CallSync::new().take(&page(&[&one], Some("c")), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&one], Some("c")), None, now).unwrap();
     assert!(step.next.is_walking());
     assert_eq!(step.next.watermark(), None);
     assert_eq!(step.next.query().cursor.as_deref(), Some("c"));
-    let step = step.next.take(&page(&[&two], None), now).unwrap();
+    let step = step.next.apply(&page(&[&two], None), None, now).unwrap();
     assert!(!step.next.is_walking());
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
     assert_eq!(step.next.query().cursor, None);
     // An empty walk leaves it where it is.
-    let step = step.next.take(&page(&[], None), now).unwrap();
+    let step = step.next.apply(&page(&[], None), None, now).unwrap();
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
 }
 
@@ -359,10 +354,10 @@ fn the_watermark_moves_after_the_last_page_only() {
 fn a_call_from_the_future_does_not_end_the_sync() {
     let now = at(2_000 * SECOND);
     let (wrong, right) = (call(9, 1_500, 9_999_999), call(1, 990, 1_000));
-    let step = CallSync::new().take(&page(&[&wrong, &right], None), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&wrong, &right], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_009", "call_001"]);
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
-    let step = step.next.take(&page(&[&wrong, &right], None), now).unwrap();
+    let step = step.next.apply(&page(&[&wrong, &right], None), None, now).unwrap();
     assert_eq!(fresh(&step), Vec::<&str>::new());
 }
 
@@ -371,15 +366,16 @@ fn a_call_from_the_future_does_not_end_the_sync() {
 fn a_restarted_walk_returns_nothing_again() {
     let now = at(10_000 * SECOND);
     let calls = [call(1, 990, 1_000), call(2, 500, 510), call(3, 400, 410), call(4, 300, 310)];
-    let step = CallSync::new().take(&page(&[&calls[0], &calls[1]], Some("old")), now).unwrap();
+    let step =
+        CallSync::new().apply(&page(&[&calls[0], &calls[1]], Some("old")), None, now).unwrap();
     let sync = step.next.restarted();
     assert_eq!(sync.query().cursor, None);
     assert!(sync.is_walking());
     // A call arrived since at the top, one long call further down.
     let (new, long) = (call(5, 1_100, 1_200), call(6, 450, 1_210));
-    let step = sync.take(&page(&[&new, &calls[0], &calls[1]], Some("new")), now).unwrap();
+    let step = sync.apply(&page(&[&new, &calls[0], &calls[1]], Some("new")), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_005"]);
-    let step = step.next.take(&page(&[&long, &calls[2], &calls[3]], None), now).unwrap();
+    let step = step.next.apply(&page(&[&long, &calls[2], &calls[3]], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_006", "call_003", "call_004"]);
     // The walk began when its first pass did.
     assert_eq!(step.next.watermark(), Some(at(1_000 * SECOND)));
@@ -391,14 +387,17 @@ fn a_page_out_of_order_is_refused_and_changes_nothing() {
     let calls = [call(1, 300, 310), call(2, 200, 210), call(3, 400, 410)];
     let sync = CallSync::new();
     let wrong = page(&[&calls[0], &calls[1], &calls[2]], None);
-    assert_eq!(sync.take(&wrong, now), Err(SyncError::Order { index: 2 }));
+    assert_eq!(sync.apply(&wrong, None, now), Err(SyncError::Order { index: 2 }));
 
     // The page before once more, after the next one was asked for.
     let first = page(&[&calls[0]], Some("c"));
-    let step = sync.take(&first, now).unwrap();
+    let step = sync.apply(&first, None, now).unwrap();
     let error = SyncError::Paging(call_assistant::rest::client::PagingError::Cycle);
-    assert_eq!(step.next.take(&first, now), Err(error));
-    assert_eq!(fresh(&step.next.take(&page(&[&calls[1]], None), now).unwrap()), ["call_002"]);
+    assert_eq!(step.next.apply(&first, None, now), Err(error));
+    assert_eq!(
+        fresh(&step.next.apply(&page(&[&calls[1]], None), None, now).unwrap()),
+        ["call_002"]
+    );
 }
 
 /// Rows that an insertion has pushed onto the next page come once, and ids may be ordered either
@@ -407,10 +406,10 @@ fn a_page_out_of_order_is_refused_and_changes_nothing() {
 fn rows_that_come_again_are_passed_over() {
     let now = at(10_000 * SECOND);
     let calls = [call(1, 300, 301), call(2, 300, 302), call(3, 300, 303), call(4, 299, 304)];
-    let step = CallSync::new().take(&page(&[&calls[1], &calls[0]], Some("a")), now).unwrap();
-    let step = step.next.take(&page(&[&calls[1], &calls[2]], Some("b")), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&calls[1], &calls[0]], Some("a")), None, now).unwrap();
+    let step = step.next.apply(&page(&[&calls[1], &calls[2]], Some("b")), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_003"]);
-    let step = step.next.take(&page(&[&calls[3], &calls[0]], None), now).unwrap();
+    let step = step.next.apply(&page(&[&calls[3], &calls[0]], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_004"]);
 }
 
@@ -423,19 +422,19 @@ fn a_walk_restarted_twice_remembers_how_far_it_was() {
     let (a, b, c) = (old(2, 500), old(3, 300), old(4, 200));
     for (one, other) in [(&a, &b), (&b, &a)] {
         // The first pass reached `one`, the second `other`: what is above the lower is known.
-        let step = CallSync::new().take(&page(&[&top, one], Some("1")), now).unwrap();
+        let step = CallSync::new().apply(&page(&[&top, one], Some("1")), None, now).unwrap();
         let sync = step.next.restarted();
-        let step = sync.take(&page(&[&top, other], Some("2")), now).unwrap();
+        let step = sync.apply(&page(&[&top, other], Some("2")), None, now).unwrap();
         let sync = step.next.restarted();
-        let step = sync.take(&page(&[&top, &a, &b, &c], None), now).unwrap();
+        let step = sync.apply(&page(&[&top, &a, &b, &c], None), None, now).unwrap();
         assert_eq!(fresh(&step), ["call_004"]);
     }
     // Both passes stopped among calls that started at once.
     let (d, e) = (old(5, 300), old(6, 300));
-    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("1")), now).unwrap();
-    let step = step.next.restarted().take(&page(&[&top, &d], Some("2")), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&top, &a, &b], Some("1")), None, now).unwrap();
+    let step = step.next.restarted().apply(&page(&[&top, &d], Some("2")), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_005"]);
-    let step = step.next.restarted().take(&page(&[&top, &d, &b, &e], None), now).unwrap();
+    let step = step.next.restarted().apply(&page(&[&top, &d, &b, &e], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_006"]);
 }
 
@@ -445,8 +444,8 @@ fn old_rows_that_come_again_are_passed_over() {
     let now = at(10_000 * SECOND);
     let (top, a, b, c) =
         (call(1, 990, 1_000), call(2, 300, 310), call(3, 300, 311), call(4, 300, 312));
-    let step = CallSync::new().take(&page(&[&top, &a, &b], Some("c")), now).unwrap();
-    let step = step.next.take(&page(&[&a, &c], None), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&top, &a, &b], Some("c")), None, now).unwrap();
+    let step = step.next.apply(&page(&[&a, &c], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_004"]);
 }
 
@@ -455,7 +454,7 @@ fn old_rows_that_come_again_are_passed_over() {
 #[test]
 fn an_event_of_what_a_walk_has_passed_by() {
     let now = at(10_000 * SECOND);
-    let step = CallSync::new().take(&page(&[&call(1, 900, 1_000)], Some("c")), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&call(1, 900, 1_000)], Some("c")), None, now).unwrap();
     assert_eq!(step.next.take_call(&call(2, 920, 939)), None);
     assert!(step.next.take_call(&call(2, 920, 940)).is_some());
 }
@@ -468,19 +467,19 @@ fn events_and_walks_share_what_is_known() {
     // The event first.
     let sync = CallSync::new().take_call(&one).unwrap();
     assert_eq!(sync.take_call(&one), None);
-    let step = sync.take(&page(&[&one], Some("c")), now).unwrap();
+    let step = sync.apply(&page(&[&one], Some("c")), None, now).unwrap();
     assert_eq!(fresh(&step), Vec::<&str>::new());
     // An old call's event in the middle of a walk that has not come to it yet, and again.
     let sync = step.next.take_call(&two).unwrap();
     assert_eq!(sync.take_call(&two), None);
-    let step = sync.take(&page(&[&two], None), now).unwrap();
+    let step = sync.apply(&page(&[&two], None), None, now).unwrap();
     assert_eq!(fresh(&step), Vec::<&str>::new());
     // Long after: no id of it is kept, and yet it is known.
     assert_eq!(step.next.ids(), 1);
     assert_eq!(step.next.take_call(&two), None);
     assert_eq!(step.next.take_call(&one), None);
     // A call that a walk has passed by is known while the walk goes on, too.
-    let step = CallSync::new().take(&page(&[&one, &two], Some("c")), now).unwrap();
+    let step = CallSync::new().apply(&page(&[&one, &two], Some("c")), None, now).unwrap();
     assert_eq!(step.next.take_call(&two), None);
 }
 
@@ -490,7 +489,7 @@ fn a_sync_since_an_instant_leaves_older_calls_alone() {
     let (old, new) = (call(1, 900, 999), call(2, 990, 1_000));
     let sync = CallSync::since(at(1_000 * SECOND));
     assert_eq!(sync.query().window.created_after(), Some(at(1_000 * SECOND)));
-    let step = sync.take(&page(&[&new, &old], None), now).unwrap();
+    let step = sync.apply(&page(&[&new, &old], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_002"]);
     assert_eq!(step.next.query().window.created_after(), Some(at(1_000 * SECOND)));
     // Its event is no walk's business.
@@ -517,7 +516,7 @@ fn a_backfill_keeps_few_ids() {
             .map(|index| call(u32::try_from(index).unwrap(), index * 30, index * 30 + 20))
             .collect();
         let cursor = left.peek().map(|next| format!("c{next}"));
-        let step = sync.take(&CallList::new(calls, cursor), now).unwrap();
+        let step = sync.apply(&CallList::new(calls, cursor), None, now).unwrap();
         returned += step.fresh.len();
         sync = step.next;
         most = most.max(sync.ids());
@@ -534,21 +533,21 @@ fn a_backfill_keeps_few_ids() {
 fn the_state_as_it_is_stored() {
     let now = at(10_000 * SECOND);
     let list = page(&[&call(1, 990, 1_000)], Some("c"));
-    let walking = CallSync::since(at(0)).take(&list, now).unwrap().next;
-    let done = walking.take(&page(&[], None), now).unwrap().next;
+    let walking = CallSync::since(at(0)).apply(&list, None, now).unwrap().next;
+    let done = walking.apply(&page(&[], None), None, now).unwrap().next;
     assert_eq!(CallSync::default(), CallSync::new());
     for (state, text) in [
         (
             CallSync::new(),
-            r#"{"lag":{"secs":60,"nanos":0},"since":null,"watermark":null,"recent":{},"walk":null}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":null,"watermark":null,"recent":{},"covered":null,"unreadable":{},"walk":null}"#,
         ),
         (
             walking,
-            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"covered":null,"unreadable":{},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","covered":null,"opening":null,"place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
         ),
         (
             done,
-            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:16:40Z","recent":{"call_001":"2026-01-01T00:16:40Z"},"walk":null}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:16:40Z","recent":{"call_001":"2026-01-01T00:16:40Z"},"covered":null,"unreadable":{},"walk":null}"#,
         ),
     ] {
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
@@ -557,6 +556,9 @@ fn the_state_as_it_is_stored() {
         let short = text.replace(r#""anchor":null,"#, "").replace(r#","frontier":null"#, "");
         let short = short.replace(r#""since":null,"watermark":null,"#, "");
         let short = short.replace(r#","walk":null"#, "");
-        assert_eq!(serde_json::from_str::<CallSync>(&short).unwrap(), state);
+        // The form of earlier versions.
+        let short = short.replace(r#","covered":null"#, "").replace(r#","unreadable":{}"#, "");
+        let short = short.replace(r#","opening":null"#, "");
+        assert_eq!(serde_json::from_str::<CallSync>(&short).unwrap(), state, "{short}");
     }
 }

@@ -460,7 +460,7 @@ fn a_walk_meets_every_call_once() {
                 let list = CallList::from_json(scenario.answer().body()).unwrap();
                 assert_eq!(list.has_more, Some(list.next_cursor.is_some()));
                 assert!(list.data.len() <= limit);
-                met.extend(list.data.into_iter().map(|call| call.id.as_str().to_owned()));
+                met.extend(list.calls().map(|call| call.id.as_str().to_owned()));
                 let Some(cursor) = list.next_cursor else { break };
                 query = format!("limit={limit}&cursor={cursor}");
                 if repeat {
@@ -769,7 +769,7 @@ fn request_ids_of_any_form_fit() {
 fn calls_are_served_as_they_are_stored() {
     let mut call = Call::new(CallId::parse("a/b").unwrap(), second(5), second(6));
     call.summary = Some("\u{1f4de} \"quoted\"\n".into());
-    call.duration_seconds = Some(u64::MAX);
+    call.duration_seconds = Some(i64::MAX);
     let row = CallRow { account_id: account_id(), mode: Mode::Live, call: call.clone() };
     let mut scenario = get("/v1/calls/a%2Fb").with(|it| it.calls = vec![row]);
     assert_eq!(Call::from_json(scenario.answer().body()), Ok(call));

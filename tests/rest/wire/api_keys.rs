@@ -27,7 +27,7 @@ fn stored(key: &ApiKey) -> StoredKey {
 #[test]
 fn a_key_begins_with_one_of_the_products_prefixes() {
     for (text, mode) in [(SECRET, Mode::Live), ("service_test_x", Mode::Test)] {
-        let key = ApiKey::parse(&product(), text).unwrap();
+        let key = ApiKey::parse_for(&product(), text).unwrap();
         assert_eq!(key.mode(), mode);
         assert_eq!(key.mode().is_live(), text == SECRET);
         assert_eq!(key.reveal(), text);
@@ -46,10 +46,10 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
         (&long, ApiKeyError::TooLong { len: long.len() }),
     ];
     for (text, error) in cases {
-        assert_eq!(ApiKey::parse(&product(), text), Err(error), "{text}");
+        assert_eq!(ApiKey::parse_for(&product(), text), Err(error), "{text}");
     }
     let longest = &long[..ApiKey::MAX_LEN];
-    assert_eq!(ApiKey::parse(&product(), longest).unwrap().reveal(), longest);
+    assert_eq!(ApiKey::parse_for(&product(), longest).unwrap().reveal(), longest);
     assert_eq!(
         ApiKeyError::TooLong { len: 268 }.to_string(),
         "API key has 268 bytes, more than 255"
@@ -64,7 +64,7 @@ fn a_new_key_holds_all_the_callers_randomness() {
             let mut bytes = [0; 32];
             bytes[byte] = 1;
             let key = ApiKey::from_random(&product(), mode, bytes);
-            assert_eq!(ApiKey::parse(&product(), key.reveal()), Ok(key.clone()));
+            assert_eq!(ApiKey::parse_for(&product(), key.reveal()), Ok(key.clone()));
             assert_eq!(key.mode(), mode);
             assert!(made.insert(key.reveal().to_owned()), "byte {byte} is not in the key");
         }
@@ -75,7 +75,7 @@ fn a_new_key_holds_all_the_callers_randomness() {
 /// `printf %s service_live_00112233445566778899aabbccddeeff | sha256sum`.
 #[test]
 fn the_digest_is_the_sha_256_of_the_whole_key() {
-    let digest = ApiKey::parse(&product(), SECRET).unwrap().digest();
+    let digest = ApiKey::parse_for(&product(), SECRET).unwrap().digest();
     assert_eq!(
         serde_json::to_string(&digest).unwrap(),
         "\"24e7a291d8e1a0cc77683e2f337f2f3056901ce87100d2f31957ac0f23202cfc\""
@@ -95,7 +95,7 @@ fn the_digest_is_the_sha_256_of_the_whole_key() {
 /// KEY-7, KEY-2: neither shows in anything that is printed or stored.
 #[test]
 fn a_secret_shows_only_where_it_is_revealed() {
-    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     let stored = stored(&key);
     let printed = [
         format!("{key:?}"),
@@ -103,7 +103,7 @@ fn a_secret_shows_only_where_it_is_revealed() {
         key.hint(),
         format!("{stored:?}"),
         serde_json::to_string(&stored).unwrap(),
-        format!("{:?}", ApiKey::parse(&Product::new("Other").unwrap(), SECRET)),
+        format!("{:?}", ApiKey::parse_for(&Product::new("Other").unwrap(), SECRET)),
     ];
     for text in printed {
         // The hint may show the last four characters, and nothing before them.
@@ -113,7 +113,7 @@ fn a_secret_shows_only_where_it_is_revealed() {
 
 #[test]
 fn a_hint_shows_four_characters_of_a_key_that_can_spare_them() {
-    let hint = |text: &str| ApiKey::parse(&product(), text).unwrap().hint();
+    let hint = |text: &str| ApiKey::parse_for(&product(), text).unwrap().hint();
     assert_eq!(hint(SECRET), "service_live_...eeff");
     assert_eq!(hint("service_live_0123456789abcdef0123"), "service_live_...0123");
     assert_eq!(hint("service_live_0123456789abcdef012"), "service_live_...");
@@ -123,7 +123,7 @@ fn a_hint_shows_four_characters_of_a_key_that_can_spare_them() {
 /// KEY-1, KEY-3: everything that is known of a key, its one account too, in storage's words.
 #[test]
 fn a_stored_key_is_stable_in_storage() {
-    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     let mut stored = stored(&key)
         .named("Nightly sync")
         .with_scopes([Scope::CallsRead, Scope::AccountRead, Scope::from("contacts:read")])
@@ -161,7 +161,7 @@ fn a_stored_key_is_stable_in_storage() {
 /// D-11: from `expires_at` on; KEY-4: revoked at once, whatever the clock does.
 #[test]
 fn a_key_is_valid_until_it_expires_or_is_revoked() {
-    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     let nano = Duration::from_nanos(1);
     assert_eq!(stored(&key).state(Timestamp::MAX), KeyState::Valid);
 
@@ -196,7 +196,7 @@ fn keys_are_rotated_side_by_side() {
 /// AUTH-1: a scope is granted by its exact name.
 #[test]
 fn scopes_are_a_set_of_exact_names() {
-    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     let stored = stored(&key).with_scopes([Scope::CallsRead, Scope::CallsRead]);
     assert_eq!(stored.scopes.len(), 1);
     assert!(!stored.scopes.contains(&Scope::AccountRead));
@@ -208,7 +208,7 @@ fn scopes_are_a_set_of_exact_names() {
 /// KEY-7: what may be shown of a key, and of its digest.
 #[test]
 fn debug_shows_the_hint_and_the_head_of_the_digest() {
-    let key = ApiKey::parse(&product(), SECRET).unwrap();
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     assert_eq!(format!("{key:?}"), r#"ApiKey("service_live_...eeff")"#);
     let digest = KeyDigest::of(SECRET.as_bytes());
     let text = serde_json::to_value(digest).unwrap();
@@ -218,7 +218,7 @@ fn debug_shows_the_hint_and_the_head_of_the_digest() {
 
 #[test]
 fn keys_are_equal_when_their_texts_are() {
-    let key = |text| ApiKey::parse(&product(), text).unwrap();
+    let key = |text| ApiKey::parse_for(&product(), text).unwrap();
     assert_eq!(key("service_live_1"), key("service_live_1"));
     assert_ne!(key("service_live_1"), key("service_live_2"));
     assert_ne!(key("service_live_1"), key("service_test_1"));

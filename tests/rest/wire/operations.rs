@@ -6,7 +6,7 @@ use call_assistant::id::{AccountId, CallId, IdError, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::Quota;
-use call_assistant::rest::client::{Client, Fault, RetryAfter, read};
+use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter};
 use call_assistant::rest::{
     AnyRequest, ApiRequest, ApiResponse, BaseUrl, BaseUrlError, ErrorReply, GetAccount, GetCall,
     ListCalls, Operation, Parameter, ParameterError, ReadError, UnsendableError,
@@ -27,7 +27,7 @@ fn key() -> ApiKey {
 }
 
 fn client(base: &BaseUrl) -> Client {
-    Client::new(base.clone(), key())
+    Client::from_parts(base.clone(), key())
 }
 
 fn call_id(text: &str) -> GetCall {
@@ -484,20 +484,24 @@ fn request_id() -> RequestId {
 /// HTTP-2, RES-1, RES-3, RES-9, D-21.
 #[test]
 fn answers_are_read_as_they_were_written() {
-    fn round<A: ApiResponse + PartialEq + std::fmt::Debug>(answer: A) {
+    #[track_caller]
+    fn round<R: ApiRequest>(request: &R, answer: R::Response)
+    where
+        R::Response: PartialEq + std::fmt::Debug,
+    {
         let (head, body) = answer.to_response(&request_id()).into_parts();
         assert_eq!(head.status, 200);
         assert_eq!(head.headers["content-type"], "application/json");
         assert_eq!(head.headers["x-request-id"], request_id().as_str());
         assert_eq!(head.headers["content-length"], body.len().to_string().as_str());
         assert_eq!(head.headers.len(), 3);
-        assert_eq!(read::<A>(&head, &body), Ok(answer));
+        assert_eq!(client(&base("https://h")).read(request, &head, &body), Ok(answer));
     }
     let call = Call::new(CallId::parse("call_1").unwrap(), second(1), second(2));
-    round(Account::new(AccountId::parse("acct_1").unwrap(), "Europe/Oslo"));
-    round(CallList::new(vec![call.clone(), call.clone()], Some("next".into())));
-    round(CallList::new(vec![], None));
-    round(call);
+    round(&GetAccount, Account::new(AccountId::parse("acct_1").unwrap(), "Europe/Oslo"));
+    round(&ListCalls::new(), CallList::new(vec![call.clone(), call.clone()], Some("next".into())));
+    round(&ListCalls::new(), CallList::new(vec![], None));
+    round(&GetCall { call_id: call.id.clone() }, call);
 }
 
 /// HTTP-2, HTTP-3, ERR-1 to ERR-3, D-2, D-10, D-31: every code, both ways.
@@ -520,11 +524,11 @@ fn errors_are_read_as_they_were_written() {
         assert_eq!(of("retry-after"), only(&ErrorCode::RateLimitExceeded, "17"));
         assert!(head.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
 
-        let read = read::<Account>(&head, &body).unwrap_err();
+        let read = client(&base("https://h")).read(&GetAccount, &head, &body).unwrap_err();
         assert_eq!(read.request_id, error.request_id);
         let limited = code == &ErrorCode::RateLimitExceeded;
         assert_eq!(read.retry_after, limited.then_some(RetryAfter::Seconds(17)));
-        assert_eq!(read.fault, Fault::Refused(error.into()));
+        assert_eq!(read.reason, ClientErrorReason::Refused(error.into()));
     }
     // D-31: never zero, and never missing.
     for reply in [

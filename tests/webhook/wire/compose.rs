@@ -275,7 +275,7 @@ prop_compose! {
         id in "[!-~]{1,32}",
         instants in prop::array::uniform4(instant()),
         texts in prop::array::uniform3(prop::option::of(any::<String>())),
-        duration_seconds in any::<Option<u64>>(),
+        duration_seconds in any::<Option<i64>>(),
         appointments in prop::collection::vec("[!-~]{1,16}", 0..3),
     ) -> Call {
         let [started, answered, ended, created] = instants;

@@ -466,8 +466,7 @@ fn what_cannot_be_decoded_has_drifted() {
     for (from, to, kind, field) in [
         ("Moved to Friday.", r"\ud800", Syntax, "data.object.summary"),
         (":240,", ":1e400,", Syntax, "data.object.duration_seconds"),
-        (":240,", ":-1,", Value, "data.object.duration_seconds"),
-        (":240,", ":240.0,", Value, "data.object.duration_seconds"),
+        (":240,", ":240.5,", Value, "data.object.duration_seconds"),
         (":240,", ":18446744073709551616,", Value, "data.object.duration_seconds"),
     ] {
         let data = format!(r#"{{"object":{}}}"#, CALL.replace(from, to));

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use call_assistant::rest::UnsendableError;
-use call_assistant::rest::client::{ClientError, Failure};
+use call_assistant::rest::client::ClientError;
 
 pub mod reqwest_async;
 pub mod reqwest_blocking;
@@ -33,10 +33,10 @@ pub enum NotAnswered<E> {
 impl<E> NotAnswered<E> {
     /// What `Retry` decides on. `None` where asking again makes no sense at all.
     #[must_use]
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn error(&self) -> Option<ClientError> {
         match self {
-            Self::Refused(error) => Some(error.into()),
-            Self::Lost(_) => Some(Failure::NO_ANSWER),
+            Self::Refused(error) => Some(error.clone()),
+            Self::Lost(_) => Some(ClientError::no_response()),
             Self::Unsendable(_) => None,
         }
     }

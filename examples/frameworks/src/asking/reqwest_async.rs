@@ -1,7 +1,7 @@
 //! reqwest.
 
 use call_assistant::rest::ApiRequest;
-use call_assistant::rest::client::{Client, read};
+use call_assistant::rest::client::Client;
 use http::Response;
 use reqwest::Error;
 use reqwest::redirect::Policy;
@@ -34,5 +34,5 @@ pub async fn ask<O: ApiRequest>(
         body.extend_from_slice(&chunk);
     }
     let (head, _) = Response::<reqwest::Body>::from(response).into_parts();
-    read(&head, &body).map_err(NotAnswered::Refused)
+    client.read(operation, &head, &body).map_err(NotAnswered::Refused)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 
 use call_assistant::rest::ApiRequest;
-use call_assistant::rest::client::{Client, read};
+use call_assistant::rest::client::Client;
 use http::Response;
 use reqwest::redirect::Policy;
 
@@ -34,5 +34,5 @@ pub fn ask<O: ApiRequest>(
     let mut body = Vec::new();
     let limit = u64::try_from(LONGEST_ANSWER).unwrap_or(u64::MAX);
     response.take(limit).read_to_end(&mut body).map_err(NotAnswered::Lost)?;
-    read(&head.into_parts().0, &body).map_err(NotAnswered::Refused)
+    client.read(operation, &head.into_parts().0, &body).map_err(NotAnswered::Refused)
 }

@@ -1,7 +1,7 @@
 //! ureq.
 
 use call_assistant::rest::ApiRequest;
-use call_assistant::rest::client::{Client, read};
+use call_assistant::rest::client::Client;
 use ureq::{Agent, Error};
 
 use super::{LONGEST_ANSWER, NotAnswered, PATIENCE};
@@ -29,5 +29,5 @@ pub fn ask<O: ApiRequest>(
     let (head, mut body) = http.run(request).map_err(NotAnswered::Lost)?.into_parts();
     let limit = u64::try_from(LONGEST_ANSWER).unwrap_or(u64::MAX);
     let body = body.with_config().limit(limit).read_to_vec().map_err(NotAnswered::Lost)?;
-    read(&head, &body).map_err(NotAnswered::Refused)
+    client.read(operation, &head, &body).map_err(NotAnswered::Refused)
 }

@@ -1,0 +1,280 @@
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+
+use http::StatusCode;
+
+use super::{ResponseHead, RetryAfter};
+use crate::id::RequestId;
+use crate::json::{ParseError, ParseErrorKind};
+use crate::redact::excerpt;
+use crate::rest::{ApiError, ApiResponse, ErrorCode};
+
+/// How many bytes of an error response are read. No error of the service is nearly as long.
+pub const MAX_ERROR_LEN: usize = 64 * 1024;
+
+/// Says why a request has no successful answer, and who must act.
+///
+/// ```
+/// use call_assistant::rest::GetAccount;
+/// use call_assistant::rest::client::{Action, Client, ResponseHead};
+///
+/// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+/// let body = br#"{"error":{"code":"plan_upgrade_required","message":"...","request_id":"req_1"}}"#;
+/// let error = client.read(&GetAccount, ResponseHead::new(403), body).unwrap_err();
+/// assert_eq!(error.action(), Action::UpgradePlan);
+/// assert_eq!(error.to_string(), "service refused with 403: plan_upgrade_required (req_1)");
+///
+/// let error = client.read(&GetAccount, ResponseHead::new(502), b"<h1>Bad gateway</h1>");
+/// assert!(error.unwrap_err().is_transient());
+/// # Ok::<(), call_assistant::rest::client::NewClientError>(())
+/// ```
+///
+/// `Display` is one line for a log, without the body. The body is in
+/// [`ClientErrorReason::NotFromService`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientError {
+    /// The status; `None` if there was no response. 200 is possible too: a success that cannot be
+    /// read.
+    pub status: Option<StatusCode>,
+    /// What to quote to support: from the header, or else from the body. `None` if the service did
+    /// not answer.
+    pub request_id: Option<RequestId>,
+    /// What `Retry-After` says.
+    pub retry_after: Option<RetryAfter>,
+    /// What is wrong.
+    pub reason: ClientErrorReason,
+}
+
+/// What is wrong with a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientErrorReason {
+    /// The service refused, in its own words.
+    Refused(Box<ApiError>),
+    /// The response is not the service's: a proxy's, a login page, a redirect.
+    NotFromService(UnexpectedBody),
+    /// A success ended too early. Nothing of it is kept, because it may be about people.
+    Truncated,
+    /// A success in JSON is not what was asked for.
+    Unreadable(ParseError),
+    /// There was no response: no connection, a timeout, a connection that broke.
+    NoResponse,
+}
+
+/// Who must act on a [`ClientError`], and how.
+///
+/// For a key that a customer has just entered, [`GetAccount`](crate::rest::GetAccount) answers this
+/// way: success or [`GrantScope`](Self::GrantScope), [`UpgradePlan`](Self::UpgradePlan),
+/// [`ResumeSubscription`](Self::ResumeSubscription), [`AccountClosed`](Self::AccountClosed) mean
+/// that the key is valid; [`ReplaceKey`](Self::ReplaceKey) means that it is not; anything else says
+/// nothing about the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Action {
+    /// Nobody: make the same request again after a while, see [`Retry`](super::Retry).
+    Retry,
+    /// The programmer: the request is not valid. The [message](crate::rest::ApiError::message) says
+    /// why.
+    FixRequest,
+    /// The program: the cursor is no longer taken. Restart the list with
+    /// [`Paging::restarted`](super::Paging::restarted) or
+    /// [`CallSync::restarted`](super::CallSync::restarted).
+    RestartList,
+    /// Nobody: there is no such call in this account.
+    NotFound,
+    /// Whoever manages the key: it is wrong, expired or revoked.
+    ReplaceKey,
+    /// Whoever made the key: it lacks the scope. The account and its plan are fine.
+    GrantScope,
+    /// The account's owner: the key is valid, but the plan does not include the API.
+    UpgradePlan,
+    /// The account's owner: the subscription is not active.
+    ResumeSubscription,
+    /// The account's owner: the account is going to be deleted.
+    AccountClosed,
+    /// Whoever runs the network: a proxy answered, or the base URL is wrong.
+    CheckRoute,
+    /// Whoever supports the service or this program: they do not understand each other.
+    ContactSupport,
+}
+
+impl ClientError {
+    /// Creates the error for a request that got no response, or not all of it: no connection, a
+    /// timeout, a body that broke off.
+    #[must_use]
+    pub const fn no_response() -> Self {
+        let reason = ClientErrorReason::NoResponse;
+        Self { status: None, request_id: None, retry_after: None, reason }
+    }
+
+    /// Returns who must act, and how. The code of the service's error decides; a code that this
+    /// version does not know leaves it to the status.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        let by_status = self.status.map_or(Action::Retry, action_of_status);
+        match &self.reason {
+            ClientErrorReason::NoResponse | ClientErrorReason::Truncated => Action::Retry,
+            ClientErrorReason::Unreadable(_) => Action::ContactSupport,
+            ClientErrorReason::NotFromService(_) if by_status == Action::Retry => Action::Retry,
+            ClientErrorReason::NotFromService(_) => Action::CheckRoute,
+            // Where a proxy has changed the status, both must allow another try.
+            ClientErrorReason::Refused(error) => match action_of_code(&error.code) {
+                Some(Action::Retry) | None => by_status,
+                Some(action) => action,
+            },
+        }
+    }
+
+    /// Returns whether the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.action() == Action::Retry
+    }
+
+    /// Returns the code, if the service refused.
+    #[must_use]
+    pub fn code(&self) -> Option<&ErrorCode> {
+        match &self.reason {
+            ClientErrorReason::Refused(error) => Some(&error.code),
+            _ => None,
+        }
+    }
+}
+
+fn action_of_code(code: &ErrorCode) -> Option<Action> {
+    Some(match code {
+        ErrorCode::InvalidParameter | ErrorCode::MethodNotAllowed => Action::FixRequest,
+        ErrorCode::InvalidCursor => Action::RestartList,
+        ErrorCode::InvalidCredentials => Action::ReplaceKey,
+        ErrorCode::SubscriptionInactive => Action::ResumeSubscription,
+        ErrorCode::InsufficientScope => Action::GrantScope,
+        ErrorCode::PlanUpgradeRequired => Action::UpgradePlan,
+        ErrorCode::AccountClosed => Action::AccountClosed,
+        ErrorCode::ResourceNotFound => Action::NotFound,
+        ErrorCode::RateLimitExceeded | ErrorCode::InternalError => Action::Retry,
+        ErrorCode::Other(_) => return None,
+    })
+}
+
+fn action_of_status(status: StatusCode) -> Action {
+    match status {
+        StatusCode::BAD_REQUEST => Action::FixRequest,
+        StatusCode::UNAUTHORIZED => Action::ReplaceKey,
+        StatusCode::NOT_FOUND => Action::NotFound,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+            Action::Retry
+        }
+        StatusCode::NOT_IMPLEMENTED | StatusCode::HTTP_VERSION_NOT_SUPPORTED => {
+            Action::ContactSupport
+        }
+        _ if status.is_server_error() => Action::Retry,
+        _ => Action::ContactSupport,
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status.as_ref().map_or("without a status", StatusCode::as_str);
+        match &self.reason {
+            ClientErrorReason::Refused(error) => {
+                write!(f, "service refused with {status}: {}", error.code)?;
+            }
+            ClientErrorReason::NotFromService(_) => {
+                write!(f, "response {status} is not the service's")?;
+            }
+            ClientErrorReason::Truncated => f.write_str("response is truncated")?,
+            ClientErrorReason::Unreadable(error) => {
+                write!(f, "response cannot be read: {error}")?;
+            }
+            ClientErrorReason::NoResponse => f.write_str("no response")?,
+        }
+        match &self.request_id {
+            Some(id) => write!(f, " ({id})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for ClientError {}
+
+/// Reads a whole response. Success is 200 and nothing else: the API has no other.
+pub(super) fn read<A: ApiResponse>(head: ResponseHead<'_>, body: &[u8]) -> Result<A, ClientError> {
+    let status = head.status_code();
+    let reason = match status {
+        Some(StatusCode::OK) => match A::read(body) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => ClientErrorReason::of_success(body, error),
+        },
+        _ => ClientErrorReason::of_refusal(body),
+    };
+    let own_id = match &reason {
+        ClientErrorReason::Refused(error) => error.request_id.clone(),
+        _ => None,
+    };
+    let after = head.retry_after.and_then(RetryAfter::parse);
+    Err(ClientError {
+        status,
+        request_id: head.request_id.and_then(|id| RequestId::parse(id).ok()).or(own_id),
+        retry_after: after.map(|after| match head.date {
+            Some(date) => after.relative_to(date),
+            None => after,
+        }),
+        reason,
+    })
+}
+
+impl ClientErrorReason {
+    /// Of a 200 that cannot be read.
+    fn of_success(body: &[u8], error: ParseError) -> Self {
+        let object = body.trim_ascii_start().first() == Some(&b'{');
+        // Within a character, too.
+        let cut = core::str::from_utf8(body).is_err_and(|error| error.error_len().is_none());
+        match error.kind() {
+            ParseErrorKind::Truncated => Self::Truncated,
+            ParseErrorKind::NotUtf8 if cut => Self::Truncated,
+            // Whatever it is, it may hold callers' data, so it is not shown.
+            _ if object => Self::Unreadable(error),
+            _ => Self::NotFromService(UnexpectedBody::of(body)),
+        }
+    }
+
+    /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
+    fn of_refusal(body: &[u8]) -> Self {
+        if body.len() <= MAX_ERROR_LEN
+            && let Ok(error) = ApiError::from_json(body)
+        {
+            return Self::Refused(Box::new(error));
+        }
+        Self::NotFromService(UnexpectedBody::of(body))
+    }
+}
+
+/// Holds the beginning of a response that is not the service's, for people to look at.
+///
+/// It may repeat what it was sent: whatever looks like an API key or a signing secret is replaced,
+/// and `Debug` shows the length only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UnexpectedBody(String);
+
+impl UnexpectedBody {
+    /// How much is kept, in bytes as they came.
+    pub const MAX_LEN: usize = 2048;
+
+    fn of(body: &[u8]) -> Self {
+        Self(excerpt(body, Self::MAX_LEN))
+    }
+
+    /// Returns the text; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for UnexpectedBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UnexpectedBody({} bytes)", self.0.len())
+    }
+}

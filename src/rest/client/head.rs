@@ -1,0 +1,70 @@
+use http::StatusCode;
+use http::header::{DATE, HeaderName, RETRY_AFTER};
+use http::response::Parts;
+
+use crate::Timestamp;
+use crate::rest::REQUEST_ID_HEADER;
+use crate::time::http_date;
+
+/// Holds what counts of a response's head, as plain values: for HTTP clients without the `http`
+/// crate, or on another version of it. `http::response::Parts` converts into it.
+///
+/// ```
+/// use call_assistant::rest::GetAccount;
+/// use call_assistant::rest::client::{Client, ResponseHead, RetryAfter};
+///
+/// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+/// let mut head = ResponseHead::new(429);
+/// head.retry_after = Some("17");
+/// let error = client.read(&GetAccount, head, br#"{"error":{"code":"rate_limit_exceeded"}}"#);
+/// assert_eq!(error.unwrap_err().retry_after, Some(RetryAfter::Seconds(17)));
+/// # Ok::<(), call_assistant::rest::client::NewClientError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResponseHead<'a> {
+    /// The status.
+    pub status: u16,
+    /// `X-Request-Id`; `None` if it is missing or repeated, as with the others.
+    pub request_id: Option<&'a str>,
+    /// `Retry-After`.
+    pub retry_after: Option<&'a str>,
+    /// `Date`: what a `Retry-After` that names an instant is relative to.
+    pub date: Option<&'a str>,
+}
+
+impl ResponseHead<'_> {
+    /// Creates a head without headers.
+    #[must_use]
+    pub const fn new(status: u16) -> Self {
+        Self { status, request_id: None, retry_after: None, date: None }
+    }
+
+    /// Returns the instant that the `Date` header names: what time it is at the service. A sync
+    /// uses it, see [`CallSync::apply`](super::CallSync::apply).
+    #[must_use]
+    pub fn date(&self) -> Option<Timestamp> {
+        http_date::parse(self.date?)
+    }
+
+    /// `None` if the number is not a status of HTTP.
+    pub(super) fn status_code(&self) -> Option<StatusCode> {
+        StatusCode::from_u16(self.status).ok()
+    }
+}
+
+impl<'a> From<&'a Parts> for ResponseHead<'a> {
+    fn from(parts: &'a Parts) -> Self {
+        // Which of two is meant cannot be told.
+        let only = |name: HeaderName| {
+            let mut values = parts.headers.get_all(name).iter();
+            values.next().filter(|_| values.next().is_none())?.to_str().ok()
+        };
+        Self {
+            status: parts.status.as_u16(),
+            request_id: only(REQUEST_ID_HEADER),
+            retry_after: only(RETRY_AFTER),
+            date: only(DATE),
+        }
+    }
+}

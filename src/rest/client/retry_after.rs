@@ -1,0 +1,55 @@
+use core::time::Duration;
+
+use crate::Timestamp;
+use crate::time::http_date;
+
+/// What a `Retry-After` header says. Exhaustive: HTTP has these two forms.
+///
+/// ```
+/// use call_assistant::rest::client::RetryAfter;
+///
+/// assert_eq!(RetryAfter::parse("120"), Some(RetryAfter::Seconds(120)));
+/// let date = RetryAfter::parse("Fri, 24 Jul 2026 10:00:00 GMT");
+/// assert_eq!(date, Some(RetryAfter::At("2026-07-24T10:00:00Z".parse().unwrap())));
+/// assert_eq!(RetryAfter::parse("1.5"), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// In this number of seconds.
+    Seconds(u64),
+    /// Not before this instant, by the clock of the responding machine.
+    At(Timestamp),
+}
+
+impl RetryAfter {
+    /// Reads the header: whole seconds, or an HTTP date in any of its three forms. Anything else
+    /// (a sign, a fraction, a unit) is `None`, and the backoff alone decides.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim_matches([' ', '\t']);
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // More seconds than fit are capped like any other number that is too large.
+            return Some(Self::Seconds(text.parse().unwrap_or(u64::MAX)));
+        }
+        http_date::parse(text).map(Self::At)
+    }
+
+    /// Returns how long that is from now. Zero if it has passed.
+    #[must_use]
+    pub fn from_now(self, now: Timestamp) -> Duration {
+        match self {
+            Self::Seconds(seconds) => Duration::from_secs(seconds),
+            Self::At(instant) => instant.since(now),
+        }
+    }
+
+    /// Converts an instant into the seconds from the response's own `Date` header, so that a wrong
+    /// clock on this side does no harm. An unreadable date changes nothing.
+    #[must_use]
+    pub fn relative_to(self, date: &str) -> Self {
+        match (self, http_date::parse(date)) {
+            (Self::At(instant), Some(answered)) => Self::Seconds(instant.since(answered).as_secs()),
+            _ => self,
+        }
+    }
+}

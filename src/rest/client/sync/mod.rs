@@ -1,0 +1,348 @@
+mod walk;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use self::walk::{Covered, UnreadableKey, Walk};
+use super::paging::PagingError;
+use crate::Timestamp;
+use crate::id::CallId;
+use crate::model::{Call, CallList, ListedCall, UnreadableCall};
+use crate::rest::{CreatedRange, Limit, ListCalls};
+
+/// How far below its watermark a sync asks unless told otherwise: a minute.
+pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
+
+/// Copies all calls of an account, and the new ones from then on, without losing or repeating any.
+///
+/// This is the state of the sync. Store it next to the calls, as JSON or in any form of serde.
+///
+/// ```
+/// use call_assistant::rest::client::CallSync;
+/// # use call_assistant::model::{Call, CallList};
+/// # use call_assistant::{id::CallId, rest::ListCalls, Timestamp};
+/// # let now = Timestamp::from_unix(1_784_887_200).unwrap();
+/// # let call = Call::new(CallId::parse("call_1").unwrap(), now, now);
+/// # let page = CallList::new(vec![call], None);
+/// # let ask = |_: ListCalls| (page.clone(), None);
+/// # let mut rows = 0;
+///
+/// let mut sync = CallSync::new(); // or the state stored last
+/// loop {
+///     let (page, date) = ask(sync.query()); // `date` is `ResponseHead::date`
+///     let step = sync.apply(&page, date, now)?;
+///     rows += step.fresh.len(); // one transaction: the calls, and `step.next`
+///     for item in &step.unreadable {
+///         eprintln!("{} cannot be read: {}", item.json(), item.error()); // store it, too
+///     }
+///     sync = step.next;
+///     if !sync.is_walking() {
+///         break; // up to date: walk again in a while
+///     }
+/// }
+/// # assert_eq!(rows, 1);
+/// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.fresh, []);
+/// # Ok::<(), call_assistant::rest::client::SyncError>(())
+/// ```
+///
+/// # Promise
+///
+/// **Store the fresh calls and the next state in one transaction.** Then every call is processed
+/// exactly once, in whatever order the service writes and shows calls, and whatever crashes when.
+/// The one condition: from the start of the transaction that writes a call until every answer shows
+/// the call takes at most the lag. Delayed replicas, and clocks of the service's machines that
+/// differ, count into that.
+///
+/// Without such transactions, store the calls first, by id, and then the state: a crash in between
+/// returns those calls once more, and storing a call again changes nothing, because a call never
+/// changes.
+///
+/// A state is a value: [`apply`](Self::apply) leaves the old state as it is, and the same page can
+/// be applied again. Two workers can share a sync if each stores its next state only over the state
+/// that it has read.
+///
+/// # Items that cannot be read
+///
+/// An item of a page that is not a readable call does not stop the sync. It is returned once, as an
+/// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
+/// readable id. Once the service has mended such a call, the call is returned as fresh.
+///
+/// # Why a watermark alone loses calls
+///
+/// `created_at` is when the service *began* to write a call. A call becomes visible a little later,
+/// perhaps after calls with a later `created_at`; and the list is ordered by `started_at`, so a new
+/// call can appear anywhere in it, before or after the page that is being read. Hence three rules:
+///
+/// 1. **Ask from below the watermark.** A query begins a lag (a minute by default) below it. The
+///    ids of calls returned from there on are kept and never returned again.
+/// 2. **The watermark stops where the walk began.** It becomes the largest `created_at` *on the
+///    first page*. Whatever was written a lag before that was visible during the whole walk. A call
+///    that a later page shows may be more recent than others that the walk has already passed: to
+///    move the watermark there is how calls get lost.
+/// 3. **It moves only after the last page**, never before.
+///
+/// # Clocks
+///
+/// The first page shows what time it was at the service when the walk began, so no clock of the
+/// customer's has to be right. A `created_at` later than both `now` and the answer's `Date` is not
+/// believed, so that one call dated to the year 9999 does not end the sync. If the first page shows
+/// only such calls (the clock is slow, and there is no `Date`), their largest `created_at` becomes
+/// the watermark once `now` has passed it. Until then each walk asks for everything again, returns
+/// nothing twice, and keeps only the ids from a lag below that instant on. The same holds if a
+/// first page without calls leads to a next page.
+///
+/// The state is small however long the history: a position in the list, and the ids within the lag
+/// below the watermark. A first sync of years of calls is a walk like any other, and continues
+/// where it stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSync {
+    lag: Duration,
+    #[serde(default)]
+    since: Option<Timestamp>,
+    /// Every call written a lag or more before it has been returned, but for those before `since`.
+    #[serde(default)]
+    watermark: Option<Timestamp>,
+    /// The calls returned that a query may list again, with their `created_at`.
+    recent: BTreeMap<CallId, Timestamp>,
+    /// What else has been returned, where the watermark could not follow.
+    #[serde(default)]
+    covered: Option<Covered>,
+    /// The unreadable items returned, each with the goal of the walk that showed it last; `None`
+    /// while that walk is under way.
+    #[serde(default)]
+    unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
+    /// The walk under way, once its first page has been applied.
+    #[serde(default)]
+    walk: Option<Walk>,
+}
+
+/// What a page brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "store all of it, in one transaction"]
+#[non_exhaustive]
+pub struct SyncStep {
+    /// The calls that no previous step has returned, newest first.
+    pub fresh: Vec<Call>,
+    /// The items that cannot be read and that no previous step has returned. Store them, or tell
+    /// somebody: no later step returns them.
+    pub unreadable: Vec<UnreadableCall>,
+    /// The state to store together with them, and to continue from.
+    pub next: CallSync,
+}
+
+/// Why a page could not be applied. The state is unchanged, and the page can be asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// No page can follow this one.
+    #[error(transparent)]
+    Paging(#[from] PagingError),
+    /// A call started after the previous one in the list, so this page is not the one that was
+    /// asked for, or the service does not order the list by `started_at`. Whether the call has
+    /// been returned before cannot be told.
+    #[error("item {index} of the page started after the previous call of the list")]
+    Order {
+        /// The item's index on the page, from 0.
+        index: usize,
+    },
+}
+
+impl CallSync {
+    /// Creates a sync of all calls, from the first one on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            lag: DEFAULT_LAG,
+            since: None,
+            watermark: None,
+            recent: BTreeMap::new(),
+            covered: None,
+            unreadable: BTreeMap::new(),
+            walk: None,
+        }
+    }
+
+    /// Creates a sync of the calls written at this instant or later.
+    #[must_use]
+    pub fn since(instant: Timestamp) -> Self {
+        Self { since: Some(instant), ..Self::new() }
+    }
+
+    /// Returns the same sync with another lag: longer than the service ever takes from the start of
+    /// the transaction that writes a call until every answer shows it.
+    ///
+    /// Choose it at the beginning. A lag made longer later may return calls again that were
+    /// returned between the old lag and the new one below the watermark.
+    #[must_use]
+    pub fn with_lag(self, lag: Duration) -> Self {
+        Self { lag, ..self }
+    }
+
+    /// Returns the watermark: all calls written a lag or more before it have been returned. `None`
+    /// before the first walk has ended.
+    #[must_use]
+    pub fn watermark(&self) -> Option<Timestamp> {
+        self.watermark
+    }
+
+    /// Returns whether a walk has begun and has pages left.
+    #[must_use]
+    pub fn is_walking(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    /// Returns how many ids the state keeps, those of unreadable items included.
+    #[must_use]
+    pub fn ids(&self) -> usize {
+        let walk = self.walk.as_ref().map_or(0, Walk::ids);
+        [self.recent.len(), self.unreadable.len()].into_iter().fold(walk, usize::saturating_add)
+    }
+
+    /// Returns what to ask the service next: the walk's next page, or the first page of a new walk.
+    ///
+    /// The limit may be changed from page to page. The bounds of `created_at` may not.
+    #[must_use]
+    pub fn query(&self) -> ListCalls {
+        // There is no upper bound, so the bounds cannot be the wrong way round.
+        let window = CreatedRange::new(self.listed_from(), None).unwrap_or(CreatedRange::ALL);
+        let query = ListCalls::new().with_limit(Limit::MAX).with_created(window);
+        match self.walk.as_ref().and_then(Walk::cursor) {
+            Some(cursor) => query.with_cursor(cursor),
+            None => query,
+        }
+    }
+
+    /// Applies the answer to [`query`](Self::query): which calls are fresh, and the state after it.
+    ///
+    /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::ResponseHead::date);
+    /// without it the sync relies on `now` alone to tell false dates from right ones. The state may
+    /// have [taken a call](Self::take_call) since it was asked; the walk is the same.
+    ///
+    /// # Errors
+    /// The page does not follow the previous one. Nothing has changed then; the same query can be
+    /// made again.
+    pub fn apply(
+        &self,
+        page: &CallList,
+        date: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<SyncStep, SyncError> {
+        let mut next = self.clone();
+        let mut walk = next.walk.take().unwrap_or_else(|| {
+            Walk::new(self.watermark, self.covered.as_ref(), date, date.max(Some(now)))
+        });
+        walk.look(page, date.unwrap_or(now).max(now));
+        let (mut fresh, mut unreadable) = (Vec::new(), Vec::new());
+        for (index, item) in page.data.iter().enumerate() {
+            match item {
+                ListedCall::Call(call) => {
+                    if next.pass(call, &mut walk).ok_or(SyncError::Order { index })? {
+                        fresh.push(call.clone());
+                    }
+                }
+                ListedCall::Unreadable(item) => {
+                    if next.note(item) {
+                        unreadable.push(item.clone());
+                    }
+                }
+            }
+        }
+        match walk.after(page)? {
+            Some(walk) => next.walk = Some(walk),
+            None => next.complete(walk),
+        }
+        Ok(SyncStep { fresh, unreadable, next })
+    }
+
+    /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call has
+    /// been returned before. Otherwise it is fresh, and this returns the state to store together
+    /// with the call: no walk will return it. The id is kept until the watermark has passed the
+    /// call, so walk now and then.
+    ///
+    /// A call written before the instant that this is a sync [since](Self::since) is fresh each time
+    /// it comes: no walk returns it, and nothing is kept of it.
+    #[must_use]
+    pub fn take_call(&self, call: &Call) -> Option<Self> {
+        if self.since.is_some_and(|since| call.created_at < since) {
+            // No walk returns it, so there is nothing to remember.
+            return Some(self.clone());
+        }
+        let passed = |walk: &Walk| walk.has_passed(call, self.lag);
+        if self.is_known(call) || self.walk.as_ref().is_some_and(passed) {
+            return None;
+        }
+        let mut next = self.clone();
+        next.recent.insert(call.id.clone(), call.created_at);
+        Some(next)
+    }
+
+    /// Returns the same walk from its first page on, for when the service no longer takes the cursor
+    /// (`invalid_cursor`). No call is returned again. Count the restarts: a service that never takes
+    /// its own cursors would be asked for ever.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        Self { walk: self.walk.as_ref().map(Walk::restarted), ..self.clone() }
+    }
+
+    /// The `created_after` of this walk.
+    fn listed_from(&self) -> Option<Timestamp> {
+        let from = self.watermark.map(|watermark| watermark.saturating_sub(self.lag));
+        from.max(self.since)
+    }
+
+    /// Whether it was returned by an earlier walk, is remembered, or was not asked for at all.
+    fn is_known(&self, call: &Call) -> bool {
+        let outside = self.listed_from().is_some_and(|from| call.created_at < from);
+        let covered = || self.covered.as_ref().is_some_and(|by| by.covers(call, self.lag));
+        outside || self.recent.contains_key(&call.id) || covered()
+    }
+
+    /// Moves the walk to the next call of a page. `None` if the call cannot follow the previous one,
+    /// otherwise whether it is fresh.
+    fn pass(&mut self, call: &Call, walk: &mut Walk) -> Option<bool> {
+        let known = self.is_known(call);
+        if walk.is_above(call) {
+            return known.then_some(false);
+        }
+        let known = known || walk.has_passed(call, self.lag);
+        walk.reach(call);
+        if walk.settles(call, self.lag) {
+            // Its place says from now on that it has been returned.
+            self.recent.remove(&call.id);
+        } else if !known {
+            self.recent.insert(call.id.clone(), call.created_at);
+        }
+        Some(!known)
+    }
+
+    /// Notes that the walk has shown an unreadable item. Returns whether it is fresh.
+    fn note(&mut self, item: &UnreadableCall) -> bool {
+        let returned = |id: &CallId| self.recent.contains_key(id);
+        let returned = item.id().is_some_and(returned);
+        !returned && self.unreadable.insert(UnreadableKey::new(item), None).is_none()
+    }
+
+    /// The last page has been applied.
+    fn complete(&mut self, walk: Walk) {
+        let shown = walk.shown();
+        self.watermark = walk.goal();
+        self.covered = walk.into_covered();
+        if let Some(from) = self.watermark.map(|watermark| watermark.saturating_sub(self.lag)) {
+            self.recent.retain(|_, created_at| *created_at >= from);
+            // What this walk has shown, the next one may show again.
+            self.unreadable.retain(|_, walk| walk.is_none_or(|goal| goal >= from));
+        }
+        for goal in self.unreadable.values_mut() {
+            *goal = goal.or(shown);
+        }
+    }
+}
+
+impl Default for CallSync {
+    fn default() -> Self {
+        Self::new()
+    }
+}

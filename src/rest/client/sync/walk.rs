@@ -1,0 +1,233 @@
+//! A walk through the list, from its first page to its last.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use core::cmp::Ordering;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Timestamp;
+use crate::id::CallId;
+use crate::model::{Call, CallList, UnreadableCall};
+use crate::rest::client::paging::{Cursors, PagingError};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Walk {
+    #[serde(rename = "paging")]
+    cursors: Cursors,
+    /// What the watermark becomes when the walk ends.
+    goal: Option<Timestamp>,
+    /// What the walk will have covered when it ends.
+    #[serde(default)]
+    covered: Option<Covered>,
+    /// There while no page has shown a call.
+    #[serde(default)]
+    opening: Option<Opening>,
+    /// Where this pass over the list is.
+    #[serde(default)]
+    place: Option<Place>,
+    /// Where an earlier pass of the same walk had to stop, if there was one.
+    #[serde(default)]
+    frontier: Option<Place>,
+}
+
+/// What a walk has returned although its goal does not say so: every call written a lag or more
+/// before `until`, if it started before `top`.
+///
+/// `until` is an instant at which the walk was not yet past any call that started before `top`. It
+/// is no watermark (yet) because it may be a false date, or because what started after `top` was
+/// not looked at from then on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Covered {
+    until: Timestamp,
+    top: Timestamp,
+    /// Whether the walk's first page began with `top`, so that nothing was above it.
+    whole: bool,
+}
+
+/// How a walk began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Opening {
+    /// The `Date` of the first page.
+    date: Option<Timestamp>,
+    /// Whether the first page is still to be looked at.
+    first: bool,
+}
+
+/// The last call of a pass: everything with a later `started_at` has been passed, and these ids
+/// with the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    started_at: Timestamp,
+    ids: BTreeSet<CallId>,
+}
+
+impl Walk {
+    /// A walk whose first page is about to be looked at. `latest` is the latest instant that is
+    /// believed.
+    pub(super) fn new(
+        watermark: Option<Timestamp>,
+        covered: Option<&Covered>,
+        date: Option<Timestamp>,
+        latest: Option<Timestamp>,
+    ) -> Self {
+        let until = covered.filter(|covered| covered.whole).map(|covered| covered.until);
+        Self {
+            cursors: Cursors::default(),
+            goal: watermark.max(until.filter(|until| Some(*until) <= latest)),
+            covered: covered.cloned(),
+            opening: Some(Opening { date, first: true }),
+            place: None,
+            frontier: None,
+        }
+    }
+
+    /// Looks for the time at which the walk began: `created_at` is never later than now at the
+    /// service.
+    pub(super) fn look(&mut self, page: &CallList, latest: Timestamp) {
+        let Some(Opening { date, first }) = self.opening.take() else {
+            return;
+        };
+        let written = || page.calls().map(|call| call.created_at);
+        let Some(top) = page.calls().map(|call| call.started_at).max() else {
+            self.opening = Some(Opening { date, first: false });
+            return;
+        };
+        // Of a later page, only what was written before the first one came.
+        let began = if first { Some(latest) } else { date };
+        let believed = began.and_then(|began| written().filter(|at| *at <= began).max());
+        self.goal = self.goal.max(believed);
+        if believed.is_some() {
+            return;
+        }
+        let until = written().filter(|at| *at <= latest).max().or(written().max());
+        let until = match date {
+            Some(date) => until.map(|until| until.min(date)),
+            None => until,
+        };
+        let old = self.covered.take();
+        let new = until.map(|until| Covered { until, top, whole: first });
+        self.covered = Covered::joined(old, new);
+    }
+
+    pub(super) fn cursor(&self) -> Option<&str> {
+        self.cursors.cursor.as_deref()
+    }
+
+    pub(super) fn goal(&self) -> Option<Timestamp> {
+        self.goal
+    }
+
+    /// An instant near to the walk, to compare later watermarks with.
+    pub(super) fn shown(&self) -> Option<Timestamp> {
+        self.goal.max(self.covered.as_ref().map(|covered| covered.until))
+    }
+
+    pub(super) fn into_covered(self) -> Option<Covered> {
+        self.covered.filter(|covered| Some(covered.until) > self.goal)
+    }
+
+    pub(super) fn ids(&self) -> usize {
+        let places = [&self.place, &self.frontier].into_iter().flatten();
+        places.map(|place| place.ids.len()).fold(0, usize::saturating_add)
+    }
+
+    /// The walk at the page after this one; `None` if this was the last.
+    pub(super) fn after(&mut self, page: &CallList) -> Result<Option<Self>, PagingError> {
+        let cursors = self.cursors.after(page)?;
+        Ok(cursors.map(|cursors| Self { cursors, ..self.clone() }))
+    }
+
+    pub(super) fn restarted(&self) -> Self {
+        Self {
+            cursors: Cursors::default(),
+            place: None,
+            frontier: Place::further(self.place.clone(), self.frontier.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a call cannot come after what this pass has reached.
+    pub(super) fn is_above(&self, call: &Call) -> bool {
+        self.place.as_ref().is_some_and(|place| call.started_at > place.started_at)
+    }
+
+    pub(super) fn reach(&mut self, call: &Call) {
+        self.place = Some(Place::reach(self.place.take(), call));
+    }
+
+    /// Whether a call's place alone says if it has been returned, so that its id need not be kept:
+    /// what was written a lag or more before the walk began was visible all the time.
+    pub(super) fn settles(&self, call: &Call, lag: Duration) -> bool {
+        let covered = self.covered.as_ref().is_some_and(|covered| covered.covers(call, lag));
+        covered || self.goal.is_some_and(|goal| call.created_at < goal.saturating_sub(lag))
+    }
+
+    /// Whether this walk has returned a call that is not remembered.
+    pub(super) fn has_passed(&self, call: &Call, lag: Duration) -> bool {
+        let settled = self.settles(call, lag);
+        [&self.place, &self.frontier].into_iter().flatten().any(|place| {
+            place.ids.contains(&call.id) || (settled && call.started_at > place.started_at)
+        })
+    }
+}
+
+impl Covered {
+    pub(super) fn covers(&self, call: &Call, lag: Duration) -> bool {
+        call.created_at < self.until.saturating_sub(lag) && call.started_at < self.top
+    }
+
+    /// What a walk covers that began with what another had covered.
+    fn joined(old: Option<Self>, new: Option<Self>) -> Option<Self> {
+        match (old, new) {
+            // What the new one has not looked at, the old one may have.
+            (Some(old), Some(new)) if new.top < old.top => Some(old),
+            (Some(old), Some(new)) => Some(Self { until: old.until.max(new.until), ..new }),
+            (old, new) => new.or(old),
+        }
+    }
+}
+
+impl Place {
+    fn reach(place: Option<Self>, call: &Call) -> Self {
+        let started_at = call.started_at;
+        let mut ids = match place {
+            Some(place) if place.started_at == started_at => place.ids,
+            _ => BTreeSet::new(),
+        };
+        ids.insert(call.id.clone());
+        Self { started_at, ids }
+    }
+
+    /// The place further down the list.
+    fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (mut one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (one, other) => return one.or(other),
+        };
+        match one.started_at.cmp(&other.started_at) {
+            Ordering::Less => Some(one),
+            Ordering::Greater => Some(other),
+            Ordering::Equal => {
+                one.ids.extend(other.ids);
+                Some(one)
+            }
+        }
+    }
+}
+
+/// What an unreadable item is recognised by: its id, or else the SHA-256 of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct UnreadableKey(String);
+
+impl UnreadableKey {
+    pub(super) fn new(item: &UnreadableCall) -> Self {
+        Self(match item.id() {
+            Some(id) => alloc::format!("id:{}", id.as_str()),
+            None => alloc::format!("sha256:{}", hex::encode(Sha256::digest(item.json().get()))),
+        })
+    }
+}
