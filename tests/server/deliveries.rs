@@ -183,6 +183,7 @@ fn receivers_of_every_kind() {
     let kinds = [
         (receiver.url("/endless", &[Reply::Endless]), "200"),
         (receiver.url("/stuck", &[Reply::Stuck(200)]), "200"),
+        (receiver.url("/fields", &[Reply::Fields(204)]), "204"),
         (receiver.url("/garbage", &[Reply::Garbage]), "reset"),
         (receiver.url("/silent", &[Reply::Nothing]), "timeout"),
         (receiver.url("/early", &[Reply::Status(103)]), "reset"),

@@ -14,6 +14,8 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub(crate) enum Reply {
     /// A status, and a short body.
     Status(u16),
+    /// A status, with 200 fields of 100 bytes.
+    Fields(u16),
     /// Nothing, until the sender has given up.
     Nothing,
     /// A good head, and a body without end.
@@ -109,6 +111,10 @@ fn answer(mut stream: impl Read + Write, state: &Mutex<State>) {
             )
             .as_bytes(),
         ),
+        Reply::Fields(status) => {
+            let fields = format!("X-Field: {}\r\n", "y".repeat(90)).repeat(200);
+            stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n").as_bytes())
+        }
         Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
         Reply::Stuck(status) => {
             let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\n\r\n");

@@ -37,7 +37,10 @@ impl Sent {
 const LISTEN: Duration = Duration::from_secs(1);
 
 /// The longest head of a response, in bytes.
-const HEAD: usize = 16 * 1024;
+const HEAD: usize = 64 * 1024;
+
+/// The most fields in its head. With more there is no answer to go by, whatever its status.
+const FIELDS: usize = 256;
 
 /// Sends a request and waits for the head of the response, `patience` for everything up to there.
 pub(crate) async fn send(
@@ -81,6 +84,7 @@ where
 {
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(HEAD)
+        .max_headers(FIELDS)
         .handshake(stream)
         .await
         .map_err(|_| Outcome::Reset)?;
