@@ -7,10 +7,9 @@
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::model::Call;
-use call_assistant::time::offset;
 use call_assistant::webhook::event::{ApiVersion, Event, EventData, EventType, NewEvent, Origin};
 use divan::{AllocProfiler, Bencher, black_box};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 #[global_allocator]
@@ -103,12 +102,18 @@ fn write_by_serde_json(bencher: Bencher<'_, '_>) {
 struct Envelope<D> {
     id: EventId,
     r#type: EventType,
-    #[serde(with = "offset")]
+    #[serde(serialize_with = "with_offset")]
     created_at: Timestamp,
     api_version: ApiVersion,
     account_id: AccountId,
     origin: Option<Origin>,
     data: D,
+}
+
+/// With `+00:00` instead of `Z`, as events have it.
+fn with_offset<S: Serializer>(instant: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = instant.to_string();
+    serializer.collect_str(&format_args!("{}+00:00", text.trim_end_matches('Z')))
 }
 
 #[derive(Deserialize, Serialize)]

@@ -86,7 +86,7 @@ pub mod guide;
 mod mac;
 mod product;
 mod secret;
-pub mod time;
+mod time;
 
 #[cfg(feature = "events")]
 pub mod id;
@@ -102,7 +102,9 @@ pub mod rest;
 pub mod webhook;
 
 pub use product::{Product, ProductError};
-pub use time::timestamp::Timestamp;
+#[cfg(feature = "events")]
+pub use time::ParseTimestampError;
+pub use time::Timestamp;
 
 /// README's examples, compiled.
 #[cfg(all(doctest, feature = "client", feature = "service"))]

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::Parameter;
+use crate::ParseTimestampError;
 use crate::id;
 use crate::rest::Limit;
-use crate::time::ParseTimestampError;
 
 /// Why a parameter is refused. Its text is the message of the `invalid_parameter` that answers it:
 /// it names the parameter and what it should be, and never repeats what stood there.

@@ -125,7 +125,7 @@ struct Written<'a> {
     id: &'a EventId,
     #[serde(rename = "type")]
     event_type: &'a EventType,
-    #[serde(with = "time::offset")]
+    #[serde(serialize_with = "time::offset")]
     created_at: Timestamp,
     api_version: Option<ApiVersion>,
     account_id: &'a AccountId,

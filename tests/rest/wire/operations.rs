@@ -13,7 +13,6 @@ use call_assistant::rest::{
 };
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{CreatedRange, Limit};
-use call_assistant::time::ParseTimestampError;
 use proptest::prelude::*;
 
 use crate::second;
@@ -229,21 +228,18 @@ fn instants_are_read_whole_and_named_when_wrong() {
         );
     }
 
-    let wrong = |parameter, error| ParameterError::Timestamp { parameter, error };
+    let wrong = |parameter, decoded| {
+        let error = Timestamp::parse(decoded).unwrap_err();
+        ParameterError::Timestamp { parameter, error }
+    };
     use Parameter::{CreatedAfter, CreatedBefore};
     let rows = [
         (
             "created_after=2026-03-05T10:00:00+00:00",
-            wrong(CreatedAfter, ParseTimestampError::BlankOffset { at: 19 }),
+            wrong(CreatedAfter, "2026-03-05T10:00:00 00:00"),
         ),
-        (
-            "created_before=2026-03-05T10:00:00",
-            wrong(CreatedBefore, ParseTimestampError::MissingOffset { at: 19 }),
-        ),
-        (
-            "created_before=2026-03-05+10:00:00Z",
-            wrong(CreatedBefore, ParseTimestampError::Character { expected: 'T', at: 10 }),
-        ),
+        ("created_before=2026-03-05T10:00:00", wrong(CreatedBefore, "2026-03-05T10:00:00")),
+        ("created_before=2026-03-05+10:00:00Z", wrong(CreatedBefore, "2026-03-05 10:00:00Z")),
         ("created_after=", ParameterError::Empty { parameter: CreatedAfter }),
         ("created_after=%C3", ParameterError::NotUtf8 { parameter: CreatedAfter }),
         ("created_before=%C", ParameterError::Encoding { parameter: CreatedBefore }),
