@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::delivery::{Delivery, Finished, Status, Step};
 use super::outcome::Outcome;
 use crate::Timestamp;
-use crate::redact::excerpt;
+use crate::secret::excerpt;
 
 /// How much of a response's body is worth keeping: enough for an error message.
 pub const KEPT_BODY: usize = 1024;
