@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::webhook::grammar::MalformedReason;
 use crate::webhook::verify_error::VerifyError;
 
 /// Tells why a signature does not match.
@@ -165,8 +166,10 @@ impl Cause {
         let code = match error {
             VerifyError::Missing => "signature_missing",
             VerifyError::Repeated => "signature_repeated",
+            VerifyError::Malformed(
+                MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. },
+            ) => "signature_digest_malformed",
             VerifyError::Malformed(_) => "signature_malformed",
-            VerifyError::IllFormedDigest { .. } => "signature_digest_malformed",
             VerifyError::UppercaseDigest { .. } => "digest_uppercase",
             VerifyError::Mismatch => "signature_mismatch",
             VerifyError::TooOld { .. } => "time_too_old",

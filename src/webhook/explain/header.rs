@@ -5,11 +5,13 @@ use alloc::vec::Vec;
 
 use super::base64;
 use super::explanation::{Cause, causes};
-use crate::webhook::digest::Digest;
 use crate::webhook::grammar::Signature;
 
 /// The fewest digits of a digest that identify it beyond doubt.
 const MIN_DIGITS: usize = 16;
+
+/// The digits of a whole digest.
+const DIGITS: usize = 64;
 
 causes! {
     SURROUNDED "digest_surrounded": "something surrounds the digest";
@@ -52,10 +54,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns what had to be undone to find this digest among those received, if it is there.
-    pub(super) fn find(&self, digest: &Digest) -> Option<&[Cause]> {
-        let mut digits = [0; Digest::HEX_LEN];
-        digest.write_hex(&mut digits);
-        let same = |received: &&ReceivedDigest| digits.starts_with(received.digits.as_bytes());
+    pub(super) fn find(&self, digest: &[u8; 32]) -> Option<&[Cause]> {
+        let digits = hex::encode(digest);
+        let same = |received: &&ReceivedDigest| digits.starts_with(&received.digits);
         // One that is written correctly suffices, however many others there are of it.
         let causes = self.digests.iter().filter(same).map(|received| received.causes.as_slice());
         causes.min_by_key(|causes| causes.len())
@@ -77,7 +78,7 @@ impl ReceivedDigest {
                 Some((read, hex::encode(bytes)))
             })?
         };
-        if !(MIN_DIGITS..=Digest::HEX_LEN).contains(&digits.len()) {
+        if !(MIN_DIGITS..=DIGITS).contains(&digits.len()) {
             return None;
         }
         let mut causes = Vec::new();
@@ -89,7 +90,7 @@ impl ReceivedDigest {
         } else if read.bytes().any(|byte| byte.is_ascii_uppercase()) {
             causes.push(UPPERCASE);
         }
-        if digits.len() < Digest::HEX_LEN {
+        if digits.len() < DIGITS {
             let sentence = alloc::format!("the digest was cut to {} digits", digits.len());
             causes.push(Cause::with_details("digest_cut", sentence));
         }

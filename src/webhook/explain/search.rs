@@ -11,7 +11,7 @@ use super::header::Reading;
 use super::json;
 use super::secret::{self, KeyCandidate};
 use crate::Timestamp;
-use crate::webhook::grammar::Signature;
+use crate::webhook::grammar::{MalformedReason, Signature};
 use crate::webhook::headers::DeliveryHeader;
 use crate::webhook::verifier;
 use crate::webhook::verify_error::VerifyError;
@@ -51,15 +51,17 @@ impl Evidence<'_> {
             }
             (Some(mut causes), Err(error)) => {
                 // Another notation of the digest says more than that it is not lowercase hex.
-                let is_notation = matches!(error, VerifyError::IllFormedDigest { .. })
-                    && causes.iter().any(Cause::is_notation);
+                let is_notation = matches!(
+                    error,
+                    MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. }
+                ) && causes.iter().any(Cause::is_notation);
                 if !is_notation {
-                    causes.push(Cause::refused(error));
+                    causes.push(Cause::refused(error.into()));
                 }
                 Explanation::proven(causes)
             }
             // A header that is not well-formed is a fact, whatever else there is.
-            (None, Err(error)) => refused(error),
+            (None, Err(error)) => refused(error.into()),
             (None, Ok(_)) => Explanation::guessed(guesses(self)),
         }
     }
@@ -191,7 +193,7 @@ impl<'a> Search<'a> {
             let causes = self.signed(body).or_else(|| {
                 let other = Reading::new(headers.value(DeliveryHeader::Signature)?)?;
                 let message: [&[u8]; 3] = [other.timestamp.as_bytes(), b".", own_body];
-                let signed = |key: &KeyCandidate| other.find(&key.key.mac(&message)).is_some();
+                let signed = |key: &KeyCandidate| other.find(&key.key.digest(&message)).is_some();
                 self.keys.iter().filter_map(|keys| keys.first()).any(signed).then(Vec::new)
             })?;
             let sentence = alloc::format!(
@@ -212,7 +214,7 @@ impl<'a> Search<'a> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
             let signed = candidates.iter().take(keys).find_map(|candidate| {
-                Some((candidate, self.reading.find(&candidate.key.mac(message))?))
+                Some((candidate, self.reading.find(&candidate.key.digest(message))?))
             });
             let Some((candidate, notation)) = signed else { continue };
             if best.as_ref().is_none_or(|(changes, _)| notation.len() < *changes) {
@@ -239,7 +241,7 @@ const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// What is wrong with the time of a signature that is right.
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Option<Cause> {
-    let judge = |seconds| verifier::window(seconds, now, tolerance);
+    let judge = |seconds| verifier::age(seconds, now, tolerance);
     let error = judge(seconds).err()?;
     // A time that is right once it is taken for milliseconds is nothing else, nor is one that in
     // seconds is thousands of years from now.

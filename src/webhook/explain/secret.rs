@@ -6,7 +6,7 @@ use hmac::digest::zeroize::Zeroize;
 
 use super::base64;
 use super::explanation::{Cause, causes};
-use crate::webhook::digest::Key;
+use crate::mac::MacKey;
 use crate::webhook::secret::{SecretError, SigningSecret};
 
 causes! {
@@ -23,14 +23,14 @@ causes! {
 
 /// A key that may have signed, and how it comes from the text given.
 pub(super) struct KeyCandidate {
-    pub(super) key: Key,
+    pub(super) key: MacKey,
     pub(super) causes: Vec<Cause>,
 }
 
 impl KeyCandidate {
     /// Takes a key's bytes, and wipes them.
     fn new(mut bytes: Vec<u8>, causes: &[Cause]) -> Self {
-        let key = Key::from_bytes(&bytes);
+        let key = MacKey::new(&bytes);
         bytes.as_mut_slice().zeroize();
         Self { key, causes: causes.into() }
     }

@@ -7,7 +7,8 @@ use super::schedule::ATTEMPTS;
 use super::target::Target;
 use crate::Timestamp;
 use crate::id::EventId;
-use crate::webhook::{HeaderTextError, Signer};
+use crate::webhook::Signer;
+use crate::webhook::testing::{self, HeaderTextError};
 
 /// An attempt that has begun. It goes back to [`Delivery::finish`](super::Delivery::finish) with
 /// its outcome.
@@ -69,7 +70,9 @@ impl Attempt {
         body: B,
         now: Timestamp,
     ) -> Result<Request<B>, HeaderTextError> {
-        let mut headers = signer.headers(event_type, event.as_str(), body.as_ref(), now)?;
+        let signed =
+            testing::signed_request(signer, event_type, event.as_str(), body.as_ref(), now)?;
+        let mut headers = signed.into_parts().0.headers;
         for name in target.headers().keys() {
             // Asked before any of them is put in: a name may come with several values.
             if !headers.contains_key(name) {

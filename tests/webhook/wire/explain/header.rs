@@ -197,7 +197,7 @@ fn a_time_that_is_off_is_a_fact() {
     let late = Evidence::new(headers, b"{}", SECRET).explain(at(NOW + 301));
     assert_eq!(
         late.to_string(),
-        "proven: the signature was made 301s ago, more than the tolerance of 300s"
+        "proven: the signature is 301s old, more than the tolerance of 300s"
     );
 }
 
