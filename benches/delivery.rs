@@ -13,9 +13,9 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::EventId;
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Limits, Outcome, Planner, Reach, Target, WAITS, is_public,
+    Delivery, Endpoint, Limits, Outcome, Planner, RETRY_WAITS, Target, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -33,32 +33,42 @@ fn start() -> Timestamp {
     Timestamp::from_unix(1_767_225_600).unwrap()
 }
 
+/// A ping of this size, in bytes.
+fn event(size: usize) -> EventBody {
+    let start = r#"{"id":"evt_00000000000000000000000000","type":"ping","created_at":"2026-01-01T00:00:00Z","api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":""#;
+    let message = "a".repeat(size - start.len() - 3);
+    EventBody::from_stored(format!("{start}{message}\"}}}}")).unwrap()
+}
+
 mod transition {
     use super::*;
 
     #[divan::bench]
-    fn begin() -> Delivery {
-        let endpoint = Endpoint::new(start());
-        let mut delivery = Delivery::accept(start(), &endpoint, start());
-        let _ = black_box(delivery.begin(black_box(&endpoint), black_box(start())));
-        delivery
+    fn begin(bencher: Bencher<'_, '_>) {
+        let event = event(200);
+        bencher.bench(|| {
+            let endpoint = Endpoint::new(start());
+            let mut delivery = Delivery::accept(&event, &endpoint, start());
+            let _ = black_box(delivery.begin(black_box(&endpoint), black_box(start())));
+            delivery
+        });
     }
 
     #[divan::bench]
     fn begin_fail_and_record(bencher: Bencher<'_, '_>) {
         let mut endpoint = Endpoint::new(start());
-        let delivery = Delivery::accept(start(), &endpoint, start());
+        let delivery = Delivery::accept(&event(200), &endpoint, start());
         bencher.bench_local(|| {
             let mut delivery = black_box(delivery);
             let attempt = delivery.begin(&endpoint, start()).unwrap();
-            let finished = delivery.finish(&attempt, black_box(Outcome::Reset), start());
-            (endpoint.record(finished.report, start()), delivery)
+            let report = delivery.finish(&attempt, black_box(Outcome::Reset), start());
+            (endpoint.record(report, start()), delivery)
         });
     }
 
     #[divan::bench]
     fn stored_as_json(bencher: Bencher<'_, '_>) {
-        let delivery = Delivery::accept(start(), &Endpoint::new(start()), start());
+        let delivery = Delivery::accept(&event(200), &Endpoint::new(start()), start());
         bencher.bench(|| serde_json::to_string(black_box(&delivery)).unwrap());
     }
 }
@@ -72,7 +82,7 @@ mod due {
     const STEPS: usize = 1_000;
 
     fn wait(delivery: u64) -> Duration {
-        WAITS[(delivery.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % 5]
+        RETRY_WAITS[(delivery.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % 5]
     }
 
     /// In the order in which a schedule adds them.
@@ -95,7 +105,7 @@ mod due {
         let mut planner = Planner::new(limits);
         // Each wait's queue in its own order, as it comes about.
         let all = entries(endpoints);
-        for class in WAITS {
+        for class in RETRY_WAITS {
             for (delivery, endpoint, due) in all.iter().filter(|(d, ..)| wait(*d) == class) {
                 planner.add(*delivery, *endpoint, *due);
             }
@@ -174,17 +184,12 @@ mod attempt {
     #[divan::bench(args = SIZES)]
     fn request(bencher: Bencher<'_, '_>, size: usize) {
         let endpoint = Endpoint::new(start());
-        let mut delivery = Delivery::accept(start(), &endpoint, start());
+        let mut delivery = Delivery::accept(&event(200), &endpoint, start());
         let attempt = delivery.begin(&endpoint, start()).unwrap();
-        let target = Target::parse("https://hooks.example.com/calls", Reach::Public).unwrap();
+        let target = Target::parse("https://hooks.example.com/calls").unwrap();
         let signer = Signer::new(SigningSecret::parse("whsec_shown-once-and-kept").unwrap());
-        let event = EventId::from_random([7; 16]);
-        let body = vec![b'a'; size];
-        bencher.bench(|| {
-            attempt
-                .request(&target, &event, "call.ended", &signer, black_box(&body[..]), start())
-                .unwrap()
-        });
+        let event = event(size);
+        bencher.bench(|| attempt.request(&target, black_box(&event), &signer, start()));
     }
 
     /// The digest alone, its key schedule cached.
@@ -206,12 +211,12 @@ mod target {
 
     #[divan::bench]
     fn parse() -> Target {
-        Target::parse(black_box("https://hooks.example.com/calls?a=b"), Reach::Public).unwrap()
+        Target::parse(black_box("https://hooks.example.com/calls?a=b")).unwrap()
     }
 
     #[divan::bench(args = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])]
     fn address(bencher: Bencher<'_, '_>, text: &str) {
         let address = text.parse().unwrap();
-        bencher.bench(|| is_public(black_box(address)).is_ok());
+        bencher.bench(|| check_public(black_box(address)).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId, EndpointId};
 use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use call_assistant::webhook::SigningSecret;
-use call_assistant::webhook::sender::{Reach, Target};
+use call_assistant::webhook::sender::Target;
 use serde_json::{Map, Value, json};
 
 use crate::input::{self, Bad, Fields};
@@ -44,13 +44,13 @@ pub(crate) enum DataError {
 pub(crate) fn load(
     file: &Path,
     tables: &mut Tables,
-    reach: Reach,
+    allow_loopback: bool,
     now: Timestamp,
 ) -> Result<Vec<KnownKey>, DataError> {
     let text = std::fs::read(file)?;
     let value: Value = serde_json::from_slice(&text)
         .map_err(|error| DataError::Syntax { line: error.line(), column: error.column() })?;
-    Ok(fill(&value, tables, reach, now)?)
+    Ok(fill(&value, tables, allow_loopback, now)?)
 }
 
 /// Fills empty tables with what a file says.
@@ -60,14 +60,14 @@ pub(crate) fn load(
 pub(crate) fn fill(
     value: &Value,
     tables: &mut Tables,
-    reach: Reach,
+    allow_loopback: bool,
     now: Timestamp,
 ) -> Result<Vec<KnownKey>, Bad> {
     let file = Fields::of("", value, &["accounts"])?;
     file.required("accounts", file.value("accounts"))?;
     let mut known = Vec::new();
     for (path, value) in file.items("accounts")? {
-        account(&path, value, tables, reach, now, &mut known)?;
+        account(&path, value, tables, allow_loopback, now, &mut known)?;
     }
     Ok(known)
 }
@@ -76,7 +76,7 @@ fn account(
     path: &str,
     value: &Value,
     tables: &mut Tables,
-    reach: Reach,
+    allow_loopback: bool,
     now: Timestamp,
     known: &mut Vec<KnownKey>,
 ) -> Result<(), Bad> {
@@ -125,7 +125,7 @@ fn account(
         let fields = Fields::of(&path, value, &["id", "url", "secret"])?;
         let endpoint = fields.read("id", EndpointId::parse)?;
         let endpoint = endpoint.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
-        let (target, secret) = self::endpoint(&fields, reach)?;
+        let (target, secret) = self::endpoint(&fields, allow_loopback)?;
         tables
             .add_endpoint(&id, endpoint, target, secret, now)
             .map_err(|error| bad(path.clone(), error))?;
@@ -134,8 +134,12 @@ fn account(
 }
 
 /// Reads an endpoint's `url` and `secret`. A secret that is not given is made.
-pub(crate) fn endpoint(fields: &Fields<'_>, reach: Reach) -> Result<(Target, SigningSecret), Bad> {
-    let target = fields.read("url", |text| Target::parse(text, reach))?;
+pub(crate) fn endpoint(
+    fields: &Fields<'_>,
+    allow_loopback: bool,
+) -> Result<(Target, SigningSecret), Bad> {
+    let parse = if allow_loopback { Target::parse_allowing_loopback } else { Target::parse };
+    let target = fields.read("url", parse)?;
     let secret = fields.read("secret", SigningSecret::parse)?;
     let secret = secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes()));
     Ok((fields.required("url", target)?, secret))
@@ -246,7 +250,8 @@ fn bad(path: String, refused: Refused) -> Bad {
         path,
         match refused {
             Refused::NotFound(what) => format!("there is no such {what}"),
-            Refused::Conflict(message) | Refused::NotInPlanError(message) => message,
+            Refused::Conflict(message) => message,
+            Refused::Plan(error) => error.to_string(),
         },
     )
 }

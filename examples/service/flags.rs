@@ -3,8 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use call_assistant::webhook::sender::Reach;
-
 use crate::scale::{self, Scale};
 use crate::support::flags::{Flag, Help};
 
@@ -15,7 +13,7 @@ pub(crate) struct Options {
     pub(crate) dashboard: SocketAddr,
     pub(crate) data: Option<PathBuf>,
     pub(crate) trust_ca: Option<PathBuf>,
-    pub(crate) reach: Reach,
+    pub(crate) allow_loopback: bool,
     pub(crate) scale: Scale,
 }
 
@@ -70,10 +68,7 @@ pub(crate) fn read() -> Options {
         dashboard: address("--dashboard", 8081),
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
-        reach: match flags.has("--allow-loopback-endpoints") {
-            true => Reach::PublicOrLoopback,
-            false => Reach::Public,
-        },
+        allow_loopback: flags.has("--allow-loopback-endpoints"),
         scale: Scale {
             waits: factor("--time-scale", scale::MOST_WAITS),
             timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),

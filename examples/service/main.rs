@@ -67,9 +67,9 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let now = clock::now();
     let store = Arc::new(Store::default());
     let keys = match &options.data {
-        Some(file) => data::load(file, &mut store.lock(), options.reach, now)
+        Some(file) => data::load(file, &mut store.lock(), options.allow_loopback, now)
             .map_err(|error| format!("{}: {error}", file.display()))?,
-        None => data::fill(&demo::data(now), &mut store.lock(), options.reach, now)?,
+        None => data::fill(&demo::data(now), &mut store.lock(), options.allow_loopback, now)?,
     };
     let trust =
         Trust::new(options.trust_ca.as_deref()).map_err(|error| format!("--trust-ca: {error}"))?;
@@ -80,7 +80,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let (api_address, dashboard_address) = (public.local_addr()?, private.local_addr()?);
 
     let sender = Sender::new(Arc::clone(&store), trust, options.scale);
-    let dashboard = Dashboard::new(Arc::clone(&store), sender.outbox(), options.reach);
+    let dashboard = Dashboard::new(Arc::clone(&store), sender.outbox(), options.allow_loopback);
     let api = Api::new(Arc::clone(&store));
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);

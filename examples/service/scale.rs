@@ -29,8 +29,9 @@ impl Scale {
     }
 }
 
-/// The greatest factor for waits.
-pub(crate) const MOST_WAITS: f64 = 1000.0;
+/// The greatest factor for waits: the library takes a due time of more than twice the longest wait
+/// for the work of a clock that was wrong.
+pub(crate) const MOST_WAITS: f64 = 2.0;
 
 /// The greatest factor for attempts: ten seconds and a little more have to fit into a lease.
 pub(crate) const MOST_TIMEOUTS: f64 = 2.5;

@@ -9,7 +9,7 @@ use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent,
 use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Outcome,
-    Reach, Status, Target,
+    Status, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 use http::{HeaderValue, Request, StatusCode};
@@ -28,7 +28,7 @@ impl Hook {
     fn new(world: &mut World) -> Result<(Self, Verifier), Box<dyn Error>> {
         let secret = SigningSecret::from_random(world.random());
         let hook = Self {
-            target: Target::parse("https://hooks.example.com/calls", Reach::Public)?,
+            target: Target::parse("https://hooks.example.com/calls")?,
             signer: Signer::new(secret.clone()),
             endpoint: Endpoint::new(world.now),
         };
@@ -44,27 +44,18 @@ impl Hook {
         mut receiver: impl FnMut(&Request<Vec<u8>>, Timestamp) -> Outcome,
     ) -> Result<(Vec<Timestamp>, EndpointChange), Box<dyn Error>> {
         let (mut made, mut change) = (Vec::new(), EndpointChange::Unchanged);
-        while let Some(due) = delivery.due() {
+        while let Some(due) = delivery.due(world.now) {
             world.now = world.now.max(due);
             let attempt = delivery.begin(&self.endpoint, world.now)?;
             made.push(world.now);
-            let event_type = body.event_type().as_str();
-            let bytes = body.as_bytes().to_vec();
-            let request = attempt.request(
-                &self.target,
-                body.id(),
-                event_type,
-                &self.signer,
-                bytes,
-                world.now,
-            )?;
+            let request = attempt.request(&self.target, body, &self.signer, world.now);
             let outcome = receiver(&request, world.now);
             world.now = match outcome {
                 Outcome::TimedOut => attempt.deadline(),
                 _ => world.now.saturating_add(Duration::from_millis(40)),
             };
-            let finished = delivery.finish(&attempt, outcome, world.now);
-            change = self.endpoint.record(finished.report, world.now);
+            let report = delivery.finish(&attempt, outcome, world.now);
+            change = self.endpoint.record(report, world.now);
         }
         Ok((made, change))
     }
@@ -119,8 +110,8 @@ pub(crate) fn sign_and_refuse(world: &mut World, table: &mut Table) -> Result<()
         let Err(error) = verifier.verify(request.headers(), request.body(), now) else {
             return Err(format!("{what} was accepted").into());
         };
-        table.tell(&format!("{} {what}: {error}", error.response().status().as_u16()));
-        refused.push(error.response().status());
+        table.tell(&format!("{} {what}: {error}", error.status().as_u16()));
+        refused.push(error.status());
     }
     let all = refused.iter().all(|status| *status == StatusCode::BAD_REQUEST);
     table.show("SIG-2", "tampered, uppercase, empty, missing: 400 each", all && refused.len() == 4);
@@ -145,7 +136,7 @@ pub(crate) fn retry_over_the_whole_schedule(
     table.chapter("A delivery is retried over its whole schedule");
     let (mut hook, verifier) = Hook::new(world)?;
     let body = ping(world)?;
-    let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
+    let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
     let answers = [
         ("500", Outcome::Answered(StatusCode::INTERNAL_SERVER_ERROR)),
         ("no answer in ten seconds", Outcome::TimedOut),
@@ -180,14 +171,14 @@ pub(crate) fn retry_over_the_whole_schedule(
     table.show("EVT-8", "an event that comes twice is acted on once", again == Claim::Duplicate);
 
     let body = ping(world)?;
-    let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
+    let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
     let (made, _) =
         hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::NOT_FOUND))?;
     let failed = delivery.status() == Status::Failed && made.len() == 6;
     delivery.redeliver(&hook.endpoint, world.now)?;
     hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::OK))?;
-    table.tell("another one fails six times, and is delivered by hand");
-    table.show("DEL-10", "a failed delivery is made again by hand", {
+    table.tell("another one fails six times, and is redelivered");
+    table.show("DEL-10", "a failed delivery is made again on request", {
         failed && delivery.status() == Status::Delivered
     });
     Ok(())
@@ -198,12 +189,12 @@ pub(crate) fn disable_by_410(world: &mut World, table: &mut Table) -> Result<(),
     table.chapter("An endpoint is disabled by 410");
     let (mut hook, _) = Hook::new(world)?;
     let body = ping(world)?;
-    let mut waiting = Delivery::accept(world.now, &hook.endpoint, world.now);
-    let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
+    let mut waiting = Delivery::accept(&body, &hook.endpoint, world.now);
+    let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
     let (made, change) =
         hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::GONE))?;
     let parked = waiting.begin(&hook.endpoint, world.now);
-    let later = Delivery::accept(world.now, &hook.endpoint, world.now);
+    let later = Delivery::accept(&body, &hook.endpoint, world.now);
     table.tell(&format!("one attempt, and {change:?}; the other delivery: {:?}", waiting.status()));
     table.show("DEL-6", "one 410, and nothing more is sent", {
         made.len() == 1
@@ -223,7 +214,7 @@ pub(crate) fn disable_by_twenty_failures(
     let (mut hook, _) = Hook::new(world)?;
     let mut run = |world: &mut World, outcome: Outcome| -> Result<EndpointChange, Box<dyn Error>> {
         let body = ping(world)?;
-        let mut delivery = Delivery::accept(world.now, &hook.endpoint, world.now);
+        let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
         Ok(hook.deliver(world, &mut delivery, &body, |_, _| outcome)?.1)
     };
     let began = world.now;

@@ -33,16 +33,15 @@
 //!
 //! ```
 //! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+//! use call_assistant::webhook::{WebhookResponse, Signer, SigningSecret, Verifier};
 //!
 //! let secret = SigningSecret::parse("whsec_kept-where-secrets-are-kept")?;
 //! let verifier = Verifier::new(secret.clone()); // once, when the program starts
 //!
 //! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 //! # let body = br#"{"id":"evt_1","type":"ping"}"#;
-//! # let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now)?;
-//! # let headers = request.headers();
-//! let answer: http::Response<String> = match verifier.verify(headers, body, now) {
+//! # let headers = Signer::new(secret).headers("ping", "evt_1", body, now)?;
+//! let answer: http::Response<String> = match verifier.verify(&headers, body, now) {
 //!     // The exact bytes, proven: queue them or read them, then acknowledge.
 //!     Ok(verified) => {
 //!         assert_eq!(verified.bytes(), body);
@@ -64,6 +63,7 @@
 //! ([`Signer::newest_first`]), the customer accepts either ([`Verifier::and`]), and
 //! [`Verified::secret`] tells the customer when the old one has fallen out of use.
 
+mod digest;
 #[cfg(feature = "events")]
 pub mod event;
 #[cfg(feature = "events")]
@@ -81,10 +81,9 @@ pub mod testing;
 mod verifier;
 mod verify_error;
 
-pub use grammar::MalformedReason;
-pub use headers::{DeliveryHeader, DeliveryHeaders};
+pub use headers::{DeliveryHeader, DeliveryHeaders, HeaderTextError};
 pub use response::WebhookResponse;
 pub use secret::{SecretError, SigningSecret};
 pub use signer::{SignatureHeader, Signer, SignerError};
 pub use verifier::{ToleranceError, Verified, Verifier};
-pub use verify_error::VerifyError;
+pub use verify_error::{DigestReason, SignatureReason, VerifyError};

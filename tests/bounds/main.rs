@@ -28,8 +28,8 @@ use call_assistant::rest::server::{Received, RequestHead};
 use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ListCalls};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode};
 use call_assistant::webhook::event::{Event, EventError};
-use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::sender::{Excerpt, KEPT_BODY, Reach, Target};
+use call_assistant::webhook::explain::{Cause, Evidence};
+use call_assistant::webhook::sender::{Excerpt, MAX_EXCERPT_LEN, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -198,11 +198,9 @@ fn heads_of_a_mebibyte() {
         let (_, info) = counted(|| AnyRequest::read("GET", path, None).unwrap_err());
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
     }
-    cheap(|| {
-        Target::parse(&format!("https://example.com/{}", &long[..10]), Reach::Public).unwrap()
-    });
+    cheap(|| Target::parse(&format!("https://example.com/{}", &long[..10])).unwrap());
     let url = format!("https://example.com/{long}");
-    free(|| Target::parse(&url, Reach::Public).unwrap_err());
+    free(|| Target::parse(&url).unwrap_err());
     free(|| BaseUrl::parse(&url).unwrap_err());
     free(|| SigningSecret::parse(&long).unwrap_err());
     let product = Product::default();
@@ -247,8 +245,8 @@ fn sixty_four_mebibytes() {
             other => panic!("{status}: {other:?}"),
         }
     }
-    let excerpt = cheap(|| Excerpt::of(&body));
-    assert_eq!((excerpt.text.len(), excerpt.cut), (KEPT_BODY, true));
+    let excerpt = cheap(|| Excerpt::new(&body));
+    assert_eq!((excerpt.text.len(), excerpt.cut), (MAX_EXCERPT_LEN, true));
 
     let explanation = cheap(|| Evidence::new(headers, &body, "whsec_test").explain(NOW));
     assert!(explanation.is_proven() && explanation.causes().is_empty(), "{explanation}");
@@ -309,11 +307,11 @@ fn nothing_at_all() {
         let ClientErrorReason::NotFromService(shown) = reason(status) else { panic!("{status}") };
         assert_eq!(shown.as_str(), "");
     }
-    assert_eq!(Excerpt::of(b"").text, "");
+    assert_eq!(Excerpt::new(b"").text, "");
     let other = Signer::new(secret("whsec_test")).sign(b"{}", NOW);
     let headers = DeliveryHeaders::new().signature(other.as_str().as_bytes());
     let explanation = Evidence::new(headers, b"", "whsec_test").explain(NOW);
-    assert_eq!(explanation.causes()[0].as_str(), "body_empty");
+    assert_eq!(explanation.causes(), [Cause::EmptyBody]);
 }
 
 /// Much of one thing, in the place where it costs most.

@@ -16,10 +16,10 @@ use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{RateWindow, RateWindows};
 use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ListCalls, ReadError};
 use call_assistant::rest::{ApiKey, KeyDigest, Mode, Scope, StoredKey};
-use call_assistant::webhook::event::{ApiVersion, Event};
+use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
-use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Reach, Target};
+use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -38,7 +38,7 @@ fn values_may_go_anywhere() {
     anywhere::<CallList>();
     anywhere::<call_assistant::model::TransferredCall>();
     anywhere::<Event>();
-    anywhere::<call_assistant::webhook::event::EventBody>();
+    anywhere::<EventBody>();
     anywhere::<call_assistant::webhook::VerifyError>();
     anywhere::<call_assistant::webhook::explain::Explanation>();
     anywhere::<Signer>();
@@ -183,12 +183,18 @@ fn exchanges() -> Vec<Printed> {
     printed
 }
 
+fn ping() -> EventBody {
+    let (id, account) = (EventId::parse("evt_1"), AccountId::parse("acct_1"));
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), now()).ping("hello")
+}
+
 /// What is made of a signing secret. A signature that verifies can be replayed for five minutes,
 /// so it is a secret as well.
 fn webhooks() -> Vec<Printed> {
     let secret = SigningSecret::parse(SIGNING).unwrap();
     let random = SigningSecret::from_random(RANDOM);
-    let signer = Signer::new(secret.clone()).and(random.clone()).unwrap();
+    let signer = Signer::newest_first([secret.clone(), random.clone()]).unwrap();
     let signature = signer.sign(b"{}", now());
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
     let verifier = Verifier::new(secret.clone()).and(random.clone());
@@ -196,12 +202,11 @@ fn webhooks() -> Vec<Printed> {
     let mut own = HeaderMap::new();
     own.insert("x-token", HeaderValue::from_static(KEY));
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
-    let target = Target::parse(&url, Reach::Public).unwrap().with_headers(own).unwrap();
+    let target = Target::parse(&url).unwrap().with_headers(own).unwrap();
     let endpoint = delivery::Endpoint::new(now());
-    let mut delivery = delivery::Delivery::accept(now(), &endpoint, now());
+    let mut delivery = delivery::Delivery::accept(&ping(), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();
-    let id = EventId::parse("evt_1").unwrap();
-    let request = attempt.request(&target, &id, "ping", &signer, Vec::new(), now()).unwrap();
+    let request = attempt.request(&target, &ping(), &signer, now());
     let printed = vec![
         debug(&secret),
         debug(&random),
@@ -266,12 +271,12 @@ fn answers_that_echo() -> Vec<Printed> {
             printed.extend([debug(&failed.reason), error(&failed)]);
         }
         let endpoint = delivery::Endpoint::new(now());
-        let mut delivery = delivery::Delivery::accept(now(), &endpoint, now());
+        let mut delivery = delivery::Delivery::accept(&ping(), &endpoint, now());
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
-        let finished = delivery.finish(&attempt, outcome, now());
-        let entry = LogEntry::new(&attempt, outcome, &finished, &delivery, Some(bytes), now());
-        printed.extend([debug(&Excerpt::of(bytes)), debug(&entry)]);
+        let report = delivery.finish(&attempt, outcome, now());
+        let entry = LogEntry::new(&attempt, outcome, &report, &delivery, Some(bytes), now());
+        printed.extend([debug(&Excerpt::new(bytes)), debug(&entry)]);
     }
     printed
 }
@@ -294,7 +299,7 @@ fn errors_of_a_secret() -> Vec<Printed> {
             printed.push(error(&ApiVersion::parse(&wrong).unwrap_err()));
             printed.push(error(&EventId::parse(&wrong).unwrap_err()));
             printed.push(error(&RequestId::parse(&wrong).unwrap_err()));
-            printed.push(error(&Target::parse(&wrong, Reach::Public).unwrap_err()));
+            printed.push(error(&Target::parse(&wrong).unwrap_err()));
         }
         printed.push(error(&CallId::parse(&format!("{secret}\n")).unwrap_err()));
         for url in [
@@ -305,7 +310,7 @@ fn errors_of_a_secret() -> Vec<Printed> {
             format!("{secret}://example.com"),
         ] {
             printed.extend(BaseUrl::parse(&url).err().iter().map(error));
-            printed.push(match Target::parse(&url, Reach::Public) {
+            printed.push(match Target::parse(&url) {
                 Ok(target) => debug(&target),
                 Err(wrong) => error(&wrong),
             });

@@ -8,7 +8,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Outcome, Reach, Status, Target};
+use call_assistant::webhook::sender::{Outcome, Status, Target};
 
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;
@@ -26,7 +26,7 @@ fn store(url: &str, now: Timestamp) -> Store {
     let secret = SigningSecret::parse("whsec_0123456789abcdefghijklmnopqrstuv").unwrap();
     let mut tables = store.lock();
     tables.add_account(AccountRow::new(account.clone(), "UTC")).unwrap();
-    let target = Target::parse(url, Reach::PublicOrLoopback).unwrap();
+    let target = Target::parse_allowing_loopback(url).unwrap();
     let endpoint = EndpointId::parse("we_1").unwrap();
     tables.add_endpoint(&account, endpoint, target, secret, now).unwrap();
     drop(tables);
@@ -62,7 +62,8 @@ fn what_is_in_flight_is_not_begun_again() {
         assert_eq!(u64::from(begun.attempt.number()), attempt);
         let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
         assert!(lease > after(now, 10_000), "{lease}");
-        assert_eq!(tables.pending().collect::<Vec<_>>(), [(sent.delivery, sent.endpoint, lease)]);
+        let pending: Vec<_> = tables.pending(now).collect();
+        assert_eq!(pending, [(sent.delivery, sent.endpoint, lease)], "attempt {attempt}");
         let again = tables.finish(sent.delivery, &begun, Outcome::Refused, None, FAST, now);
         assert!(again.unwrap().due <= after(now, 10));
     }
@@ -82,7 +83,7 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
         |begun| tables.finish(sent.delivery, begun, Outcome::Refused, None, FAST, lease);
     let again = finish(&taken_over).unwrap();
     assert_eq!(finish(&lost), None, "it is in the planner's hands once");
-    assert_eq!(tables.pending().map(|(_, _, due)| due).collect::<Vec<_>>(), [again.due]);
+    assert_eq!(tables.pending(lease).map(|(_, _, due)| due).collect::<Vec<_>>(), [again.due]);
     assert!(tables.begin(sent.delivery, again.due).is_ok());
 }
 
@@ -124,7 +125,7 @@ fn a_log_keeps_what_the_schedule_did() {
         tables.finish(number, &begun, Outcome::Refused, None, FAST, now);
     }
     let log = &tables.delivery(id.as_str()).unwrap().log;
-    assert_eq!((log.len(), log.iter().filter(|entry| !entry.by_hand).count()), (50, 6));
+    assert_eq!((log.len(), log.iter().filter(|entry| !entry.manual).count()), (50, 6));
     assert_eq!(log.last().unwrap().began_at, after(now, 210_000));
 }
 

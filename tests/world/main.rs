@@ -79,7 +79,7 @@ fn run(seed: u64) -> Met {
             break;
         }
         let sync_at = customer.next_at().max(now);
-        let delivery_at = service.next_delivery_at();
+        let delivery_at = service.next_delivery_at(now);
         match delivery_at.filter(|delivery_at| *delivery_at <= sync_at) {
             Some(delivery_at) => {
                 now = now.max(delivery_at);

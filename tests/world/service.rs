@@ -13,9 +13,7 @@ use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, Endpoint, Outcome, Reach, Target,
-};
+use call_assistant::webhook::sender::{Attempt, BeginError, Delivery, Endpoint, Outcome, Target};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Response};
 
@@ -168,8 +166,9 @@ impl Service {
     }
 
     /// When there is an event to be made or an attempt to begin.
-    pub(crate) fn next_delivery_at(&self) -> Option<i64> {
-        let due = self.deliveries.iter().filter_map(|(delivery, _)| delivery.due()).map(millis);
+    pub(crate) fn next_delivery_at(&self, now: i64) -> Option<i64> {
+        let due =
+            self.deliveries.iter().filter_map(|(delivery, _)| delivery.due(at(now))).map(millis);
         let made = self.unannounced.last().map(|call| self.visible(call));
         due.chain(made).min()
     }
@@ -187,10 +186,10 @@ impl Service {
             let version = ApiVersion::parse("2026-01-15").unwrap();
             let new = NewEvent::new(id, self.account.id.clone(), version, Origin::voice(), at(now));
             let body = new.call_ended(&call).unwrap();
-            let delivery = Delivery::accept(body.created_at(), &self.endpoint, at(now));
+            let delivery = Delivery::accept(&body, &self.endpoint, at(now));
             self.deliveries.push((delivery, body));
         }
-        let due = |delivery: &Delivery| delivery.due().is_some_and(|due| due <= at(now));
+        let due = |delivery: &Delivery| delivery.due(at(now)).is_some_and(|due| due <= at(now));
         let index = self.deliveries.iter().position(|(delivery, _)| due(delivery))?;
         let (delivery, body) = &mut self.deliveries[index];
         let attempt = match delivery.begin(&self.endpoint, at(now)) {
@@ -199,18 +198,16 @@ impl Service {
             Err(error) => panic!("{error:?}"),
         };
         self.sending = Some(index);
-        let target = Target::parse("https://customer.example.com/hook", Reach::Public).unwrap();
+        let target = Target::parse("https://customer.example.com/hook").unwrap();
         let signer = Signer::new(self.secret.clone());
-        let event_type = body.event_type().as_str();
-        let bytes = body.as_bytes().to_vec();
-        let request = attempt.request(&target, body.id(), event_type, &signer, bytes, at(now));
-        Some((attempt, request.unwrap()))
+        let request = attempt.request(&target, body, &signer, at(now));
+        Some((attempt, request))
     }
 
     pub(crate) fn finish_attempt(&mut self, attempt: &Attempt, outcome: Outcome, now: i64) {
         let (delivery, _) = &mut self.deliveries[self.sending.take().unwrap()];
-        let finished = delivery.finish(attempt, outcome, at(now));
-        let _ = self.endpoint.record(finished.report, at(now));
+        let report = delivery.finish(attempt, outcome, at(now));
+        let _ = self.endpoint.record(report, at(now));
     }
 }
 

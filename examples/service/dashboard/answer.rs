@@ -59,8 +59,8 @@ impl Error {
             Self::Refused(Refused::Conflict(message)) => {
                 (StatusCode::CONFLICT, "conflict", message, None)
             }
-            Self::Refused(Refused::NotInPlanError(message)) => {
-                (StatusCode::FORBIDDEN, "not_in_plan", message, None)
+            Self::Refused(Refused::Plan(error)) => {
+                (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
             }
             Self::Body(error) => {
                 let (status, message) = match error {

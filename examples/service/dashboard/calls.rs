@@ -6,7 +6,6 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::model::Call;
 use call_assistant::rest::Mode;
-use call_assistant::rest::server::Feature;
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventBody, EventData, NewEvent, Origin, OriginSource,
 };
@@ -90,9 +89,8 @@ impl Dashboard {
         let (mut tables, now) = self.store.write();
         let (number, endpoint) = tables.endpoint(id)?;
         let account = endpoint.account_id.clone();
-        let plan = tables.account(account.as_str())?.plan.entitlements;
-        plan.require(Feature::Webhooks)
-            .map_err(|error| Refused::NotInPlanError(error.to_string()))?;
+        let plan = tables.account(account.as_str())?.plan.webhooks;
+        plan.check_webhooks().map_err(Refused::from)?;
         let body = new_event(account, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.");
         let accepted = tables.accept(&body, Some(number), now)?;

@@ -19,7 +19,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{CredentialId, EndpointId};
 use call_assistant::model::Call;
 use call_assistant::rest::{ApiKey, Mode, StoredKey};
-use call_assistant::webhook::sender::{MissedDeliveries, Reach, Status};
+use call_assistant::webhook::sender::{MissedDeliveries, Status};
 use http::header::{HOST, IF_NONE_MATCH, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -52,7 +52,7 @@ const MAX_LIST: usize = 1000;
 pub(crate) struct Dashboard {
     store: Arc<Store>,
     outbox: Outbox,
-    reach: Reach,
+    allow_loopback: bool,
     policy: HeaderValue,
 }
 
@@ -68,8 +68,8 @@ struct Asked<'a> {
 
 impl Dashboard {
     /// A dashboard over a store.
-    pub(crate) fn new(store: Arc<Store>, outbox: Outbox, reach: Reach) -> Self {
-        Self { store, outbox, reach, policy: policy(PAGE) }
+    pub(crate) fn new(store: Arc<Store>, outbox: Outbox, allow_loopback: bool) -> Self {
+        Self { store, outbox, allow_loopback, policy: policy(PAGE) }
     }
 
     /// Answers a request.
@@ -241,7 +241,7 @@ impl Dashboard {
 
     fn create_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, &["url", "secret"])?;
-        let (target, secret) = data::endpoint(&fields, self.reach)?;
+        let (target, secret) = data::endpoint(&fields, self.allow_loopback)?;
         let (mut tables, now) = self.store.write();
         let account = tables.account(id)?.id.clone();
         let endpoint = EndpointId::from_random(random::bytes());

@@ -112,7 +112,7 @@ impl Taken {
             pending: row.state.is_pending(),
             event_created_at: row.body.created_at(),
             attempts_made: row.state.attempts(),
-            by_hand: row.state.is_by_hand(),
+            by_hand: row.state.is_manual(),
             next_at: row.due,
             ended_at: row.state.ended_at(),
             attempts: row.log.iter().map(attempt).collect(),
@@ -131,6 +131,10 @@ impl Taken {
 fn attempt(entry: &LogEntry) -> Value {
     let mut shown = value(entry);
     shown["number"] = entry.attempt.into();
+    // The dashboard has its own name for it.
+    if let Some(manual) = shown.as_object_mut().and_then(|entry| entry.remove("manual")) {
+        shown["by_hand"] = manual;
+    }
     shown["http_status"] = match entry.outcome {
         Outcome::Answered(status) => status.as_u16().into(),
         _ => Value::Null,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Limits, Outcome, Planner};
 use http_body_util::Full;
-use hyper::body::Bytes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub(crate) use connect::Trust;
@@ -63,7 +62,7 @@ impl Sender {
     /// A sender of what is pending in a store by now. It has to be told of what comes later.
     pub(crate) fn new(store: Arc<Store>, trust: Trust, scale: Scale) -> Self {
         let (sender, messages) = unbounded_channel();
-        let planner = Planner::rebuild(LIMITS, store.lock().pending());
+        let planner = Planner::rebuild(LIMITS, store.lock().pending(clock::now()));
         Self { messages, outbox: Outbox(sender), planner, store, trust, scale }
     }
 
@@ -135,21 +134,9 @@ impl Sender {
 /// Step 3.
 async fn send(begun: &Begun, trust: &Trust, scale: Scale) -> post::Sent {
     let (body, now) = (&begun.body, clock::now());
-    let bytes = Full::new(Bytes::copy_from_slice(body.as_bytes()));
-    let request = begun.attempt.request(
-        &begun.target,
-        body.id(),
-        body.event_type().as_str(),
-        &begun.signer,
-        body.as_bytes(),
-        now,
-    );
-    let Ok(request) = request else {
-        // Such a type is refused when the event is accepted, so this is a fault of ours.
-        return post::Sent::without_answer(Outcome::Unsent);
-    };
+    let request = begun.attempt.request(&begun.target, body, &begun.signer, now).map(Full::from);
     let patience = begun.attempt.deadline().since(begun.attempt.began_at());
-    post::send(&begun.target, request.map(|_| bytes), trust, scale.timeout(patience)).await
+    post::send(&begun.target, request, trust, scale.timeout(patience)).await
 }
 
 fn heard(planner: &mut Planner, message: Message) {

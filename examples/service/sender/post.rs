@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{KEPT_BODY, Outcome, Target};
+use call_assistant::webhook::sender::{MAX_EXCERPT_LEN, Outcome, Target};
 use http::header::{CONNECTION, HOST, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -114,11 +114,11 @@ fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request
 async fn beginning(mut body: Incoming) -> Vec<u8> {
     let mut read = Vec::new();
     let _ = tokio::time::timeout(LISTEN, async {
-        while read.len() <= KEPT_BODY
+        while read.len() <= MAX_EXCERPT_LEN
             && let Some(Ok(frame)) = body.frame().await
         {
             if let Some(data) = frame.data_ref() {
-                let room = KEPT_BODY.saturating_add(1).saturating_sub(read.len());
+                let room = MAX_EXCERPT_LEN.saturating_add(1).saturating_sub(read.len());
                 read.extend_from_slice(data.get(..room).unwrap_or(data));
             }
         }

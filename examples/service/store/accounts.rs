@@ -6,6 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::{KeyState, Mode, Scope, StoredKey};
+use call_assistant::webhook::sender::WebhookPlan;
 
 use super::Calls;
 
@@ -68,20 +69,32 @@ impl AccountRow {
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
     pub(crate) entitlements: Entitlements,
+    pub(crate) webhooks: WebhookPlan,
 }
 
 /// The price list.
 pub(crate) const PLANS: [Plan; 4] = [
-    Plan { name: "none", entitlements: Entitlements::below_pro() },
-    Plan { name: "starter", entitlements: Entitlements::below_pro() },
-    Plan { name: "pro", entitlements: Entitlements::pro().with_public_api() },
+    Plan { name: "none", entitlements: Entitlements::below_pro(), webhooks: WebhookPlan::BelowPro },
+    Plan {
+        name: "starter",
+        entitlements: Entitlements::below_pro(),
+        webhooks: WebhookPlan::BelowPro,
+    },
+    Plan {
+        name: "pro",
+        entitlements: Entitlements::pro().with_public_api(),
+        webhooks: WebhookPlan::Pro,
+    },
     Plan::LARGEST,
 ];
 
 impl Plan {
     /// What an account has of which nothing else is said.
-    pub(crate) const LARGEST: Self =
-        Self { name: "business", entitlements: Entitlements::business().with_public_api() };
+    pub(crate) const LARGEST: Self = Self {
+        name: "business",
+        entitlements: Entitlements::business().with_public_api(),
+        webhooks: WebhookPlan::Business,
+    };
 
     /// The plan of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {

@@ -6,14 +6,14 @@
 //! under one lock; a database that others write to would compare versions instead.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::rest::server::Feature;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, Endpoint, EndpointChange, LogEntry, MissedDeliveries, Outcome,
-    RedeliverError, Step, Target,
+    RecoveryCaller, RedeliverError, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
@@ -46,6 +46,8 @@ pub(crate) struct DeliveryRow {
     /// When the next attempt is due here, where `--time-scale` makes the waits of the schedule
     /// shorter. `None` while one is in flight, and when there is none to come.
     pub(crate) due: Option<Timestamp>,
+    /// How far the schedule is ahead of the clock while an attempt is in flight.
+    ahead: Duration,
     pub(crate) log: Vec<LogEntry>,
 }
 
@@ -68,7 +70,7 @@ pub(crate) struct Begun {
     pub(crate) began_at: Timestamp,
 }
 
-/// How many attempts a log keeps: six by schedule, and the latest by hand.
+/// How many attempts a log keeps: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
 impl Tables {
@@ -90,10 +92,7 @@ impl Tables {
             return Err(Refused::Conflict("an endpoint of this id is there already".into()));
         }
         let row = self.account_mut(account.as_str())?;
-        row.plan
-            .entitlements
-            .require(Feature::Webhooks)
-            .map_err(|error| Refused::NotInPlanError(error.to_string()))?;
+        row.plan.webhooks.check_webhooks()?;
         row.endpoints.push(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
@@ -130,13 +129,15 @@ impl Tables {
     /// Makes a disabled endpoint active again. `None` if it was active.
     ///
     /// # Errors
-    /// There is no such endpoint.
+    /// There is no such endpoint, or the plan lacks webhooks.
     pub(crate) fn enable(
         &mut self,
         id: &str,
         now: Timestamp,
     ) -> Result<Option<MissedDeliveries>, Refused> {
-        let (number, _) = self.endpoint(id)?;
+        let (number, endpoint) = self.endpoint(id)?;
+        let account = self.account(endpoint.account_id.as_str())?;
+        account.plan.webhooks.check_recovery(RecoveryCaller::Dashboard)?;
         self.changed();
         Ok(self.endpoint_mut(number).and_then(|endpoint| endpoint.health.enable(now)))
     }
@@ -155,7 +156,7 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Vec<ToSend>, Refused> {
         let account = self.account_mut(body.account_id().as_str())?;
-        if account.plan.entitlements.require(Feature::Webhooks).is_err() {
+        if account.plan.webhooks.check_webhooks().is_err() {
             return Ok(Vec::new());
         }
         let endpoints = match only {
@@ -165,7 +166,7 @@ impl Tables {
         let mut accepted = Vec::new();
         for number in endpoints {
             let Some(endpoint) = self.endpoint_of(number) else { continue };
-            let state = Delivery::accept(body.created_at(), &endpoint.health, now);
+            let state = Delivery::accept(body, &endpoint.health, now);
             let delivery = self.next_delivery;
             self.next_delivery = delivery.saturating_add(1);
             let row = DeliveryRow {
@@ -174,7 +175,8 @@ impl Tables {
                 endpoint: number,
                 body: body.clone(),
                 state,
-                due: state.due(),
+                due: state.due(now),
+                ahead: Duration::ZERO,
                 log: Vec::new(),
             };
             self.delivery_numbers.insert(row.id.clone(), delivery);
@@ -202,14 +204,15 @@ impl Tables {
         let endpoint = endpoint.ok_or(None)?;
         // With `--time-scale` the host's due time comes before the schedule's: to the library the
         // attempt begins when the schedule says, which the clock has not reached.
-        let by_schedule = match (row.state.due(), row.due) {
+        let by_schedule = match (row.state.due(now), row.due) {
             (Some(schedule), Some(here)) if here <= now => schedule.max(now),
-            _ => now,
+            _ => now.saturating_add(row.ahead),
         };
         let begun = row.state.begin(&endpoint.health, by_schedule);
         let made = match begun {
             Ok(attempt) => {
                 row.due = None;
+                row.ahead = by_schedule.since(now);
                 Ok(Begun {
                     attempt,
                     body: row.body.clone(),
@@ -219,7 +222,7 @@ impl Tables {
                 })
             }
             Err(BeginError::Early { .. }) => Err(row.due),
-            Err(BeginError::Leased { until }) => Err(Some(until)),
+            Err(BeginError::Leased { until }) => Err(Some(until.saturating_sub(row.ahead))),
             Err(_) => {
                 row.due = None;
                 Err(None)
@@ -245,19 +248,19 @@ impl Tables {
         let endpoint = usize::try_from(row.endpoint).ok()?;
         let endpoint = self.endpoints.get_mut(endpoint)?;
 
-        let finished = row.state.finish(&begun.attempt, outcome, now);
-        let change = endpoint.health.record(finished.report, now);
+        let report = row.state.finish(&begun.attempt, outcome, now);
+        let change = endpoint.health.record(report, now);
 
-        match finished.step {
-            Step::Again { at } => row.due = Some(now.saturating_add(scale.wait(at.since(now)))),
-            Step::Unsent => {
-                // Whatever we are short of will not be there at once.
-                row.state.postpone(UNSENT);
-                row.due = row.state.due();
-            }
-            Step::Delivered | Step::Failed | Step::Gone => row.due = None,
-            // Whoever took the attempt over has the delivery in hand.
-            Step::Late => {}
+        if !report.is_late() {
+            row.ahead = Duration::ZERO;
+        }
+        if outcome == Outcome::Unsent && !report.is_late() {
+            // Whatever we are short of will not be there at once.
+            row.state.postpone(UNSENT, now);
+            row.due = row.state.due(now);
+        } else if !report.is_late() {
+            let due = row.state.due(now);
+            row.due = due.map(|at| now.saturating_add(scale.wait(at.since(now))));
         }
         if matches!(change, EndpointChange::Disabled(_)) {
             for pending in endpoint.pending.clone() {
@@ -270,25 +273,26 @@ impl Tables {
         self.changed();
 
         let row = self.deliveries.get_mut(&number)?;
-        let mut entry =
-            LogEntry::new(&begun.attempt, outcome, &finished, &row.state, response, now);
+        let mut entry = LogEntry::new(&begun.attempt, outcome, &report, &row.state, response, now);
         entry.began_at = begun.began_at;
         entry.took_ms = u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
         entry.next_at = entry.next_at.and(row.due);
         if row.log.len() >= KEPT_ATTEMPTS {
-            let beside = |entry: &LogEntry| entry.by_hand || entry.outcome == Outcome::Unsent;
+            let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
             row.log.remove(row.log.iter().position(beside).unwrap_or(0));
         }
         row.log.push(entry);
         let again = ToSend { delivery: number, endpoint: row.endpoint, due: row.due? };
-        (finished.step != Step::Late).then_some(again)
+        (!report.is_late()).then_some(again)
     }
 
-    /// Has a delivery made once more, by hand.
+    /// Redelivers by order of the dashboard.
     ///
     /// # Errors
-    /// There is no such delivery, or it is not one to be made again.
+    /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
     pub(crate) fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
+        let account = self.account(self.delivery(id)?.account_id.as_str())?;
+        account.plan.webhooks.check_recovery(RecoveryCaller::Dashboard)?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
@@ -296,7 +300,7 @@ impl Tables {
         row.state
             .redeliver(&endpoint.health, now)
             .map_err(|error: RedeliverError| Refused::Conflict(error.to_string()))?;
-        row.due = row.state.due();
+        row.due = row.state.due(now);
         let endpoint = row.endpoint;
         self.index(number);
         self.changed();
@@ -323,11 +327,13 @@ impl Tables {
     }
 
     /// Everything that is pending, for a planner that starts.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = (u64, u32, Timestamp)> {
+    pub(crate) fn pending(&self, now: Timestamp) -> impl Iterator<Item = (u64, u32, Timestamp)> {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
-        pending.filter_map(|number| {
+        pending.filter_map(move |number| {
             let row = self.deliveries.get(number)?;
-            Some((*number, row.endpoint, row.due.or(row.state.due())?))
+            let leased = row.state.due(now.saturating_add(row.ahead));
+            let leased = leased.map(|until| until.saturating_sub(row.ahead));
+            Some((*number, row.endpoint, row.due.or(leased)?))
         })
     }
 
@@ -355,7 +361,8 @@ impl Tables {
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let Some(endpoint) = endpoint else { return };
         let mut parked = row.state;
-        if parked.begin(&endpoint.health, now) == Err(BeginError::Parked) {
+        if parked.begin(&endpoint.health, now.saturating_add(row.ahead)) == Err(BeginError::Parked)
+        {
             row.state = parked;
             row.due = None;
             self.index(number);
@@ -385,4 +392,4 @@ impl Tables {
 }
 
 /// How long to wait after an attempt that could not be made.
-const UNSENT: std::time::Duration = std::time::Duration::from_secs(1);
+const UNSENT: Duration = Duration::from_secs(1);

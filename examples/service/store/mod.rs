@@ -19,6 +19,7 @@ use call_assistant::rest::server::PageQuery;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::{CallRow, Identified, Received};
 use call_assistant::rest::{Mode, StoredKey};
+use call_assistant::webhook::sender::PlanError;
 
 use crate::support::clock;
 
@@ -58,7 +59,13 @@ pub(crate) enum Refused {
     /// It is there already, or its state does not allow it, and why.
     Conflict(String),
     /// The plan lacks it.
-    NotInPlanError(String),
+    Plan(PlanError),
+}
+
+impl From<PlanError> for Refused {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
 }
 
 impl Store {

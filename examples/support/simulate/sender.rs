@@ -8,9 +8,9 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome, Planner, Status,
-    Step,
 };
 use http::StatusCode;
 
@@ -83,6 +83,9 @@ pub struct Report {
     pub decisions: u64,
 }
 
+const EVENT: &str = r#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
+    "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hello"}}"#;
+
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -112,6 +115,8 @@ struct Sender {
     random: Random,
     start: Timestamp,
     now: Timestamp,
+    /// All deliveries are of one event: what a day costs is the deliveries.
+    event: EventBody,
     planner: Planner,
     targets: Vec<Target>,
     rows: Vec<Row>,
@@ -192,6 +197,7 @@ impl Sender {
             random,
             start,
             now: start,
+            event: EventBody::from_stored(EVENT).expect("an event"),
             planner: Planner::new(scale.limits),
             targets,
             rows: Vec::new(),
@@ -209,7 +215,7 @@ impl Sender {
         let at = (f64::from(scale.endpoints) * share * share * share) as u32;
         let endpoint = at.min(scale.endpoints - 1);
         let target = &self.targets[endpoint as usize];
-        let delivery = Delivery::accept(self.now, &target.health, self.now);
+        let delivery = Delivery::accept(&self.event, &target.health, self.now);
         self.report.decisions += 1;
         let tally = &mut self.report.tallies[target.manner as usize];
         tally.accepted += 1;
@@ -240,7 +246,7 @@ impl Sender {
             let target = &self.targets[next.endpoint as usize];
             let row = &mut self.rows[at as usize];
             let tally = &mut self.report.tallies[target.manner as usize];
-            let due = row.delivery.due();
+            let due = row.delivery.due(self.now);
             match row.delivery.begin(&target.health, self.now) {
                 Ok(attempt) => {
                     self.attempts += 1;
@@ -266,8 +272,8 @@ impl Sender {
         let row = &mut self.rows[answer.row as usize];
         let target = &mut self.targets[row.endpoint as usize];
         let tally = &mut self.report.tallies[target.manner as usize];
-        let finished = row.delivery.finish(&answer.attempt, answer.outcome, self.now);
-        match target.health.record(finished.report, self.now) {
+        let report = row.delivery.finish(&answer.attempt, answer.outcome, self.now);
+        match target.health.record(report, self.now) {
             EndpointChange::Disabled(DisabledReason::Gone) => tally.disabled_gone += 1,
             EndpointChange::Disabled(_) => tally.disabled_failing += 1,
             _ => {}
@@ -275,14 +281,14 @@ impl Sender {
         self.disabled += u64::from(!target.health.is_active() && target.health.since() == self.now);
         self.planner.finished(row.endpoint);
         self.report.decisions += 3;
-        match finished.step {
-            Step::Again { at } => {
-                self.planner.add(u64::from(answer.row), row.endpoint, at);
-                self.report.decisions += 1;
-                return;
-            }
-            Step::Delivered => tally.delivered += 1,
-            Step::Gone => tally.gone += 1,
+        if let Some(due) = row.delivery.due(self.now) {
+            self.planner.add(u64::from(answer.row), row.endpoint, due);
+            self.report.decisions += 1;
+            return;
+        }
+        match row.delivery.status() {
+            Status::Delivered => tally.delivered += 1,
+            Status::Gone => tally.gone += 1,
             _ => tally.failed += 1,
         }
         self.free.push(answer.row);

@@ -3,9 +3,9 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A block of addresses that no webhook is sent to.
+/// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Block {
+pub struct AddressBlock {
     name: &'static str,
     first: IpAddr,
     prefix: u8,
@@ -15,48 +15,47 @@ pub struct Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// It lies in a special-purpose block.
+    /// It is in a special-purpose block.
     #[error("address is in {0}")]
-    Special(Block),
-    /// It carries an IPv4 address of a special-purpose block inside.
+    Special(AddressBlock),
+    /// It contains an IPv4 address that is in a special-purpose block.
     #[error("address is in {outer}, and the address within it in {inner}")]
     Within {
         /// The IPv6 block.
-        outer: Block,
+        outer: AddressBlock,
         /// The block of the IPv4 address inside.
-        inner: Block,
+        inner: AddressBlock,
     },
     /// It is outside `2000::/3`, where all public IPv6 addresses are.
     #[error("address is outside 2000::/3, where public IPv6 addresses are")]
     Unassigned,
-    /// A loopback host was called for, and this is another address.
+    /// Its host is a loopback host, and this is another address.
     #[error("address is not loopback, as its host is")]
     NotLoopback,
 }
 
-/// Whether an address is public, by the IANA registries of special-purpose addresses.
-///
-/// Every block of the registries is refused, those for anycast services included, and so is every
-/// form that carries an IPv4 address inside an IPv6 one, whatever the address inside: a webhook is
-/// not sent through a translator or a tunnel. A translator with a prefix of the network's own
-/// choosing cannot be seen from here: where the service's network has one, it is for the network
-/// to keep it from reaching private addresses.
-///
-/// # Errors
-/// The block, and where an IPv4 address is inside, the block of that too.
+/// Checks that an address is public, by the IANA registries of special-purpose addresses.
 ///
 /// ```
-/// use call_assistant::webhook::sender::is_public;
+/// use call_assistant::webhook::sender::check_public;
 ///
-/// assert_eq!(is_public("93.184.215.14".parse()?), Ok(()));
-/// let error = is_public("64:ff9b::7f00:1".parse()?).unwrap_err();
+/// assert_eq!(check_public("93.184.215.14".parse()?), Ok(()));
+/// let error = check_public("64:ff9b::7f00:1".parse()?).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
 ///     "address is in 64:ff9b::/96 (NAT64), and the address within it in 127.0.0.0/8 (loopback)",
 /// );
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
-pub fn is_public(address: IpAddr) -> Result<(), AddressError> {
+///
+/// Every block of the registries is refused, also those of anycast services, and so is every IPv6
+/// form that contains an IPv4 address, even a public one: webhooks are not sent through translators
+/// or tunnels. A translator with a prefix that a network has chosen itself cannot be recognized: if
+/// the service's network has one, keep it from reaching private addresses.
+///
+/// # Errors
+/// The block, and the block of the IPv4 address inside.
+pub fn check_public(address: IpAddr) -> Result<(), AddressError> {
     let block = SPECIAL.iter().find(|block| block.contains(address)).copied();
     let IpAddr::V6(v6) = address else {
         return block.map_or(Ok(()), |block| Err(AddressError::Special(block)));
@@ -65,7 +64,7 @@ pub fn is_public(address: IpAddr) -> Result<(), AddressError> {
     match (outer, embedded(v6)) {
         (None, _) if !PUBLIC_V6.contains(address) => Err(AddressError::Unassigned),
         (None, _) => Ok(()),
-        (Some(outer), Some(inside)) => Err(match is_public(IpAddr::V4(inside)) {
+        (Some(outer), Some(inside)) => Err(match check_public(IpAddr::V4(inside)) {
             Err(AddressError::Special(inner)) => AddressError::Within { outer, inner },
             _ => AddressError::Special(outer),
         }),
@@ -81,7 +80,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
         Some(Ipv4Addr::new(a, b, c, d))
     };
     match (a, b, c, d, e, f) {
-        // Nothing and one itself are not IPv4-compatible addresses but addresses of their own.
+        // `::` and `::1` are not IPv4-compatible addresses.
         (0, 0, 0, 0, 0, 0) if g == 0 && h <= 1 => None,
         // IPv4-compatible, IPv4-mapped, IPv4-translated, NAT64.
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => {
@@ -92,7 +91,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
             let ([_, third], [fourth, _]) = (e.to_be_bytes(), f.to_be_bytes());
             v4(d, u16::from_be_bytes([third, fourth]))
         }
-        // Teredo carries the client's address with every bit turned over.
+        // Teredo contains the client's address with every bit inverted.
         (0x2001, 0, ..) => v4(!g, !h),
         // 6to4.
         (0x2002, ..) => v4(b, c),
@@ -101,13 +100,13 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// ISATAP's mark is in the lower half: any prefix may stand before it.
+/// ISATAP is recognized by its lower half: any prefix may precede it.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, e, f, _, _] = address.segments();
     (e == 0 || e == 0x200) && f == 0x5efe
 }
 
-impl Block {
+impl AddressBlock {
     const fn v4(name: &'static str, first: [u8; 4], prefix: u8) -> Self {
         let [a, b, c, d] = first;
         Self { name, first: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), prefix }
@@ -118,15 +117,13 @@ impl Block {
         Self { name, first: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix }
     }
 
-    /// What the block is for, in the registry's words or near them.
+    /// Returns what the block is for, close to the registry's words.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether an address lies in it.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
+    fn contains(&self, address: IpAddr) -> bool {
         let prefix = u32::from(self.prefix);
         // The addresses differ in no bit of the prefix: what differs is shifted out.
         match (self.first, address) {
@@ -144,72 +141,73 @@ impl Block {
 }
 
 /// `127.0.0.0/8 (loopback)`
-impl fmt::Display for Block {
+impl fmt::Display for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{} ({})", self.first, self.prefix, self.name)
     }
 }
 
-impl fmt::Debug for Block {
+impl fmt::Debug for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Block({self})")
+        write!(f, "AddressBlock({self})")
     }
 }
 
-const PUBLIC_V6: Block = Block::v6("global unicast", [0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+const PUBLIC_V6: AddressBlock =
+    AddressBlock::v6("global unicast", [0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Named for its mark, since it has no prefix of its own.
-const ISATAP: Block = Block::v6("ISATAP", [0, 0, 0, 0, 0, 0x5efe, 0, 0], 0);
+/// Without a prefix, because it has none of its own.
+const ISATAP: AddressBlock = AddressBlock::v6("ISATAP", [0, 0, 0, 0, 0, 0x5efe, 0, 0], 0);
 
 /// The IANA registries of IPv4 and IPv6 special-purpose addresses, and multicast, which has a
 /// registry of its own. The narrower block comes first.
-const SPECIAL: [Block; 48] = [
-    Block::v4("this host", [0, 0, 0, 0], 32),
-    Block::v4("this network", [0, 0, 0, 0], 8),
-    Block::v4("private use", [10, 0, 0, 0], 8),
-    Block::v4("shared address space, CGNAT", [100, 64, 0, 0], 10),
-    Block::v4("loopback", [127, 0, 0, 0], 8),
-    Block::v4("link local", [169, 254, 0, 0], 16),
-    Block::v4("private use", [172, 16, 0, 0], 12),
-    Block::v4("IETF protocol assignments", [192, 0, 0, 0], 24),
-    Block::v4("documentation", [192, 0, 2, 0], 24),
-    Block::v4("AS112", [192, 31, 196, 0], 24),
-    Block::v4("AMT", [192, 52, 193, 0], 24),
-    Block::v4("6to4 relay anycast", [192, 88, 99, 0], 24),
-    Block::v4("private use", [192, 168, 0, 0], 16),
-    Block::v4("AS112", [192, 175, 48, 0], 24),
-    Block::v4("benchmarking", [198, 18, 0, 0], 15),
-    Block::v4("documentation", [198, 51, 100, 0], 24),
-    Block::v4("documentation", [203, 0, 113, 0], 24),
-    Block::v4("multicast", [224, 0, 0, 0], 4),
-    Block::v4("limited broadcast", [255, 255, 255, 255], 32),
-    Block::v4("reserved", [240, 0, 0, 0], 4),
-    Block::v6("unspecified", [0, 0, 0, 0, 0, 0, 0, 0], 128),
-    Block::v6("loopback", [0, 0, 0, 0, 0, 0, 0, 1], 128),
-    Block::v6("IPv4-compatible", [0, 0, 0, 0, 0, 0, 0, 0], 96),
-    Block::v6("IPv4-mapped", [0, 0, 0, 0, 0, 0xffff, 0, 0], 96),
-    Block::v6("IPv4-translated", [0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
-    Block::v6("NAT64", [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
-    Block::v6("local NAT64", [0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
-    Block::v6("discard only", [0x100, 0, 0, 0, 0, 0, 0, 0], 64),
-    Block::v6("dummy", [0x100, 0, 0, 1, 0, 0, 0, 0], 64),
-    Block::v6("Teredo", [0x2001, 0, 0, 0, 0, 0, 0, 0], 32),
-    Block::v6("port control protocol anycast", [0x2001, 1, 0, 0, 0, 0, 0, 1], 128),
-    Block::v6("TURN anycast", [0x2001, 1, 0, 0, 0, 0, 0, 2], 128),
-    Block::v6("DNS-SD registration anycast", [0x2001, 1, 0, 0, 0, 0, 0, 3], 128),
-    Block::v6("benchmarking", [0x2001, 2, 0, 0, 0, 0, 0, 0], 48),
-    Block::v6("AMT", [0x2001, 3, 0, 0, 0, 0, 0, 0], 32),
-    Block::v6("AS112", [0x2001, 4, 0x112, 0, 0, 0, 0, 0], 48),
-    Block::v6("ORCHID", [0x2001, 0x10, 0, 0, 0, 0, 0, 0], 28),
-    Block::v6("ORCHIDv2", [0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28),
-    Block::v6("drone remote identification", [0x2001, 0x30, 0, 0, 0, 0, 0, 0], 28),
-    Block::v6("IETF protocol assignments", [0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
-    Block::v6("documentation", [0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-    Block::v6("6to4", [0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
-    Block::v6("AS112", [0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48),
-    Block::v6("documentation", [0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
-    Block::v6("segment routing", [0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
-    Block::v6("unique local", [0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),
-    Block::v6("link local, site local", [0xfe80, 0, 0, 0, 0, 0, 0, 0], 9),
-    Block::v6("multicast", [0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+const SPECIAL: [AddressBlock; 48] = [
+    AddressBlock::v4("this host", [0, 0, 0, 0], 32),
+    AddressBlock::v4("this network", [0, 0, 0, 0], 8),
+    AddressBlock::v4("private use", [10, 0, 0, 0], 8),
+    AddressBlock::v4("shared address space, CGNAT", [100, 64, 0, 0], 10),
+    AddressBlock::v4("loopback", [127, 0, 0, 0], 8),
+    AddressBlock::v4("link local", [169, 254, 0, 0], 16),
+    AddressBlock::v4("private use", [172, 16, 0, 0], 12),
+    AddressBlock::v4("IETF protocol assignments", [192, 0, 0, 0], 24),
+    AddressBlock::v4("documentation", [192, 0, 2, 0], 24),
+    AddressBlock::v4("AS112", [192, 31, 196, 0], 24),
+    AddressBlock::v4("AMT", [192, 52, 193, 0], 24),
+    AddressBlock::v4("6to4 relay anycast", [192, 88, 99, 0], 24),
+    AddressBlock::v4("private use", [192, 168, 0, 0], 16),
+    AddressBlock::v4("AS112", [192, 175, 48, 0], 24),
+    AddressBlock::v4("benchmarking", [198, 18, 0, 0], 15),
+    AddressBlock::v4("documentation", [198, 51, 100, 0], 24),
+    AddressBlock::v4("documentation", [203, 0, 113, 0], 24),
+    AddressBlock::v4("multicast", [224, 0, 0, 0], 4),
+    AddressBlock::v4("limited broadcast", [255, 255, 255, 255], 32),
+    AddressBlock::v4("reserved", [240, 0, 0, 0], 4),
+    AddressBlock::v6("unspecified", [0, 0, 0, 0, 0, 0, 0, 0], 128),
+    AddressBlock::v6("loopback", [0, 0, 0, 0, 0, 0, 0, 1], 128),
+    AddressBlock::v6("IPv4-compatible", [0, 0, 0, 0, 0, 0, 0, 0], 96),
+    AddressBlock::v6("IPv4-mapped", [0, 0, 0, 0, 0, 0xffff, 0, 0], 96),
+    AddressBlock::v6("IPv4-translated", [0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
+    AddressBlock::v6("NAT64", [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
+    AddressBlock::v6("local NAT64", [0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
+    AddressBlock::v6("discard only", [0x100, 0, 0, 0, 0, 0, 0, 0], 64),
+    AddressBlock::v6("dummy", [0x100, 0, 0, 1, 0, 0, 0, 0], 64),
+    AddressBlock::v6("Teredo", [0x2001, 0, 0, 0, 0, 0, 0, 0], 32),
+    AddressBlock::v6("port control protocol anycast", [0x2001, 1, 0, 0, 0, 0, 0, 1], 128),
+    AddressBlock::v6("TURN anycast", [0x2001, 1, 0, 0, 0, 0, 0, 2], 128),
+    AddressBlock::v6("DNS-SD registration anycast", [0x2001, 1, 0, 0, 0, 0, 0, 3], 128),
+    AddressBlock::v6("benchmarking", [0x2001, 2, 0, 0, 0, 0, 0, 0], 48),
+    AddressBlock::v6("AMT", [0x2001, 3, 0, 0, 0, 0, 0, 0], 32),
+    AddressBlock::v6("AS112", [0x2001, 4, 0x112, 0, 0, 0, 0, 0], 48),
+    AddressBlock::v6("ORCHID", [0x2001, 0x10, 0, 0, 0, 0, 0, 0], 28),
+    AddressBlock::v6("ORCHIDv2", [0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28),
+    AddressBlock::v6("drone remote identification", [0x2001, 0x30, 0, 0, 0, 0, 0, 0], 28),
+    AddressBlock::v6("IETF protocol assignments", [0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+    AddressBlock::v6("documentation", [0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+    AddressBlock::v6("6to4", [0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
+    AddressBlock::v6("AS112", [0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48),
+    AddressBlock::v6("documentation", [0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+    AddressBlock::v6("segment routing", [0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
+    AddressBlock::v6("unique local", [0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),
+    AddressBlock::v6("link local, site local", [0xfe80, 0, 0, 0, 0, 0, 0, 0], 9),
+    AddressBlock::v6("multicast", [0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
 ];

@@ -1,98 +1,112 @@
-//! One attempt: its number, its deadline, and the request that goes out.
+//! One attempt: its number, its deadline, and its request.
 
-use http::{Method, Request};
+use alloc::vec::Vec;
+
+use http::Request;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::schedule::ATTEMPTS;
+use super::schedule::MAX_ATTEMPTS;
 use super::target::Target;
 use crate::Timestamp;
-use crate::id::EventId;
 use crate::webhook::Signer;
-use crate::webhook::testing::{self, HeaderTextError};
+use crate::webhook::event::EventBody;
 
 /// An attempt that has begun. It goes back to [`Delivery::finish`](super::Delivery::finish) with
 /// its outcome.
 ///
-/// It serialises, for hosts whose requests are sent by another process.
+/// ```
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Target};
+/// # use call_assistant::webhook::{Signer, SigningSecret};
+/// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+/// # let event = event.ping("It works.");
+/// # let endpoint = Endpoint::new(now);
+/// # let mut delivery = Delivery::accept(&event, &endpoint, now);
+/// let attempt = delivery.begin(&endpoint, now)?;
+/// let target = Target::parse("https://hooks.example.com/calls")?;
+/// let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+/// let request = attempt.request(&target, &event, &signer, now);
+/// assert_eq!(request.headers()["x-service-delivery"], "evt_1");
+/// assert_eq!(request.body(), event.as_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It serializes, for hosts that send requests from another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
     #[serde(deserialize_with = "number")]
     pub(super) number: u8,
-    pub(super) by_hand: bool,
+    pub(super) manual: bool,
     pub(super) began_at: Timestamp,
     pub(super) deadline: Timestamp,
-    /// The delivery's version when this began: who finishes it must still hold that.
+    /// The delivery's version when the attempt began: the lease is held while it is the same.
     pub(super) lease: u32,
-    /// The endpoint's, when this began.
+    /// The endpoint's, when the attempt began.
     pub(super) generation: u32,
 }
 
 impl Attempt {
-    /// Which attempt of the six this is, from 1. A redelivery by hand has only one.
+    /// Returns which of the six attempts it is, from 1. A manual redelivery has one attempt.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
     }
 
-    /// Whether this is a redelivery by hand.
+    /// Tells whether it is a manual redelivery.
     #[must_use]
-    pub fn is_by_hand(&self) -> bool {
-        self.by_hand
+    pub fn is_manual(&self) -> bool {
+        self.manual
     }
 
-    /// When it began.
+    /// Returns when it began.
     #[must_use]
     pub fn began_at(&self) -> Timestamp {
         self.began_at
     }
 
-    /// When it is over, if the head of the response has not come.
+    /// Returns when it times out, if the head of the response has not come.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.deadline
     }
 
-    /// The request that goes out: a POST of the stored bytes, signed now, with the secrets of now.
+    /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
-    /// Each attempt of a delivery has its own time and signature, and the same event id and body.
-    /// The endpoint's own headers come along, and never replace one of ours. Do not follow
-    /// redirects, and connect to an address that [`Target::check`] has passed.
-    ///
-    /// # Errors
-    /// The event's type is not the text of a header.
-    pub fn request<B: AsRef<[u8]>>(
+    /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
+    /// added and never replace one of ours. Do not follow redirects, and connect only to an address
+    /// that [`Target::check`] has passed.
+    #[must_use]
+    pub fn request(
         &self,
         target: &Target,
-        event: &EventId,
-        event_type: &str,
+        event: &EventBody,
         signer: &Signer,
-        body: B,
         now: Timestamp,
-    ) -> Result<Request<B>, HeaderTextError> {
-        let signed =
-            testing::signed_request(signer, event_type, event.as_str(), body.as_ref(), now)?;
-        let mut headers = signed.into_parts().0.headers;
+    ) -> Request<Vec<u8>> {
+        let mut request = event.signed_request(signer, now);
+        *request.uri_mut() = target.uri().clone();
+        let headers = request.headers_mut();
         for name in target.headers().keys() {
-            // Asked before any of them is put in: a name may come with several values.
+            // Ask before the first value is added: one name may have several.
             if !headers.contains_key(name) {
                 for value in target.headers().get_all(name) {
                     headers.append(name, value.clone());
                 }
             }
         }
-        let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = target.uri().clone();
-        *request.headers_mut() = headers;
-        Ok(request)
+        request
     }
 }
 
-/// Any other would make of its failure an end, or a wait that is not its own.
+/// Refuses any other number: its failure would end the delivery too early or too late.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
-        number @ 1..=ATTEMPTS => Ok(number),
-        _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {ATTEMPTS}"))),
+        number @ 1..=MAX_ATTEMPTS => Ok(number),
+        _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {MAX_ATTEMPTS}"))),
     }
 }

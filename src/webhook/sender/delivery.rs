@@ -1,71 +1,62 @@
-//! One delivery's life, from acceptance to its end.
+//! One delivery, from acceptance to its end.
 
 use core::time::Duration;
 
+use http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attempt::Attempt;
-use super::endpoint::{Endpoint, Heard, Report};
-use super::outcome::{Outcome, Verdict};
+use super::endpoint::{Effect, Endpoint, Report};
+use super::outcome::Outcome;
 use super::retention;
-use super::schedule::{ATTEMPT_TIMEOUT, ATTEMPTS, LEASE, wait_after};
+use super::schedule::{
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_reached, wait_after,
+};
+use super::status::{BeginError, RedeliverError, Status};
 use crate::Timestamp;
+use crate::webhook::event::EventBody;
 
 /// One event on its way to one endpoint.
 ///
-/// The value is small and `Copy`; the ids of event and endpoint, the event's type and its stored
-/// bytes live beside it, in the host's own row. Every transition changes
-/// [`version`](Self::version): a host stores what it got only where the stored row still has the
-/// version it read, and otherwise reads again. That alone keeps any number of senders apart.
-///
-/// # Stored form
-/// Plain fields, in JSON as below, in a table a column each. Unknown fields are ignored, so a later
-/// version's rows can be read. One index on `(status, at)` finds all that is to be done: rows that
-/// are `waiting` or `sending` whose `at` has come.
-///
 /// ```
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 /// # use call_assistant::webhook::sender::{Delivery, Endpoint};
 /// # use call_assistant::Timestamp;
-/// let now = Timestamp::from_unix(60).unwrap();
-/// let delivery = Delivery::accept(Timestamp::UNIX_EPOCH, &Endpoint::new(now), now);
+/// # let now = Timestamp::from_unix(60).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let version = ApiVersion::parse("2026-01-15")?;
+/// # let event = NewEvent::new(id, account, version, Origin::voice(), Timestamp::UNIX_EPOCH);
+/// # let event = event.ping("It works.");
+/// let delivery = Delivery::accept(&event, &Endpoint::new(now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,
 ///     concat!(
 ///         r#"{"event_created_at":"1970-01-01T00:00:00Z","#, // thirty days count from here
-///         r#""status":"waiting","#,       // see `Status`
+///         r#""status":"waiting","#,          // see `Status`
 ///         r#""at":"1970-01-01T00:01:00Z","#, // due, or leased until, or ended
-///         r#""attempts":0,"#,             // made by schedule and finished, 0 to 6
-///         r#""by_hand":false,"#,          // what is pending is a redelivery by hand
-///         r#""generation":0,"#,           // the endpoint's, when this was accepted
-///         r#""version":0}"#,              // changes with every transition
+///         r#""attempts":0,"#,                // scheduled attempts that are finished, 0 to 6
+///         r#""manual":false,"#,              // whether a manual redelivery is pending
+///         r#""generation":0,"#,              // the endpoint's, when this was accepted
+///         r#""version":0}"#,                 // changes with every change
 ///     ),
 /// );
-/// # Ok::<(), serde_json::Error>(())
+/// // A table has a column for each field.
+/// let row = serde_json::to_value(delivery)?;
+/// let columns = (&row["status"], &row["at"]); // and so on, to be bound to a statement
+/// assert_eq!(serde_json::from_value::<Delivery>(row)?, delivery);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Where each field has a column, it is taken apart and put together by the same names:
+/// The value is small and `Copy`. The event's id and bytes and the endpoint's id are other columns
+/// of the same row. Every change also changes [`version`](Self::version): store a delivery only if
+/// the stored row has the version that was read, else read again. That alone keeps any number of
+/// senders apart.
 ///
-/// ```
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
-/// # use call_assistant::Timestamp;
-/// # use serde_json::json;
-/// # let now = Timestamp::UNIX_EPOCH;
-/// # let delivery = Delivery::accept(now, &Endpoint::new(now), now);
-/// let columns = serde_json::to_value(delivery)?;
-/// let (status, at) = (&columns["status"], &columns["at"]); // and so on, to be bound to a statement
+/// An index on `(status, at)` finds everything that is due: rows that are `waiting` or `sending`
+/// and whose `at` has come, or is [too far ahead](Self::due) to be right.
 ///
-/// let row = json!({
-///     "event_created_at": columns["event_created_at"],
-///     "status": status,
-///     "at": at,
-///     "attempts": columns["attempts"],
-///     "by_hand": columns["by_hand"],
-///     "generation": columns["generation"],
-///     "version": columns["version"],
-/// });
-/// assert_eq!(serde_json::from_value::<Delivery>(row)?, delivery); // or what is wrong with the row
-/// # Ok::<(), serde_json::Error>(())
-/// ```
+/// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Delivery {
     event_created_at: Timestamp,
@@ -73,124 +64,24 @@ pub struct Delivery {
     at: Timestamp,
     #[serde(deserialize_with = "attempts")]
     attempts: u8,
-    by_hand: bool,
+    manual: bool,
     generation: u32,
     version: u32,
-}
-
-/// Where a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Status {
-    /// To be attempted when its time has come.
-    Waiting,
-    /// A sender has begun an attempt, and has a lease on it.
-    Sending,
-    /// The receiver acknowledged it.
-    Delivered,
-    /// The sixth attempt failed, or the one of a redelivery by hand.
-    Failed,
-    /// The receiver answered 410.
-    Gone,
-    /// It was pending when its endpoint was disabled.
-    Parked,
-    /// Its endpoint was disabled when the event happened.
-    Skipped,
-}
-
-/// Why no attempt begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BeginError {
-    /// Its time has not come.
-    #[error("not due before {at}")]
-    Early {
-        /// When it is due.
-        at: Timestamp,
-    },
-    /// Another sender is at it.
-    #[error("leased to a sender until {until}")]
-    Leased {
-        /// From when on the sender is taken for dead.
-        until: Timestamp,
-    },
-    /// Its endpoint is disabled, or was since: it is parked, which is to be stored.
-    #[error("parked, for its endpoint was disabled")]
-    Parked,
-    /// It has ended.
-    #[error("ended already")]
-    Ended,
-}
-
-/// Why a delivery is not redelivered by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RedeliverError {
-    /// It is on its way already.
-    #[error("pending already")]
-    Pending,
-    /// It was pending when its endpoint was disabled, and a sender may still be at it. Ask again
-    /// then.
-    #[error("leased to a sender until {until}")]
-    Leased {
-        /// From when on the sender is taken for dead.
-        until: Timestamp,
-    },
-    /// The receiver acknowledged it.
-    #[error("delivered already")]
-    Delivered,
-    /// The event is thirty days old.
-    #[error("the event is 30 days old or older")]
-    Expired,
-    /// Nothing is sent to a disabled endpoint. Enable it first.
-    #[error("the endpoint is disabled")]
-    Disabled,
-}
-
-/// What became of a delivery when an attempt was finished, and what its endpoint is to be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Finished {
-    /// What became of the delivery.
-    pub step: Step,
-    /// For [`Endpoint::record`], in the same write.
-    pub report: Report,
-}
-
-/// What became of a delivery when an attempt was finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// The receiver has it.
-    Delivered,
-    /// It failed, and is to be attempted again at this instant.
-    Again {
-        /// The end of the failed attempt, and the wait that follows it.
-        at: Timestamp,
-    },
-    /// It failed for good.
-    Failed,
-    /// The receiver wants nothing more.
-    Gone,
-    /// No attempt was made: the same one is to be made again, at once or when the host can.
-    Unsent,
-    /// The outcome came when it could change nothing of the delivery any more. Its endpoint may
-    /// still hear of it: the report is to be recorded all the same.
-    Late,
 }
 
 impl Delivery {
     /// Accepts an event for an endpoint: due at once, or skipped while the endpoint is disabled.
     ///
-    /// `event_created_at` is the event's own `created_at`, from which its thirty days count. Store
-    /// the result together with the event's bytes, before anybody is told that it is accepted.
+    /// Store the result together with the event's bytes before you tell anybody that the event is
+    /// accepted.
     #[must_use]
-    pub fn accept(event_created_at: Timestamp, endpoint: &Endpoint, now: Timestamp) -> Self {
+    pub fn accept(event: &EventBody, endpoint: &Endpoint, now: Timestamp) -> Self {
         Self {
-            event_created_at,
+            event_created_at: event.created_at(),
             status: if endpoint.is_active() { Status::Waiting } else { Status::Skipped },
             at: now,
             attempts: 0,
-            by_hand: false,
+            manual: false,
             generation: endpoint.generation(),
             version: 0,
         }
@@ -198,33 +89,33 @@ impl Delivery {
 
     /// Begins an attempt. Store the delivery, then send.
     ///
-    /// A lease that has run out is taken over: the sender that had it is dead or will come late,
-    /// and the same attempt is made again. The receiver may see it twice, never not at all.
+    /// An expired lease is taken over: its sender is dead or will come late, and the same attempt
+    /// is made again. The receiver may get it twice, but never not at all.
     ///
     /// # Errors
     /// [`BeginError`] says why there is nothing to send. Only [`BeginError::Parked`] changes the
-    /// delivery, which is then to be stored.
+    /// delivery, which must then be stored.
     pub fn begin(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError> {
         match self.status {
-            Status::Sending if now < self.at => return Err(BeginError::Leased { until: self.at }),
+            Status::Sending if !self.is_reached(now) => {
+                return Err(BeginError::Leased { until: self.at });
+            }
             Status::Waiting | Status::Sending => {}
             _ => return Err(BeginError::Ended),
         }
-        // Before its time has come, so that a host may park all that is pending at once.
-        if self.outlived(endpoint) {
+        // Also before it is due, so that a host may park all that is pending at once.
+        if !self.belongs_to(endpoint) {
             self.end(Status::Parked, now);
             return Err(BeginError::Parked);
         }
-        if now < self.at {
+        if !self.is_reached(now) {
             return Err(BeginError::Early { at: self.at });
         }
-        self.status = Status::Sending;
-        self.at = now.saturating_add(LEASE);
-        self.changed();
-        let number = if self.by_hand { 1 } else { self.attempts.saturating_add(1).min(ATTEMPTS) };
+        self.set(Status::Sending, now.saturating_add(ATTEMPT_LEASE));
+        let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Ok(Attempt {
-            number,
-            by_hand: self.by_hand,
+            number: if self.manual { 1 } else { next },
+            manual: self.manual,
             began_at: now,
             deadline: now.saturating_add(ATTEMPT_TIMEOUT),
             lease: self.version,
@@ -232,55 +123,61 @@ impl Delivery {
         })
     }
 
-    /// Finishes an attempt: `now` is when it ended.
+    /// Finishes an attempt that ended now. Record the report with [`Endpoint::record`], and store
+    /// delivery and endpoint in one write.
     ///
-    /// An outcome may come late, twice, or after another sender took over. What it can still say
-    /// truthfully it says: a 2xx means that the receiver has the event, whenever it is heard, and a
-    /// 410 that the endpoint is gone. A failure of a lease that has been taken over is of an
-    /// attempt that is being made again, and does not count.
-    #[must_use = "the report is for `Endpoint::record`"]
-    pub fn finish(&mut self, attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Finished {
+    /// After a failure the delivery waits for its next attempt, or has failed.
+    ///
+    /// An outcome may come late, twice, or after another sender has taken over. It then counts for
+    /// what it still proves: a 2xx means that the receiver has the event, and a 410 that the
+    /// endpoint is gone. A late failure does not count, because the attempt is being made again.
+    pub fn finish(&mut self, attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Report {
+        let before = self.version;
         let leased = self.status == Status::Sending && self.version == attempt.lease;
-        let verdict = outcome.verdict();
-        let (step, heard) = match verdict {
-            Verdict::Acknowledged => self.acknowledged(attempt, now),
-            Verdict::Gone => self.gone(attempt, leased, now),
-            _ if !leased => (Step::Late, Heard::Nothing),
-            Verdict::Failed => self.failed(attempt, now),
-            Verdict::Unsent => {
-                self.status = Status::Waiting;
-                self.at = now;
-                self.changed();
-                (Step::Unsent, Heard::Nothing)
+        let effect = match outcome {
+            Outcome::Answered(status) if status.is_success() => self.acknowledged(attempt, now),
+            Outcome::Answered(StatusCode::GONE) => self.gone(attempt, leased, now),
+            _ if !leased => Effect::None,
+            Outcome::Unsent => {
+                self.set(Status::Waiting, now);
+                Effect::None
             }
+            _ => self.failed(attempt, now),
         };
-        Finished { step, report: Report { generation: attempt.generation, heard } }
+        Report { effect, late: self.version == before, generation: attempt.generation }
     }
 
-    /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or where the host cannot
-    /// send. What is not waiting stays as it is.
-    pub fn postpone(&mut self, by: Duration) {
-        if self.status == Status::Waiting && !by.is_zero() {
-            self.at = self.at.saturating_add(by);
-            self.changed();
-        }
-    }
-
-    /// Has a delivery that its endpoint did not get made once more, at once: one attempt, with the
-    /// same event id and bytes, and the secret of that time. If it fails, that does not count
-    /// against the endpoint; if it succeeds, that resets the count.
+    /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
+    /// send. Returns whether the delivery has changed.
     ///
-    /// One that was pending when its endpoint was disabled counts as parked, whether or not anybody
-    /// has looked at it since; only a sender that may still be at it is waited for.
+    /// Nothing changes if it is not waiting, or if it would become due more than twice the longest
+    /// wait, twelve hours, after `now`.
+    pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
+        let at = self.at.saturating_add(by);
+        let allowed = self.status == Status::Waiting
+            && self.at < at
+            && at.since(now) <= farthest(LONGEST_WAIT);
+        if allowed {
+            self.set(Status::Waiting, at);
+        }
+        allowed
+    }
+
+    /// Makes a delivery that did not reach its endpoint due again: one attempt, with the same event
+    /// id and bytes and the secrets of that time. If the attempt fails, that does not count against
+    /// the endpoint; if it succeeds, the count is reset.
+    ///
+    /// A delivery that was pending when its endpoint was disabled counts as parked, even if nobody
+    /// has parked it yet. While a sender may still be sending it, it is refused.
     ///
     /// # Errors
-    /// It is pending, may still be with a sender, or is delivered, the event is thirty days old, or
-    /// the endpoint is disabled.
+    /// It is pending, leased to a sender or delivered, the event is thirty days old, or the endpoint
+    /// is disabled.
     pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), RedeliverError> {
-        if self.is_pending() && !self.outlived(endpoint) {
+        if self.is_pending() && self.belongs_to(endpoint) {
             return Err(RedeliverError::Pending);
         }
-        if self.status == Status::Sending && now < self.at {
+        if self.status == Status::Sending && !self.is_reached(now) {
             return Err(RedeliverError::Leased { until: self.at });
         }
         if self.status == Status::Delivered {
@@ -292,146 +189,148 @@ impl Delivery {
         if !endpoint.is_active() {
             return Err(RedeliverError::Disabled);
         }
-        self.status = Status::Waiting;
-        self.at = now;
-        self.by_hand = true;
+        self.manual = true;
         self.generation = endpoint.generation();
-        self.changed();
+        self.set(Status::Waiting, now);
         Ok(())
     }
 
-    /// Whether the event's bytes and this row must be kept: for thirty days from the event, and
-    /// while it is pending.
+    /// Tells whether the event's bytes and this row must be kept: for thirty days from the event,
+    /// and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
         self.is_pending() || retention::is_kept(self.event_created_at, now)
     }
 
-    /// Whether there is still something to do.
+    /// Tells whether there is something left to do.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        matches!(self.status, Status::Waiting | Status::Sending)
+        self.status.is_pending()
     }
 
-    /// When to look at it next: when it is due, or its sender's lease is over. `None` if it has
-    /// ended.
+    /// Returns when to look at it next: when it is due, or its sender's lease expires. `None` if it
+    /// has ended.
+    ///
+    /// A stored instant that no correct clock can have written counts as reached, and `now` is
+    /// returned: a lease that ends more than twice its length (a minute) after `now`, or a due time
+    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](super#clocks).
     #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
-        self.is_pending().then_some(self.at)
+    pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })
     }
 
-    /// When it ended. `None` while it is pending.
+    /// Returns when it ended; `None` while it is pending.
     #[must_use]
     pub fn ended_at(&self) -> Option<Timestamp> {
         (!self.is_pending()).then_some(self.at)
     }
 
-    /// Where it stands.
+    /// Returns its state.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The event's `created_at`.
+    /// Returns the event's `created_at`.
     #[must_use]
     pub fn event_created_at(&self) -> Timestamp {
         self.event_created_at
     }
 
-    /// How many attempts were made by schedule and finished: 0 to 6. Those by hand are not among
-    /// them.
+    /// Returns how many scheduled attempts are finished: 0 to 6, without manual redeliveries.
     #[must_use]
     pub fn attempts(&self) -> u8 {
         self.attempts
     }
 
-    /// Whether what is pending is a redelivery by hand.
+    /// Tells whether a manual redelivery is pending.
     #[must_use]
-    pub fn is_by_hand(&self) -> bool {
-        self.by_hand
+    pub fn is_manual(&self) -> bool {
+        self.manual
     }
 
-    /// Changes with every transition: store the row only where the stored one has the version that
-    /// was read.
+    /// Returns the version, which changes with every change: store the row only if the stored row
+    /// has the version that was read.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whether the endpoint's life that this belongs to is over: nothing more is sent of it.
-    fn outlived(&self, endpoint: &Endpoint) -> bool {
-        !endpoint.is_active() || endpoint.generation() != self.generation
-    }
-
-    /// The endpoint's, when it was accepted or redelivered.
+    /// The endpoint's generation, when this was accepted or redelivered.
     pub(super) fn generation(&self) -> u32 {
         self.generation
     }
 
-    fn acknowledged(&mut self, attempt: &Attempt, now: Timestamp) -> (Step, Heard) {
+    /// Whether attempts of it may begin: its endpoint is active, and has not been disabled since.
+    fn belongs_to(&self, endpoint: &Endpoint) -> bool {
+        endpoint.is_active() && endpoint.generation() == self.generation
+    }
+
+    fn is_reached(&self, now: Timestamp) -> bool {
+        let longest = match self.status {
+            Status::Sending => ATTEMPT_LEASE,
+            _ => LONGEST_WAIT,
+        };
+        is_reached(self.at, longest, now)
+    }
+
+    fn acknowledged(&mut self, attempt: &Attempt, now: Timestamp) -> Effect {
         if self.status == Status::Delivered {
-            return (Step::Late, Heard::Nothing);
+            return Effect::None;
         }
-        if !attempt.by_hand {
-            self.attempts = self.attempts.max(attempt.number.min(ATTEMPTS));
+        if !attempt.manual {
+            self.attempts = self.attempts.max(attempt.number);
         }
         self.end(Status::Delivered, now);
-        (Step::Delivered, Heard::Success)
+        Effect::Success
     }
 
-    fn gone(&mut self, attempt: &Attempt, leased: bool, now: Timestamp) -> (Step, Heard) {
-        // What has ended stays as it ended, and what was redelivered since the endpoint was enabled
-        // goes on; the endpoint hears of it all the same.
-        if !self.is_pending() || attempt.generation != self.generation {
-            return (Step::Late, Heard::Gone);
+    fn gone(&mut self, attempt: &Attempt, leased: bool, now: Timestamp) -> Effect {
+        // What has ended stays as it is, and what was redelivered after the endpoint was enabled
+        // goes on. (D-79)
+        if self.is_pending() && attempt.generation == self.generation {
+            if leased && !attempt.manual {
+                self.attempts = attempt.number;
+            }
+            self.end(Status::Gone, now);
         }
-        if leased && !attempt.by_hand {
-            self.attempts = attempt.number.min(ATTEMPTS);
-        }
-        self.end(Status::Gone, now);
-        (Step::Gone, Heard::Gone)
+        Effect::Gone
     }
 
-    fn failed(&mut self, attempt: &Attempt, now: Timestamp) -> (Step, Heard) {
-        if attempt.by_hand {
+    fn failed(&mut self, attempt: &Attempt, now: Timestamp) -> Effect {
+        if attempt.manual {
             self.end(Status::Failed, now);
-            return (Step::Failed, Heard::Nothing);
+            return Effect::None;
         }
-        self.attempts = attempt.number.min(ATTEMPTS);
-        let Some(wait) = wait_after(self.attempts) else {
-            self.end(Status::Failed, now);
-            return (Step::Failed, Heard::Failure);
-        };
-        self.status = Status::Waiting;
-        self.at = now.saturating_add(wait);
-        self.changed();
-        (Step::Again { at: self.at }, Heard::Nothing)
+        self.attempts = attempt.number;
+        match wait_after(self.attempts) {
+            Some(wait) => {
+                self.set(Status::Waiting, now.saturating_add(wait));
+                Effect::None
+            }
+            None => {
+                self.end(Status::Failed, now);
+                Effect::Failure
+            }
+        }
     }
 
     fn end(&mut self, status: Status, now: Timestamp) {
-        self.status = status;
-        self.at = now;
-        self.by_hand = false;
-        self.changed();
+        self.manual = false;
+        self.set(status, now);
     }
 
-    fn changed(&mut self) {
+    fn set(&mut self, status: Status, at: Timestamp) {
+        self.status = status;
+        self.at = at;
         self.version = self.version.wrapping_add(1);
     }
 }
 
-impl Status {
-    /// Whether it ended without the endpoint having got it.
-    #[must_use]
-    pub fn is_missed(self) -> bool {
-        matches!(self, Self::Failed | Self::Gone | Self::Parked | Self::Skipped)
-    }
-}
-
-/// No row of ours has more: one that does was not written by this crate.
+/// Refuses a number that this crate cannot have stored.
 fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
-        attempts @ 0..=ATTEMPTS => Ok(attempts),
+        attempts @ 0..=MAX_ATTEMPTS => Ok(attempts),
         _ => Err(serde::de::Error::custom("attempts is more than 6")),
     }
 }

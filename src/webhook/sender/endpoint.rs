@@ -2,46 +2,54 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::retention::MissedDeliveries;
-use super::schedule::LONGEST;
 use crate::Timestamp;
 
-/// So many deliveries in a row that ended in failure disable an endpoint.
+/// Number of deliveries in a row that end in failure and disable an endpoint.
 pub const FAILURES_TO_DISABLE: u8 = 20;
 
-/// The counts at which an endpoint's owner is worth a warning.
-pub const WARNINGS: [u8; 3] = [5, 10, 15];
+/// Counts of failures at which to warn the owner of an endpoint.
+pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
-/// One endpoint's health. Its URL and secrets live beside it, in the host's own row.
-///
-/// A delivery moves the count once, when it ends: a sixth failure adds one, any 2xx sets zero. The
-/// order is the order in which the ends are stored. At [`FAILURES_TO_DISABLE`], or on a 410, the
-/// endpoint is disabled: nothing is sent to it, what was pending is parked, and what happens from
-/// then on is skipped, until its owner enables it again.
-///
-/// # Stored form
-/// Plain fields, in JSON as below, in a table a column each, as a [`Delivery`](super::Delivery)'s.
-/// Unknown fields are ignored, so a later version's rows can be read.
+/// Health of one endpoint. Its URL and secrets are other columns of the same row.
 ///
 /// ```
 /// # use call_assistant::webhook::sender::Endpoint;
 /// # use call_assistant::Timestamp;
 /// let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
+/// // The stored form: in JSON as here, in a table one column for each field.
 /// assert_eq!(
 ///     serde_json::to_string(&endpoint)?,
 ///     concat!(
-///         r#"{"disabled":null,"#,                  // or "gone", or "failing"
-///         r#""since":"1970-01-01T00:00:00Z","#,    // when it became active or disabled
-///         r#""failures":0,"#,                      // in a row, until now
-///         r#""generation":0,"#,                    // how often it was enabled again
-///         r#""version":0}"#,                       // changes with every change
+///         r#"{"disabled":null,"#,               // or "gone", "failing", "paused", "deleted"
+///         r#""since":"1970-01-01T00:00:00Z","#, // when it became active or disabled
+///         r#""failures":0,"#,                   // in a row, until now
+///         r#""generation":0,"#,                 // how often it was enabled again
+///         r#""version":0}"#,                    // changes with every change
 ///     ),
 /// );
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// A delivery changes the count at most once, when it ends: a sixth failure adds one, any 2xx resets
+/// it to zero. Deliveries count in the order in which their ends are stored. At
+/// [`FAILURES_TO_DISABLE`], and on a 410, the endpoint is disabled.
+///
+/// While an endpoint is disabled, nothing is sent to it. Pending deliveries are parked, and new
+/// events are skipped, until the owner [enables](Self::enable) it.
+///
+/// # What an owner does
+/// | action | in the core | next to it |
+/// |---|---|---|
+/// | pause | [`pause`](Self::pause) | |
+/// | enable | [`enable`](Self::enable) | redeliver what was missed, if the owner wants it |
+/// | new URL | nothing: count, history and pending deliveries stay | store a new [`Target`](super::Target) |
+/// | new secret | nothing | [`EndpointSecrets::rotate`](super::EndpointSecrets::rotate) |
+/// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
+///
+/// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endpoint {
-    // Said to be read by its own reader, so that a row without it is refused, and not active.
+    // With a reader of its own, a row that lacks the field is refused instead of active.
     #[serde(deserialize_with = "Option::deserialize")]
     disabled: Option<DisabledReason>,
     since: Timestamp,
@@ -60,22 +68,27 @@ pub enum DisabledReason {
     Gone,
     /// [`FAILURES_TO_DISABLE`] deliveries in a row failed for good.
     Failing,
+    /// Its owner paused it.
+    Paused,
+    /// Its owner deleted it. It cannot be enabled again.
+    Deleted,
 }
 
-/// What a finished attempt has to say to its endpoint. Made by
+/// What a finished attempt means for its endpoint. Made by
 /// [`Delivery::finish`](super::Delivery::finish).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
 pub struct Report {
-    /// Of the endpoint, when the attempt began.
+    pub(super) effect: Effect,
+    pub(super) late: bool,
+    /// The endpoint's, when the attempt began.
     pub(super) generation: u32,
-    pub(super) heard: Heard,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Heard {
+pub(super) enum Effect {
     /// The delivery goes on, or the outcome does not count.
-    Nothing,
+    None,
     /// A delivery ended in failure.
     Failure,
     /// A 2xx.
@@ -84,117 +97,139 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// What became of an [`Endpoint`] when something was recorded.
+/// What became of an [`Endpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum EndpointChange {
-    /// Nothing: there is nothing to store.
+    /// Nothing changed, and there is nothing to store.
     Unchanged,
-    /// A delivery failed for good; so many in a row did. Worth a word to the owner where `warn` is
-    /// set, which is at each of the [`WARNINGS`], once a streak.
+    /// A delivery failed for good.
     Counted {
         /// Failed deliveries in a row, this one included.
         failures: u8,
-        /// Whether this is one of the [`WARNINGS`].
+        /// Whether to warn the owner: at each of [`FAILURES_TO_WARN`], once in a row of failures.
         warn: bool,
     },
-    /// A 2xx ended a streak of failures.
+    /// A 2xx ended a row of failures.
     Recovered,
-    /// The endpoint is disabled, as of now.
+    /// The endpoint is disabled.
     Disabled(DisabledReason),
 }
 
+impl Report {
+    /// Tells whether the outcome came too late to change the delivery: somebody else finished the
+    /// attempt or has taken it over. Record the report all the same, for a late 410 still disables
+    /// the endpoint.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.late
+    }
+}
+
 impl Endpoint {
-    /// An endpoint just registered: active, no failures.
+    /// Creates an endpoint that has just been registered: active, no failures.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self { disabled: None, since: now, failures: 0, generation: 0, version: 0 }
     }
 
-    /// Records what came of an attempt.
+    /// Records the report of a finished attempt.
     ///
-    /// While the endpoint is disabled, nothing changes: a 2xx of an attempt that was in flight
-    /// enables nothing. What was begun before it was last enabled is of another life and changes
-    /// nothing either.
+    /// While the endpoint is disabled, reports change nothing: a 2xx of an attempt that was in
+    /// flight does not enable it. Reports of attempts that began before the endpoint was last
+    /// enabled are ignored.
     pub fn record(&mut self, report: Report, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() || report.generation != self.generation {
             return EndpointChange::Unchanged;
         }
-        match report.heard {
-            Heard::Nothing => EndpointChange::Unchanged,
-            Heard::Success if self.failures == 0 => EndpointChange::Unchanged,
-            Heard::Success => {
+        match report.effect {
+            Effect::None => EndpointChange::Unchanged,
+            Effect::Success if self.failures == 0 => EndpointChange::Unchanged,
+            Effect::Success => {
                 self.failures = 0;
                 self.changed();
                 EndpointChange::Recovered
             }
-            Heard::Failure => {
+            Effect::Failure => {
                 self.failures = self.failures.saturating_add(1);
                 if self.failures >= FAILURES_TO_DISABLE {
                     return self.disable(DisabledReason::Failing, now);
                 }
                 self.changed();
-                let warn = WARNINGS.contains(&self.failures);
+                let warn = FAILURES_TO_WARN.contains(&self.failures);
                 EndpointChange::Counted { failures: self.failures, warn }
             }
-            // The count stays as it is: a 410 says nothing about failing.
-            Heard::Gone => self.disable(DisabledReason::Gone, now),
+            // The count stays: a 410 is not one of the failures.
+            Effect::Gone => self.disable(DisabledReason::Gone, now),
         }
     }
 
-    /// Makes a disabled endpoint active again, with the count at zero. `None` if it is active.
+    /// Disables an active endpoint because its owner wants a pause. A disabled one stays as it is.
+    pub fn pause(&mut self, now: Timestamp) -> EndpointChange {
+        match self.disabled {
+            None => self.disable(DisabledReason::Paused, now),
+            Some(_) => EndpointChange::Unchanged,
+        }
+    }
+
+    /// Disables an endpoint for good because its owner deletes it.
     ///
-    /// Nothing that was parked or skipped is sent by this: the endpoint is not flooded with old
-    /// events. What it missed is returned, to be [redelivered](super::Delivery::redeliver) if its
-    /// owner wants it: all that was parked or skipped in the life that ends with this, of all that is kept,
-    /// and what failed of events not older than [`LONGEST`] when the endpoint was disabled. What
-    /// failed before is in [`MissedDeliveries::between`].
-    ///
-    /// One that is accepted at the same moment, by somebody who read the endpoint before, may be
-    /// stored after the host has run over them: see step 1 of [the order](super).
-    pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
-        self.disabled?;
-        let failed_from = self.since.saturating_sub(LONGEST);
-        self.disabled = None;
-        self.since = now;
+    /// Pending deliveries are parked and none is redelivered, as with any disabled endpoint. Keep
+    /// the row while one of its deliveries [is kept](super::Delivery::is_kept), so that the log can
+    /// be read for thirty days, and accept no more events for it.
+    pub fn delete(&mut self, now: Timestamp) -> EndpointChange {
+        match self.disabled {
+            Some(DisabledReason::Deleted) => EndpointChange::Unchanged,
+            _ => self.disable(DisabledReason::Deleted, now),
+        }
+    }
+
+    /// Makes a disabled endpoint active, with the count at zero, and returns since when it was
+    /// disabled. `None` if it is active or deleted.
+    pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
+        match self.disabled {
+            None | Some(DisabledReason::Deleted) => return None,
+            Some(_) => self.disabled = None,
+        }
         self.failures = 0;
         self.generation = self.generation.wrapping_add(1);
         self.changed();
-        Some(MissedDeliveries::of_former_life(self.generation, failed_from, now))
+        Some(core::mem::replace(&mut self.since, now))
     }
 
-    /// Whether deliveries are sent to it.
+    /// Tells whether deliveries are sent to it.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.disabled.is_none()
     }
 
-    /// Why it is disabled, if it is.
+    /// Returns why it is disabled; `None` if it is active.
     #[must_use]
     pub fn disabled(&self) -> Option<DisabledReason> {
         self.disabled
     }
 
-    /// When it became active, or was disabled.
+    /// Returns when it became active or was disabled.
     #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// How many deliveries in a row have failed for good.
+    /// Returns how many deliveries in a row have failed for good.
     #[must_use]
     pub fn failures(&self) -> u8 {
         self.failures
     }
 
-    /// How often it was enabled again. A delivery belongs to the generation in which it was
-    /// accepted: it is not sent in a later one, unless redelivered by hand.
+    /// Returns how often it was enabled again. A delivery belongs to the generation in which it was
+    /// accepted or redelivered, and is not sent in a later one.
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Changes with every change: store the row only where the stored one has the version that
-    /// was read.
+    /// Returns the version, which changes with every change: store the row only if the stored row
+    /// has the version that was read.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
@@ -212,7 +247,7 @@ impl Endpoint {
     }
 }
 
-/// No row of ours has more: one that does was not written by this crate.
+/// Refuses a count that this crate cannot have stored.
 fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
         failures @ 0..=FAILURES_TO_DISABLE => Ok(failures),

@@ -5,86 +5,106 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
-use super::delivery::{Delivery, Finished, Status, Step};
+use super::delivery::Delivery;
+use super::endpoint::Report;
 use super::outcome::Outcome;
+use super::status::Status;
 use crate::Timestamp;
-use crate::secret::excerpt;
+use crate::redact::excerpt;
 
-/// How much of a response's body is worth keeping: enough for an error message.
-pub const KEPT_BODY: usize = 1024;
+/// Longest excerpt of a response's body, in bytes.
+pub const MAX_EXCERPT_LEN: usize = 1024;
 
-/// One attempt in a delivery's log, to be kept as long as the delivery
+/// One attempt in a delivery's log. Keep it as long as the delivery
 /// ([`Delivery::is_kept`]).
 ///
-/// It holds what came back, never what was sent beside the body: no header, no signature, no
-/// secret.
+/// ```
+/// use call_assistant::webhook::sender::{Excerpt, LogEntry, Status};
+///
+/// let stored = r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,
+///     "outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01Z",
+///     "response":{"text":"down","cut":false}}"#;
+/// let entry: LogEntry = serde_json::from_str(stored)?;
+/// assert_eq!((entry.attempt, entry.status), (2, Status::Waiting));
+/// assert_eq!(entry.response, Some(Excerpt::new(b"down")));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// It holds the response, and nothing of the request: no header, no signature, no secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogEntry {
-    /// Which attempt of the six, from 1; 1 for a redelivery by hand.
+    /// Which attempt of the six, from 1; 1 for a manual redelivery.
     pub attempt: u8,
-    /// Whether it was a redelivery by hand.
-    pub by_hand: bool,
+    /// Whether it was a manual redelivery.
+    pub manual: bool,
     /// When it began.
     pub began_at: Timestamp,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
-    /// What came of it.
+    /// Its result.
     pub outcome: Outcome,
-    /// Whether it came too late to change anything of the delivery. A 410 may have disabled its
-    /// endpoint all the same.
+    /// Whether it came too late to change the delivery. A late 410 still disables the endpoint.
     pub late: bool,
-    /// Where the delivery stood after it.
+    /// The delivery's status after it.
     pub status: Status,
-    /// When it is attempted again, if it is.
+    /// When the next attempt is due, if there is one.
     pub next_at: Option<Timestamp>,
     /// The beginning of the response's body.
     pub response: Option<Excerpt>,
 }
 
 /// The beginning of a response's body.
+///
+/// ```
+/// use call_assistant::webhook::sender::Excerpt;
+///
+/// let excerpt = Excerpt::new(b"no such secret: whsec_abc");
+/// assert_eq!((excerpt.text.as_str(), excerpt.cut), ("no such secret: whsec_[redacted]", false));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Excerpt {
-    /// What the first [`KEPT_BODY`] bytes say. Bytes that are not UTF-8 are replaced, and so is
-    /// whatever looks like a signing secret or an API key: a receiver's error page may show its
-    /// configuration.
-    /// It is the receiver's text all the same: escape it before showing it.
+    /// The first [`MAX_EXCERPT_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
+    /// whatever looks like a signing secret or an API key, because a receiver's error page may show
+    /// its configuration. The text comes from the receiver: escape it before you show it.
     pub text: String,
     /// Whether there was more.
     pub cut: bool,
 }
 
 impl LogEntry {
-    /// What to log of an attempt that has just been finished: `delivery` is what it was made into
-    /// by that, and `response` as much of the body as was read.
+    /// Creates the entry of an attempt that has just been finished. `report` is the result of
+    /// [`Delivery::finish`], `delivery` what that left, and `response` as much of the body as was
+    /// read.
     #[must_use]
     pub fn new(
         attempt: &Attempt,
         outcome: Outcome,
-        finished: &Finished,
+        report: &Report,
         delivery: &Delivery,
         response: Option<&[u8]>,
         now: Timestamp,
     ) -> Self {
+        let waiting = delivery.status() == Status::Waiting;
         Self {
             attempt: attempt.number(),
-            by_hand: attempt.is_by_hand(),
+            manual: attempt.is_manual(),
             began_at: attempt.began_at(),
             took_ms: u64::try_from(now.since(attempt.began_at()).as_millis()).unwrap_or(u64::MAX),
             outcome,
-            late: finished.step == Step::Late,
+            late: report.is_late(),
             status: delivery.status(),
-            next_at: (delivery.status() == Status::Waiting).then(|| delivery.due()).flatten(),
-            response: response.map(Excerpt::of),
+            next_at: delivery.due(now).filter(|_| waiting),
+            response: response.map(Excerpt::new),
         }
     }
 }
 
 impl Excerpt {
-    /// The beginning of these bytes.
+    /// Creates an excerpt of a body.
     #[must_use]
-    pub fn of(body: &[u8]) -> Self {
-        Self { text: excerpt(body, KEPT_BODY), cut: body.len() > KEPT_BODY }
+    pub fn new(body: &[u8]) -> Self {
+        Self { text: excerpt(body, MAX_EXCERPT_LEN), cut: body.len() > MAX_EXCERPT_LEN }
     }
 }

@@ -1,148 +1,172 @@
-//! Sending webhooks: deliveries that are retried, endpoints that are disabled, nothing lost.
+//! Sends webhooks: delivers each event, retries what failed, disables endpoints that are gone.
 //!
-//! Two small values are stored: a [`Delivery`] for each event and endpoint, and an [`Endpoint`]'s
-//! health. Everything that happens to them is a call that takes the value, what happened and the
-//! time, and leaves the value to be stored. Nothing is kept in between, so a process may die
-//! anywhere, and any number of them may work on the same rows.
+//! ```
+//! # use core::time::Duration;
+//! # use call_assistant::Timestamp;
+//! # use call_assistant::id::{AccountId, EventId};
+//! # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+//! # use call_assistant::webhook::sender::{
+//! #     BeginError, Delivery, Endpoint, EndpointChange, Outcome, Status, Target,
+//! # };
+//! # use call_assistant::webhook::{Signer, SigningSecret};
+//! # use http::StatusCode;
+//! # let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! # let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1")?);
+//! # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+//! # let event = event.ping("It works.");
+//! let target = Target::parse("https://hooks.example.com/calls")?;
+//! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+//! let mut endpoint = Endpoint::new(now);
 //!
-//! # One delivery's life
+//! // 1. Accept, and store the delivery together with the event's bytes.
+//! let mut delivery = Delivery::accept(&event, &endpoint, now);
+//!
+//! // 2. Begin, and store. From now on nobody else sends it.
+//! let attempt = delivery.begin(&endpoint, now)?;
+//! assert!(matches!(delivery.begin(&endpoint, now), Err(BeginError::Leased { .. })));
+//!
+//! // 3. Send. Here the endpoint does not answer in time.
+//! let request = attempt.request(&target, &event, &signer, now);
+//! assert_eq!(request.uri(), "https://hooks.example.com/calls");
+//! now = attempt.deadline();
+//!
+//! // 4. Finish, record, and store both. The next attempt follows ten seconds later.
+//! let report = delivery.finish(&attempt, Outcome::TimedOut, now);
+//! assert_eq!(endpoint.record(report, now), EndpointChange::Unchanged);
+//! let next = now.saturating_add(Duration::from_secs(10));
+//! assert_eq!((delivery.status(), delivery.due(now)), (Status::Waiting, Some(next)));
+//!
+//! // The sender of the second attempt dies. When its lease expires, another makes the attempt.
+//! let lost = delivery.begin(&endpoint, next)?;
+//! now = delivery.due(next).unwrap();
+//! let attempt = delivery.begin(&endpoint, now)?;
+//! assert_eq!((lost.number(), attempt.number()), (2, 2));
+//!
+//! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now);
+//! assert_eq!(endpoint.record(report, now), EndpointChange::Unchanged); // it had no failures
+//! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
+//!
+//! // The first sender was not dead. What it reports now changes nothing.
+//! let report = delivery.finish(&lost, Outcome::Reset, now);
+//! assert!(report.is_late());
+//! # let _ = endpoint.record(report, now);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A host stores two small values: a [`Delivery`] for each event and endpoint, and the health of
+//! each [`Endpoint`]. Each step takes the value, what happened and the time, and changes the value,
+//! which is then stored. Nothing else is kept, so a process may die at any point, and any number of
+//! processes may work on the same rows. The [protocol](crate::guide::protocol#deliveries) lists
+//! every rule with its reason.
+//!
+//! # States of a delivery
 //!
 //! ```text
 //! accept ─────► waiting ─── begin ──► sending ─ finish ─┬─► delivered  any 2xx
 //!   │            ▲  ▲                   │  │            ├─► gone       410
-//!   │ endpoint   │  │  lease runs out:  │  │            └─► failed     the sixth failure,
-//!   │ disabled   │  │  begin again ◄────┘  │                           or one by hand
+//!   │ endpoint   │  │  lease expires:   │  │            └─► failed     the sixth failure,
+//!   │ disabled   │  │  begin again ◄────┘  │                           or a manual one
 //!   ▼            │  └────── finish ────────┘
 //! skipped        │  failed: after 10 s, 1 min, 10 min, 1 h, 6 h
-//!   │            │  not sent, by a fault of our own: at once, and not counted
+//!   │            │  not sent, through no fault of the endpoint: at once, and not counted
 //!   └────────────┤
-//!     redeliver  │  failed, gone, parked, skipped: one attempt by hand, for thirty days
+//!     redeliver  │  failed, gone, parked, skipped: one manual attempt, for thirty days
 //!                └─ parked: was pending when its endpoint was disabled
 //! ```
 //!
 //! # The order of storing and sending
 //!
-//! 1. **Accept.** Store the event's bytes, under the one id that all endpoints will see, and a
-//!    [`Delivery::accept`]ed delivery for each endpoint, in one write with the change that the event
-//!    is about. Only then has it happened. A ping is accepted like any other event. Where an
-//!    endpoint no longer has the version that was read, read it again and accept anew: if it was
-//!    enabled meanwhile, its owner has been told already what it missed.
-//! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Only when
-//!    that is stored*, send: whoever else comes finds the lease.
-//! 3. **Send** what [`Attempt::request`] makes, to an address that [`Target::check`] passes, with
-//!    ten seconds for everything up to the head of the response, following no redirect.
+//! 1. **Accept.** Store the event's bytes once, and a [`Delivery::accept`]ed delivery for each
+//!    endpoint, in one write with the change that the event reports. A ping is an event like any
+//!    other. If an endpoint no longer has the version that was read, read it again and accept
+//!    again: if it was enabled meanwhile, its owner already knows what it missed.
+//! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Send only
+//!    when that is stored*: then every other sender finds the lease.
+//! 3. **Send** the [`Attempt::request`] to an address that [`Target::check`] passes, with ten
+//!    seconds for everything up to the head of the response. Follow no redirect.
 //! 4. **Finish.** Read both rows again, [`Delivery::finish`], [`Endpoint::record`], and store both
-//!    *in one write*, with a [`LogEntry`] if you keep a log. Where the endpoint has been disabled
-//!    meanwhile, or disabled and enabled, begin what is still waiting before the entry is made: that
-//!    parks it, and the log speaks of no attempt that will not come.
+//!    *in one write*, with a [`LogEntry`] if you keep a log. If the endpoint is disabled by then, or
+//!    has another generation, begin the delivery once more before you make the entry: that parks
+//!    what is still waiting, and the log promises no attempt that will not come.
 //!
-//! When that has [disabled](EndpointChange::Disabled) the endpoint, its pending deliveries are as good as
-//! parked: none is sent any more. Each is stored so when it is next begun, which [`BeginError::Parked`]
-//! says. A host whose customers look at the rows begins them all at once.
+//! When step 4 has [disabled](EndpointChange::Disabled) the endpoint, no pending delivery of it is
+//! sent any more. Each becomes parked when it is next begun ([`BeginError::Parked`]). If people look
+//! at the rows, begin all of them at once. The same holds after [`Endpoint::pause`] and
+//! [`Endpoint::delete`].
 //!
-//! Every write is conditional: it happens only where the rows still have the `version` that was read
-//! (`UPDATE ... WHERE id = ? AND version = ?`), in step 4 both rows, also the one that did not
-//! change. Where they have not, somebody else was first: read again and do the step again; each
-//! step knows what to make of a row that has moved on.
+//! Every write is conditional: it happens only if the rows still have the versions that were read
+//! (`UPDATE ... WHERE id = ? AND version = ?`); in step 4 this holds for both rows, even if only one
+//! has changed. If it fails, another process was first: read again and repeat the step.
 //!
-//! | the process dies | what then |
+//! | the process dies | then |
 //! |---|---|
 //! | before 1 is stored | nothing has happened |
 //! | before 2 is stored | the delivery is still due |
-//! | between 2 and 4 | the lease runs out, and the same attempt is made again: the receiver may see it twice, never not at all |
-//! | after 4 | nothing: it is all there |
+//! | between 2 and 4 | the lease expires and the same attempt is made again: the receiver may get it twice, but never not at all |
+//! | after 4 | everything is stored |
 //!
-//! A store that cannot write two rows at once still loses no event and counts none twice, if it
-//! stores what forgives or ends first, and what counts after: on [`EndpointChange::Recovered`] and on
-//! [`DisabledReason::Gone`] the endpoint before the delivery, else the delivery before the endpoint. Where
-//! only the second of them has moved, read that one again and [record](Endpoint::record) the same
-//! report, or finish the same attempt, again: the first is done. What a crash in between can cost is
-//! then one failure that is not counted.
+//! A store that cannot write two rows at once still loses no event and counts none twice. On
+//! [`EndpointChange::Recovered`] and [`DisabledReason::Gone`], write the endpoint before the
+//! delivery, else the delivery before the endpoint. If only the second row has changed meanwhile,
+//! read it again and [record](Endpoint::record) the same report, or finish the same attempt, again.
+//! A crash between the two writes can cost one failure that is not counted.
 //!
-//! Webhooks need a plan that includes [`Feature::Webhooks`](crate::rest::server::Feature::Webhooks), which a
-//! host asks for when an endpoint is registered and when an event is accepted; redelivering what
-//! was [`MissedDeliveries`] by program rather than from the dashboard needs
-//! [`Feature::Recovery`](crate::rest::server::Feature::Recovery).
+//! Find what is due by one index: rows that are `waiting` or `sending`, lowest
+//! [`due`](Delivery::due) time first. Every process searches it regularly, because what a dead
+//! process has left is found nowhere else. A process that holds many deliveries asks a [`Planner`]
+//! which one is next.
 //!
-//! What is to be done is found by one index: rows that are `waiting` or `sending` and whose
-//! [`due`](Delivery::due) time has come, lowest first. Every process looks there now and then, for
-//! what one that died has left is found nowhere else. A process with many of them at hand asks a
-//! [`Planner`] which is next.
+//! # Clocks
 //!
-//! ```
-//! use core::time::Duration;
-//! use call_assistant::webhook::sender::{
-//!     EndpointChange, Delivery, Endpoint, BeginError, Outcome, Reach, Status, Step, Target,
-//! };
-//! use call_assistant::id::EventId;
-//! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret};
-//! use http::StatusCode;
+//! Take `now` once for each step, from one clock. A stored instant that no correct clock can have
+//! written counts as reached: a lease that ends more than a minute (twice [`ATTEMPT_LEASE`]) after
+//! `now`, or a due time more than twelve hours (twice the longest of [`RETRY_WAITS`]) after `now`.
+//! So search for such rows, too: `at <= now OR at > now + 12 h`.
 //!
-//! let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! let target = Target::parse("https://hooks.example.com/calls", Reach::Public)?;
-//! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
-//! let mut endpoint = Endpoint::new(now);
+//! | a clock | costs |
+//! |---|---|
+//! | that is set back | waits and leases that are longer by as much, by twelve hours and a minute at most |
+//! | that is set forward | waits that are shorter by as much; attempts in flight that are made twice |
+//! | far ahead, once | at most one attempt of each delivery that it stored is made early |
 //!
-//! // 1. Accept. The body's bytes are stored as they are: every attempt sends these.
-//! let event = EventId::from_random([7; 16]);
-//! let body = br#"{"id":"evt_07...","type":"ping"}"#;
-//! let mut delivery = Delivery::accept(now, &endpoint, now);
+//! No clock changes how many attempts a delivery has, or what counts against an endpoint. An event
+//! whose `created_at` is ahead is kept longer by as much.
 //!
-//! // 2. Begin, and store. Now nobody else sends it.
-//! let attempt = delivery.begin(&endpoint, now)?;
-//! assert!(matches!(delivery.begin(&endpoint, now), Err(BeginError::Leased { .. })));
+//! # Plans
 //!
-//! // 3. Send. It takes ten seconds and comes to nothing.
-//! let request = attempt.request(&target, &event, "ping", &signer, body, now)?;
-//! assert_eq!(request.uri(), "https://hooks.example.com/calls");
-//! assert!(request.headers().contains_key("x-service-signature"));
-//! now = attempt.deadline();
-//!
-//! // 4. Finish, and store both.
-//! let finished = delivery.finish(&attempt, Outcome::TimedOut, now);
-//! let next = now.saturating_add(Duration::from_secs(10));
-//! assert_eq!(finished.step, Step::Again { at: next });
-//! assert_eq!(endpoint.record(finished.report, now), EndpointChange::Unchanged);
-//!
-//! // The next sender dies in the middle of it. When its lease is over, another begins the same
-//! // attempt.
-//! let lost = delivery.begin(&endpoint, next)?;
-//! now = delivery.due().unwrap();
-//! let attempt = delivery.begin(&endpoint, now)?;
-//! assert_eq!((lost.number(), attempt.number()), (2, 2));
-//!
-//! let finished = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now);
-//! assert_eq!(finished.step, Step::Delivered);
-//! assert_eq!(endpoint.record(finished.report, now), EndpointChange::Unchanged); // no failures to forget
-//! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
-//!
-//! // The first of them was not dead after all. What it says now changes nothing.
-//! let finished = delivery.finish(&lost, Outcome::Reset, now);
-//! assert_eq!(finished.step, Step::Late);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`WebhookPlan`] checks what an account may do: webhooks, redelivery and enabling need Pro,
+//! recovery by program needs Business. After a downgrade, what is pending is still sent.
 
 mod address;
 mod attempt;
 mod delivery;
 mod endpoint;
 mod log;
+mod missed;
 mod outcome;
+mod plan;
 mod planner;
 mod retention;
 mod schedule;
+mod secrets;
+mod status;
 mod target;
 
-pub use address::{AddressError, Block, is_public};
+pub use address::{AddressBlock, AddressError, check_public};
 pub use attempt::Attempt;
-pub use delivery::{BeginError, Delivery, Finished, RedeliverError, Status, Step};
+pub use delivery::Delivery;
 pub use endpoint::{
-    DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Report, WARNINGS,
+    DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, FAILURES_TO_WARN, Report,
 };
-pub use log::{Excerpt, KEPT_BODY, LogEntry};
-pub use outcome::{Outcome, ParseOutcomeError, Verdict};
+pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
+pub use missed::MissedDeliveries;
+pub use outcome::{Outcome, ParseOutcomeError};
+pub use plan::{PlanError, RecoveryCaller, WebhookPlan};
 pub use planner::{Limits, Planned, Planner};
-pub use retention::{MissedDeliveries, RETENTION, is_kept};
-pub use schedule::{ATTEMPT_TIMEOUT, ATTEMPTS, LEASE, LONGEST, WAITS, jitter, wait_after};
-pub use target::{MAX_URL_LEN, Reach, ReservedHeader, Target, TargetError};
+pub use retention::RETENTION;
+pub use schedule::{
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_DELIVERY, MAX_ATTEMPTS, RETRY_WAITS, jitter,
+};
+pub use secrets::EndpointSecrets;
+pub use status::{BeginError, RedeliverError, Status};
+pub use target::{MAX_URL_LEN, ReservedHeaderError, Target, TargetError};

@@ -1,4 +1,4 @@
-//! What came of an attempt, and what it means.
+//! The result of an attempt.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -6,78 +6,53 @@ use core::str::FromStr;
 
 use http::StatusCode;
 
-/// What came of an attempt.
+/// Result of an attempt, for [`Delivery::finish`](super::Delivery::finish).
 ///
-/// As text, in JSON and in a database's column, it is the three digits of a status or the word in
-/// the variant's documentation.
+/// ```
+/// use call_assistant::webhook::sender::Outcome;
+/// use http::StatusCode;
+///
+/// assert!(Outcome::Answered(StatusCode::NO_CONTENT).is_success());
+/// assert!(!Outcome::Answered(StatusCode::FOUND).is_success()); // redirects are failures
+///
+/// // As text, in JSON and in a column: the three digits of a status, or a word.
+/// assert_eq!(Outcome::Answered(StatusCode::NO_CONTENT).to_string(), "204");
+/// assert_eq!("timeout".parse(), Ok(Outcome::TimedOut));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Outcome {
-    /// The endpoint answered in time, with this status. Redirects are not followed: they are an
-    /// answer like any other, and a failure.
+    /// The endpoint answered in time, with this status. Any 2xx delivers, a 410 disables the
+    /// endpoint, and every other status is a failure. Do not follow redirects.
     Answered(StatusCode),
     /// `timeout`: no response head within ten seconds.
     TimedOut,
-    /// `refused`: the connection was refused, or the network had no way there.
+    /// `refused`: the connection was refused, or there was no route to the host.
     Refused,
-    /// `reset`: the connection broke before the response head was complete, or what came was not
-    /// HTTP.
+    /// `reset`: the connection broke before the response head was complete, or the response was
+    /// not HTTP.
     Reset,
     /// `dns`: the name did not resolve.
     Dns,
-    /// `tls`: the handshake failed, or the certificate did not hold.
+    /// `tls`: the handshake failed, or the certificate was not valid.
     Tls,
-    /// `forbidden`: the name resolved to nothing but addresses that may not be called
-    /// ([`Target::check`](super::Target::check)). The endpoint's fault, like a wrong address.
+    /// `forbidden`: the name resolved only to addresses that
+    /// [`Target::check`](super::Target::check) refuses. Counts as the endpoint's failure.
     Forbidden,
-    /// `unsent`: no attempt was made, by a fault of our own: no socket left, no memory, shutting
-    /// down. Nothing is charged to the endpoint.
-    Unsent,
-}
-
-/// What an [`Outcome`] means for its delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// Any 2xx: the receiver has it.
-    Acknowledged,
-    /// 410: the receiver wants nothing more, ever.
-    Gone,
-    /// Everything else that happened to an attempt: redirects, 1xx, statuses of no known class,
-    /// every fault of the network.
-    Failed,
-    /// There was no attempt.
+    /// `unsent`: the sender made no attempt, for a reason of its own: no socket left, no memory,
+    /// shutting down. Does not count, and the attempt is made again.
     Unsent,
 }
 
 impl Outcome {
-    /// What this means for the delivery.
-    ///
-    /// ```
-    /// use call_assistant::webhook::sender::{Outcome, Verdict};
-    /// use http::StatusCode;
-    ///
-    /// assert_eq!(Outcome::Answered(StatusCode::NO_CONTENT).verdict(), Verdict::Acknowledged);
-    /// assert_eq!(Outcome::Answered(StatusCode::FOUND).verdict(), Verdict::Failed);
-    /// assert_eq!(Outcome::Answered(StatusCode::GONE).verdict(), Verdict::Gone);
-    /// assert_eq!(Outcome::Unsent.verdict(), Verdict::Unsent);
-    /// ```
+    /// Tells whether the receiver acknowledged the event: any 2xx, and nothing else.
     #[must_use]
-    pub fn verdict(self) -> Verdict {
-        match self {
-            Self::Answered(status) if status.is_success() => Verdict::Acknowledged,
-            Self::Answered(StatusCode::GONE) => Verdict::Gone,
-            Self::Unsent => Verdict::Unsent,
-            Self::Answered(_)
-            | Self::TimedOut
-            | Self::Refused
-            | Self::Reset
-            | Self::Dns
-            | Self::Tls
-            | Self::Forbidden => Verdict::Failed,
-        }
+    pub fn is_success(self) -> bool {
+        matches!(self, Self::Answered(status) if status.is_success())
     }
 
-    /// Everything but an answer.
-    const FAULTS: [Self; 7] = [
+    /// All outcomes without a status.
+    const WORDS: [Self; 7] = [
         Self::TimedOut,
         Self::Refused,
         Self::Reset,
@@ -107,7 +82,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A text that is not an [`Outcome`]: neither a status of three digits nor one of the words.
+/// Error for a text that is not an [`Outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("outcome is neither a status of three digits nor a word for a fault")]
 pub struct ParseOutcomeError;
@@ -116,8 +91,8 @@ impl FromStr for Outcome {
     type Err = ParseOutcomeError;
 
     fn from_str(text: &str) -> Result<Self, ParseOutcomeError> {
-        match Self::FAULTS.into_iter().find(|fault| fault.text() == text) {
-            Some(fault) => Ok(fault),
+        match Self::WORDS.into_iter().find(|outcome| outcome.text() == text) {
+            Some(outcome) => Ok(outcome),
             None => StatusCode::from_bytes(text.as_bytes())
                 .map(Self::Answered)
                 .map_err(|_| ParseOutcomeError),

@@ -1,57 +1,67 @@
-//! When a failed attempt is made again: the waits, as one constant.
+//! The retry schedule as constants, and when a stored instant counts as reached.
 
 use core::time::Duration;
 
-/// The waits between attempts: each counts from the end of the attempt that failed.
+use crate::Timestamp;
+
+/// Waits between attempts. Each wait counts from the end of the attempt that failed.
 ///
-/// From the end, because an attempt may itself take ten seconds: counted from its start, the first
-/// wait would be over by the time the attempt is.
-pub const WAITS: [Duration; 5] = [
+/// ```
+/// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
+///
+/// assert_eq!(RETRY_WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
+/// assert_eq!(usize::from(MAX_ATTEMPTS), RETRY_WAITS.len() + 1);
+/// ```
+pub const RETRY_WAITS: [Duration; 5] = [
     Duration::from_secs(10),
     Duration::from_secs(60),
     Duration::from_secs(10 * 60),
     Duration::from_secs(60 * 60),
-    Duration::from_secs(6 * 60 * 60),
+    LONGEST_WAIT,
 ];
 
-/// How many attempts a delivery gets: the first, and one after each of the [`WAITS`].
-pub const ATTEMPTS: u8 = 6;
+/// Number of attempts of a delivery: the first, and one after each of the [`RETRY_WAITS`].
+pub const MAX_ATTEMPTS: u8 = 6;
 
-/// How long an attempt may take, from its beginning to the head of the response.
+/// Time limit of an attempt, from its beginning to the head of the response.
 ///
-/// The status decides: a body that breaks off later, or never ends, changes nothing.
+/// The status decides. A body that breaks off later, or never ends, changes nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a begun attempt belongs to the sender that began it.
+/// Time for which an attempt belongs to the sender that began it.
 ///
-/// It is longer than [`ATTEMPT_TIMEOUT`] by the time a sender has to store the outcome. When it is
-/// over, the sender is taken for dead, and any other may make the same attempt again.
-pub const LEASE: Duration = Duration::from_secs(30);
+/// The lease is longer than [`ATTEMPT_TIMEOUT`], so that the sender has time to store the outcome.
+/// When the lease has expired, the sender is presumed dead, and any sender may make the same
+/// attempt again.
+pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
-/// The longest a delivery takes from its first attempt to the end of its last, where no attempt
+/// Longest time from the first attempt of a delivery to the end of its last one, if no attempt
 /// begins late: all waits and six timeouts, 7 h 12 min 10 s.
-pub const LONGEST: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
+pub const LONGEST_DELIVERY: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
 
-/// How long to wait after so many failed attempts; `None` if the next failure is the last.
-///
-/// ```
-/// use core::time::Duration;
-/// use call_assistant::webhook::sender::wait_after;
-///
-/// assert_eq!(wait_after(1), Some(Duration::from_secs(10)));
-/// assert_eq!(wait_after(5), Some(Duration::from_secs(6 * 60 * 60)));
-/// assert_eq!(wait_after(6), None);
-/// ```
-#[must_use]
-pub fn wait_after(failed: u8) -> Option<Duration> {
-    WAITS.get(usize::from(failed).checked_sub(1)?).copied()
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Returns the wait after this number of failed attempts; `None` if the last one has failed.
+pub(super) fn wait_after(failed: u8) -> Option<Duration> {
+    RETRY_WAITS.get(usize::from(failed).checked_sub(1)?).copied()
 }
 
-/// A share of `wait` to add to it, up to `percent` of it, drawn by the caller's random number.
+/// Returns how far in the future a stored instant may be, if whoever stored it waits at most
+/// `longest`. A later instant comes from a clock that was wrong.
+pub(super) const fn farthest(longest: Duration) -> Duration {
+    longest.saturating_mul(2)
+}
+
+/// Tells whether a stored instant is reached, or is too far in the future to be right.
+// D-80.
+pub(super) fn is_reached(at: Timestamp, longest: Duration, now: Timestamp) -> bool {
+    at <= now || at.since(now) > farthest(longest)
+}
+
+/// Returns a random share of `wait`, at most `percent` of it, to be added to it.
 ///
-/// The specification has no jitter, so there is none until a host asks for it, and what it adds
-/// only ever makes a wait longer. Give the result to
-/// [`Delivery::postpone`](super::Delivery::postpone).
+/// The published schedule has no jitter, so add it only where you have agreed on it, with
+/// [`Delivery::postpone`](super::Delivery::postpone). The caller supplies the random number.
 ///
 /// ```
 /// use core::time::Duration;

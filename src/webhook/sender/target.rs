@@ -1,41 +1,38 @@
-//! Which URLs and addresses may be called.
+//! Which URLs may be called.
 
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use http::Uri;
 use http::header::{self, HeaderMap, HeaderName};
 use url::{Host, Url};
 
-use super::address::{AddressError, is_public};
+use super::address::{AddressError, check_public};
 
-/// The longest URL of an endpoint, in bytes, percent-encoded as [`Target::as_str`] has it.
+/// Longest URL of an endpoint, in bytes, percent-encoded as in [`Target::as_str`].
 pub const MAX_URL_LEN: usize = 2048;
 
 /// A URL that webhooks may be sent to.
 ///
-/// Checking the URL is half of it: a public name may resolve to a private address, or do so the
-/// second time it is asked. So whoever connects resolves the name, [`check`](Self::check)s every
-/// address, and connects to one that passed, not to the name.
-///
-/// What is judged is the host as the `url` crate reads it, never the text: `https://0x7f.1/` is
-/// `127.0.0.1`, however it is spelled. Keep [`as_str`](Self::as_str), which says plainly what will
-/// be called, rather than the text that was entered.
-///
 /// ```
-/// use call_assistant::webhook::sender::{TargetError, Reach, Target};
+/// use call_assistant::webhook::sender::{Target, TargetError};
 ///
-/// let target = Target::parse("https://hooks.example.com/calls", Reach::Public)?;
+/// let target = Target::parse("https://hooks.example.com/calls")?;
 /// assert!(target.check("93.184.215.14".parse().unwrap()).is_ok());
 /// assert!(target.check("10.0.0.7".parse().unwrap()).is_err());
 ///
-/// assert_eq!(
-///     Target::parse("http://localhost:8080/", Reach::Public).unwrap_err(),
-///     TargetError::Scheme,
-/// );
-/// assert!(Target::parse("http://localhost:8080/", Reach::PublicOrLoopback).is_ok());
+/// assert_eq!(Target::parse("http://localhost:8080/"), Err(TargetError::Scheme));
+/// assert!(Target::parse_allowing_loopback("http://localhost:8080/").is_ok()); // development
 /// # Ok::<(), TargetError>(())
 /// ```
+///
+/// Checking the URL is not enough, because a public name may resolve to a private address, and to
+/// another address each time. When you connect, resolve the name, [`check`](Self::check) every
+/// address, and connect to one that passed, not to the name.
+///
+/// The host is checked as the `url` crate reads it: `https://0x7f.1/` is `127.0.0.1`. Store
+/// [`as_str`](Self::as_str), which is the URL that will be called, and not the text that was
+/// entered.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
@@ -44,24 +41,15 @@ pub struct Target {
     loopback: bool,
 }
 
-/// How far deliveries may reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reach {
-    /// Public hosts over HTTPS, and nothing else.
-    Public,
-    /// For development: this machine too, also over plain HTTP.
-    PublicOrLoopback,
-}
-
-/// Why a URL cannot be an endpoint's.
+/// Why a URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// It is no absolute URL, or has no host, or one that no host can have.
+    /// It is not an absolute URL, or its host is missing or impossible.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// It is longer than [`MAX_URL_LEN`] bytes, as it was entered or as it is kept: what is not
-    /// ASCII takes several bytes more there.
+    /// It is longer than [`MAX_URL_LEN`] bytes, as entered or as [`Target::as_str`] keeps it, where
+    /// characters outside ASCII take several bytes each.
     #[error("url has {len} bytes, more than {MAX_URL_LEN}")]
     TooLong {
         /// The length, in bytes.
@@ -70,7 +58,7 @@ pub enum TargetError {
     /// It is not `https`.
     #[error("url is not https")]
     Scheme,
-    /// It has a user name or a password, which would travel to the wrong place one day.
+    /// It has a user name or password, even an empty one. Neither is ever sent.
     #[error("url has a user name or password")]
     UserInfo,
     /// It has a fragment, which is never sent.
@@ -79,45 +67,61 @@ pub enum TargetError {
     /// Its port is 0.
     #[error("url has port 0")]
     Port,
-    /// Its host is an address written as something else: decimal, octal, hexadecimal, with parts
-    /// left out.
+    /// Its host is an address in another notation: decimal, octal, hexadecimal, with parts left
+    /// out.
     #[error("url has an address in disguise for a host")]
     Disguised,
-    /// Its host is an address that may not be called.
+    /// Its host is an address that is not public.
+    // Not a `source`: the message says all of it.
     #[error("url has a host that is not public: {0}")]
-    Address(#[source] AddressError),
+    Address(AddressError),
     /// Its host has a single label, or ends in a name that is local, internal or reserved.
     #[error("url has a host that is local, internal or reserved")]
     Local,
-    /// Its host is not a name of labels of letters, digits and inner hyphens joined by single
-    /// dots, none at the end.
+    /// Its host is not a host name: labels of letters, digits and inner hyphens, joined by single
+    /// dots, without a dot at the end.
     #[error("url has a host that is not a host name")]
     HostName,
 }
 
 impl Target {
-    /// Reads a URL, at registration and again whenever it is loaded. One that was registered and is
-    /// refused now, by a later version that knows more of what is not public, say, is not called:
-    /// [`Outcome::Forbidden`](super::Outcome::Forbidden) is what came of the attempt.
+    /// Parses a URL of a public host. Parse it at registration, and again whenever it is loaded.
+    ///
+    /// A stored URL may be refused later, by a version of this crate that knows more hosts that are
+    /// not public. Do not call it: the outcome of the attempt is
+    /// [`Outcome::Forbidden`](super::Outcome::Forbidden).
     ///
     /// # Errors
-    /// [`TargetError`] says what is wrong with it.
-    pub fn parse(text: &str, reach: Reach) -> Result<Self, TargetError> {
+    /// [`TargetError`] says why the URL is refused.
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        Self::read(text, false)
+    }
+
+    /// Parses a URL of a public host, or of this machine, also over plain HTTP. For development.
+    ///
+    /// # Errors
+    /// [`TargetError`] says why the URL is refused.
+    pub fn parse_allowing_loopback(text: &str) -> Result<Self, TargetError> {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, allow_loopback: bool) -> Result<Self, TargetError> {
         if text.len() > MAX_URL_LEN {
             return Err(TargetError::TooLong { len: text.len() });
         }
         let url = Url::parse(text).map_err(|_| TargetError::NotAUrl)?;
-        // What is kept is read again, so that must fit as well.
+        // What is kept is parsed again, so it must fit as well.
         if url.as_str().len() > MAX_URL_LEN {
             return Err(TargetError::TooLong { len: url.as_str().len() });
         }
-        let loopback = reach == Reach::PublicOrLoopback && url.host().is_some_and(is_loopback);
+        let loopback = allow_loopback && url.host().is_some_and(is_loopback);
         match url.scheme() {
             "https" => {}
             "http" if loopback => {}
             _ => return Err(TargetError::Scheme),
         }
-        if !url.username().is_empty() || url.password().is_some() {
+        // Looked for in the text, because the `url` crate forgets an empty one.
+        if entered_authority(text).contains('@') {
             return Err(TargetError::UserInfo);
         }
         if url.fragment().is_some() {
@@ -129,23 +133,23 @@ impl Target {
         match url.host().ok_or(TargetError::NotAUrl)? {
             Host::Ipv4(address) if !is_plain(text, address) => return Err(TargetError::Disguised),
             _ if loopback => {}
-            Host::Ipv4(address) => is_public(address.into()).map_err(TargetError::Address)?,
-            Host::Ipv6(address) => is_public(address.into()).map_err(TargetError::Address)?,
+            Host::Ipv4(address) => check_public(address.into()).map_err(TargetError::Address)?,
+            Host::Ipv6(address) => check_public(address.into()).map_err(TargetError::Address)?,
             Host::Domain(name) => check_name(name)?,
         }
         let uri = Uri::try_from(url.as_str()).map_err(|_| TargetError::NotAUrl)?;
         Ok(Self { url, uri, headers: HeaderMap::new(), loopback })
     }
 
-    /// Adds headers of the endpoint's own, which go with every request: a token for the receiver's
-    /// gateway, say. They are marked sensitive: no log and no compression table should keep them.
+    /// Adds the endpoint's own headers, which go with every request: a token for the receiver's
+    /// gateway, for example. They are marked sensitive, so that logs and compression tables do not
+    /// keep them.
     ///
     /// # Errors
-    /// One of them is not the endpoint's to set: it describes the body, the connection or the
-    /// sender.
-    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, ReservedHeader> {
+    /// One of them is reserved: it describes the body, the connection or the sender.
+    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, ReservedHeaderError> {
         match headers.keys().find(|name| RESERVED.contains(name)) {
-            Some(name) => Err(ReservedHeader(name.clone())),
+            Some(name) => Err(ReservedHeaderError { name: name.clone() }),
             None => {
                 headers.values_mut().for_each(|value| value.set_sensitive(true));
                 self.headers = headers;
@@ -154,53 +158,57 @@ impl Target {
         }
     }
 
-    /// Checks an address that the host resolved to, when connecting.
+    /// Checks an address that the name resolved to, when connecting.
     ///
     /// # Errors
-    /// [`AddressError`] says why it may not be called. Where no address passes, the outcome of the
-    /// attempt is [`Outcome::Forbidden`](super::Outcome::Forbidden).
+    /// [`AddressError`] says why the address may not be called. If no address passes, the outcome
+    /// of the attempt is [`Outcome::Forbidden`](super::Outcome::Forbidden).
     pub fn check(&self, address: IpAddr) -> Result<(), AddressError> {
         match self.loopback {
             true if address.is_loopback() => Ok(()),
             true => Err(AddressError::NotLoopback),
-            false => is_public(address),
+            false => check_public(address),
         }
     }
 
-    /// The URL, normalized.
+    /// Returns the URL, normalized.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
 
-    /// The URL.
+    /// Returns the URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The endpoint's own headers.
+    /// Returns the endpoint's own headers.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
-    /// The URL as a request's target.
+    /// Returns the URL as a request's target.
     #[must_use]
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
 }
 
-/// A header that is not the endpoint's to set.
+/// Error for a header that an endpoint may not set.
 ///
-/// The three headers named after the product are not among them, since the product is not known
-/// here: [`Attempt::request`](super::Attempt::request) lets nothing replace those.
+/// The three headers named after the product are not among them, because a target does not know the
+/// product: [`Attempt::request`](super::Attempt::request) never lets them be replaced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("header {0} is reserved")]
-pub struct ReservedHeader(pub HeaderName);
+#[error("header {name} is reserved")]
+#[non_exhaustive]
+pub struct ReservedHeaderError {
+    /// The header.
+    pub name: HeaderName,
+}
 
-/// Path, query and headers may hold a token of the customer's, so they are not shown.
+/// Without path, query and headers, which may hold a token of the customer's.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -241,12 +249,18 @@ fn is_loopback(host: Host<&str>) -> bool {
     }
 }
 
-/// Whether the text's own authority, its port aside, is the address in the four numbers it has.
-fn is_plain(text: &str, address: core::net::Ipv4Addr) -> bool {
-    let Some((_, rest)) = text.split_once("//") else { return false };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.split(':').next().unwrap_or_default();
-    host.parse() == Ok(address)
+/// The authority as it was entered: the `url` crate reads any run of slashes and backslashes after
+/// the scheme as two slashes, and ignores tabs and line ends.
+fn entered_authority(text: &str) -> &str {
+    let after_scheme = text.split_once(':').map_or("", |(_, rest)| rest);
+    let authority = after_scheme.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+    authority.split(['/', '?', '#', '\\']).next().unwrap_or(authority)
+}
+
+/// Whether the host was entered as the four numbers of this address.
+fn is_plain(text: &str, address: Ipv4Addr) -> bool {
+    let host = entered_authority(text).split(':').next();
+    host.is_some_and(|host| host.parse() == Ok(address))
 }
 
 /// `name` comes from the `url` crate: lowercase ASCII, IDNA applied.
@@ -257,8 +271,8 @@ fn check_name(name: &str) -> Result<(), TargetError> {
             && !label.ends_with('-')
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
-    // A dot at the end would be an empty last label: it means the same host to DNS, another to
-    // certificates, and to many a table of local names.
+    // A dot at the end is an empty last label: the same host to DNS, but another one to
+    // certificates and to the list of local names.
     if name.len() > 253 || !name.split('.').all(fits) {
         return Err(TargetError::HostName);
     }
@@ -268,8 +282,8 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     }
 }
 
-/// Top-level names that are never a public host's: the registry of special-use names, ICANN's names
-/// for private use, and the names home routers, offices and clouds make up.
+/// Top-level names without public hosts: the registry of special-use names, ICANN's names for
+/// private use, and names that home routers, offices and clouds use.
 const LOCAL: [&str; 19] = [
     "alt",
     "arpa",

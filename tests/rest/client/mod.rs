@@ -4,5 +4,4 @@ mod paging;
 mod replies;
 mod retry;
 mod sync;
-mod unreadable;
 mod world;

@@ -5,16 +5,17 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE,
-    MissedDeliveries, Outcome, RETENTION, Report, Status, Step, WARNINGS,
+    FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report, Status,
 };
 
-use super::{answered, at, failed_before, start};
+use super::{answered, at, event, failed_before, start};
 
 /// What a delivery of this endpoint reports, begun when the endpoint was as given.
+#[track_caller]
 fn report(endpoint: &Endpoint, failures: u8, outcome: Outcome) -> Report {
     let mut delivery = failed_before(failures, endpoint, start());
     let attempt = delivery.begin(endpoint, start()).unwrap();
-    delivery.finish(&attempt, outcome, start()).report
+    delivery.finish(&attempt, outcome, start())
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,7 @@ fn every_sequence_of_events_from_every_count() {
                 let as_begun = |failures, outcome| {
                     let mut delivery = failed_before(failures, &begun, start());
                     let attempt = delivery.begin(&begun, start()).unwrap();
-                    delivery.finish(&attempt, outcome, now).report
+                    delivery.finish(&attempt, outcome, now)
                 };
                 let fresh = |failures, outcome| match endpoint.is_active() {
                     true => report(&endpoint, failures, outcome),
@@ -111,7 +112,7 @@ fn every_sequence_of_events_from_every_count() {
                     StaleFailure => endpoint.record(stale, now),
                     Enable => {
                         let enabled = endpoint.enable(now);
-                        assert_eq!(enabled.is_some(), naive.disabled.is_some());
+                        assert_eq!(enabled.is_some(), naive.disabled.is_some(), "sequence {code}");
                         EndpointChange::Unchanged
                     }
                 };
@@ -129,7 +130,7 @@ fn every_sequence_of_events_from_every_count() {
 /// DEL-7: the twentieth, not the nineteenth, and once; with a warning at each threshold.
 #[test]
 fn twenty_in_a_row_disable_and_one_success_resets() {
-    assert_eq!((FAILURES_TO_DISABLE, WARNINGS), (20, [5, 10, 15]));
+    assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, [5, 10, 15]));
     let mut endpoint = Endpoint::new(start());
     let mut warned = Vec::new();
     for round in 0..2 {
@@ -137,7 +138,7 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
             let failed = report(&endpoint, 5, Outcome::Dns);
             let change = endpoint.record(failed, at(1));
             let warn = [5, 10, 15].contains(&failures);
-            assert_eq!(change, EndpointChange::Counted { failures, warn });
+            assert_eq!(change, EndpointChange::Counted { failures, warn }, "round {round}");
             warned.extend(warn.then_some((round, failures)));
         }
         if round == 0 {
@@ -158,10 +159,10 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
 fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     let mut endpoint = Endpoint::new(start());
     let mut waiting = failed_before(2, &endpoint, start());
-    let mut later = Delivery::accept(start(), &endpoint, at(500));
-    let mut sending = Delivery::accept(start(), &endpoint, start());
+    let mut later = Delivery::accept(&event(start()), &endpoint, at(500));
+    let mut sending = Delivery::accept(&event(start()), &endpoint, start());
     let in_flight = sending.begin(&endpoint, start()).unwrap();
-    let mut dead = Delivery::accept(start(), &endpoint, start());
+    let mut dead = Delivery::accept(&event(start()), &endpoint, start());
     let _ = dead.begin(&endpoint, start()).unwrap();
 
     let gone = report(&endpoint, 0, answered(410));
@@ -172,12 +173,12 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     // Before it is due, too: a host may park them all at once.
     assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
     // The attempt in flight is heard: it enables nothing, but the receiver has the event.
-    let finished = sending.finish(&in_flight, answered(200), at(3));
-    assert_eq!(finished.step, Step::Delivered);
-    assert_eq!(endpoint.record(finished.report, at(3)), EndpointChange::Unchanged);
+    let report = sending.finish(&in_flight, answered(200), at(3));
+    assert_eq!((report.is_late(), sending.status()), (false, Status::Delivered));
+    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
     assert!(!endpoint.is_active());
 
-    let mut skipped = Delivery::accept(at(4), &endpoint, at(4));
+    let mut skipped = Delivery::accept(&event(at(4)), &endpoint, at(4));
     assert_eq!(skipped.status(), Status::Skipped);
     assert_eq!(skipped.begin(&endpoint, at(5)), Err(BeginError::Ended));
 
@@ -187,15 +188,16 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     // The sender died before the disabling: its delivery is of the endpoint's former life.
     assert_eq!(dead.begin(&endpoint, at(100)), Err(BeginError::Parked));
     for delivery in [&mut waiting, &mut later, &mut skipped, &mut dead] {
-        assert_eq!(delivery.begin(&endpoint, at(200)), Err(BeginError::Ended));
-        assert!(missed.includes(delivery));
-        assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()));
-        assert!(!missed.includes(delivery), "pending again");
-        assert!(delivery.begin(&endpoint, at(300)).unwrap().is_by_hand());
+        let row = format!("{delivery:?}");
+        assert_eq!(delivery.begin(&endpoint, at(200)), Err(BeginError::Ended), "{row}");
+        assert!(missed.includes(delivery), "{row}");
+        assert_eq!(delivery.redeliver(&endpoint, at(300)), Ok(()), "{row}");
+        assert!(!missed.includes(delivery), "pending again: {row}");
+        assert!(delivery.begin(&endpoint, at(300)).unwrap().is_manual(), "{row}");
     }
     assert!(!missed.includes(&sending));
 
-    let fresh = Delivery::accept(at(301), &endpoint, at(301));
+    let fresh = Delivery::accept(&event(at(301)), &endpoint, at(301));
     assert_eq!(fresh.status(), Status::Waiting);
 }
 
@@ -210,21 +212,21 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
     };
     // Skipped in an earlier life, and left there by the owner.
     disable(&mut endpoint, at(1));
-    let left = Delivery::accept(at(2), &endpoint, at(2));
+    let left = Delivery::accept(&event(at(2)), &endpoint, at(2));
     endpoint.enable(at(3)).unwrap();
 
     let days = |days: u64| start().saturating_add(Duration::from_secs(days * 86_400));
     // Pending for ten days, by senders that were late and waits with jitter.
-    let mut old = Delivery::accept(at(4), &endpoint, at(4));
-    let mut pending = Delivery::accept(at(4), &endpoint, at(4));
+    let mut old = Delivery::accept(&event(at(4)), &endpoint, at(4));
+    let mut pending = Delivery::accept(&event(at(4)), &endpoint, at(4));
     let [long_ago, lately] = [at(5), days(10)].map(|created| {
-        let mut failed = Delivery::accept(created, &endpoint, created);
+        let mut failed = Delivery::accept(&event(created), &endpoint, created);
         failed.redeliver(&endpoint, created).unwrap_err();
         let mut now = created;
         for _ in 0..6 {
             let attempt = failed.begin(&endpoint, now).unwrap();
             let _ = failed.finish(&attempt, Outcome::Reset, now);
-            now = failed.due().unwrap_or(now);
+            now = failed.due(now).unwrap_or(now);
         }
         assert_eq!(failed.status(), Status::Failed);
         failed
@@ -232,15 +234,15 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
     disable(&mut endpoint, days(10));
     assert_eq!(old.begin(&endpoint, days(10)), Err(BeginError::Parked));
     // Accepted by a clock that is ahead, and by who has not heard yet that it is enabled.
-    let ahead = Delivery::accept(days(11), &endpoint, days(11));
+    let ahead = Delivery::accept(&event(days(11)), &endpoint, days(11));
     let before = endpoint;
     let now = days(11);
     let missed = endpoint.enable(now).unwrap();
-    let unheard = Delivery::accept(days(12), &before, days(12));
+    let unheard = Delivery::accept(&event(days(12)), &before, days(12));
     for included in [old, pending, lately, ahead, unheard] {
         assert!(missed.includes(&included), "{included:?}");
     }
-    let fresh = Delivery::accept(now, &endpoint, now);
+    let fresh = Delivery::accept(&event(now), &endpoint, now);
     for excluded in [left, long_ago, fresh] {
         assert!(!missed.includes(&excluded), "{excluded:?}");
     }
@@ -248,34 +250,34 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
     assert!(!missed.includes(&pending), "on its way again");
 }
 
-/// A 410 of an attempt of a former life says nothing of what has been redelivered since.
+/// D-79: a 410 of an attempt from before enabling says nothing of what has been redelivered since.
 #[test]
 fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
     let mut endpoint = Endpoint::new(start());
-    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     let gone = report(&endpoint, 0, answered(410));
     let _ = endpoint.record(gone, at(9));
     let _ = endpoint.enable(at(40));
     assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
-    let finished = delivery.finish(&slow, answered(410), at(42));
-    assert_eq!(finished.step, Step::Late);
-    assert_eq!(endpoint.record(finished.report, at(42)), EndpointChange::Unchanged);
-    assert!(delivery.begin(&endpoint, at(42)).unwrap().is_by_hand());
+    let report = delivery.finish(&slow, answered(410), at(42));
+    assert!(report.is_late());
+    assert_eq!(endpoint.record(report, at(42)), EndpointChange::Unchanged);
+    assert!(delivery.begin(&endpoint, at(42)).unwrap().is_manual());
 }
 
-/// A late 410 of the endpoint's former life does not disable what was enabled since.
+/// D-79: a late 410 of an attempt from before enabling does not disable what was enabled since.
 #[test]
 fn what_was_begun_before_enabling_says_nothing_after_it() {
     let mut endpoint = Endpoint::new(start());
-    let mut slow = Delivery::accept(start(), &endpoint, start());
+    let mut slow = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = slow.begin(&endpoint, start()).unwrap();
     let gone = report(&endpoint, 0, answered(410));
     let _ = endpoint.record(gone, at(1));
     let _ = endpoint.enable(at(2));
-    let finished = slow.finish(&attempt, answered(410), at(3));
-    assert_eq!(finished.step, Step::Gone);
-    assert_eq!(endpoint.record(finished.report, at(3)), EndpointChange::Unchanged);
+    let report = slow.finish(&attempt, answered(410), at(3));
+    assert_eq!((report.is_late(), slow.status()), (false, Status::Gone));
+    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
     assert!(endpoint.is_active());
 }
 
@@ -291,7 +293,7 @@ fn a_range_of_missed_events_ends_where_retention_does() {
 
     let gone = report(&endpoint, 0, answered(410));
     let _ = endpoint.record(gone, start());
-    let skipped = |created: Timestamp| Delivery::accept(created, &endpoint, created);
+    let skipped = |created: Timestamp| Delivery::accept(&event(created), &endpoint, created);
     let now = start().saturating_add(RETENTION);
     let nano = Duration::from_nanos(1);
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, ATTEMPTS, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange,
-    LEASE, LONGEST, MissedDeliveries, Outcome, RETENTION, RedeliverError, Status, Step, Verdict,
-    WAITS, jitter, wait_after,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange,
+    LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries, Outcome, ParseOutcomeError, RETENTION,
+    RETRY_WAITS, RedeliverError, Status, jitter,
 };
 use http::StatusCode;
 
-use super::{answered, at, failed_before, start};
+use super::{answered, at, event, failed_before, start};
 
-/// What the specification says of one attempt, written out by hand: after so many failures, what
-/// each kind of outcome leads to. DEL-3, DEL-4, DEL-6, D-53, D-57.
+/// What the specification says of one attempt: after this many failures, what each kind of outcome
+/// leads to. DEL-3, DEL-4, DEL-6, D-53, D-57.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Leads {
     Ends(Status),
@@ -46,20 +46,23 @@ const KINDS: [Outcome; 7] = [
 #[test]
 fn every_sequence_of_outcomes_follows_the_table() {
     let endpoint = Endpoint::new(start());
+    let event = event(start());
     let (mut walked, mut ended) = (0, 0);
     for code in 0..7_usize.pow(6) {
-        let mut delivery = Delivery::accept(start(), &endpoint, start());
+        let mut delivery = Delivery::accept(&event, &endpoint, start());
         let (mut now, mut failures, mut rest) = (start(), 0_u8, code);
         for _ in 0..6 {
             let outcome = KINDS[rest % 7];
             rest /= 7;
             let attempt = delivery.begin(&endpoint, now).unwrap();
-            assert_eq!((attempt.number(), attempt.is_by_hand()), (failures + 1, false));
-            assert_eq!(attempt.deadline().since(now), Duration::from_secs(10)); // DEL-5
+            let row = format!("sequence {code}, {failures} failures, then {outcome:?}");
+            assert_eq!((attempt.number(), attempt.is_manual()), (failures + 1, false), "{row}");
+            assert_eq!(attempt.deadline().since(now), Duration::from_secs(10), "{row}"); // DEL-5
             // D-51: the wait counts from the end of the attempt, however long that took.
             let end =
                 now.saturating_add(Duration::from_millis(u64::try_from(code).unwrap() % 9_973));
-            let finished = delivery.finish(&attempt, outcome, end);
+            let report = delivery.finish(&attempt, outcome, end);
+            assert!(!report.is_late(), "{row}");
             let (_, ok, gone, other, unsent) = TABLE[usize::from(failures)];
             let leads = match outcome {
                 Outcome::Answered(StatusCode::OK) => ok,
@@ -69,28 +72,29 @@ fn every_sequence_of_outcomes_follows_the_table() {
             };
             match leads {
                 Ends(status) => {
-                    assert_eq!(delivery.status(), status, "{code}");
-                    assert_eq!(delivery.ended_at(), Some(end));
-                    assert_eq!(delivery.due(), None);
-                    assert_eq!(delivery.begin(&endpoint, Timestamp::MAX), Err(BeginError::Ended));
-                    assert_eq!(delivery.attempts(), failures + 1);
+                    assert_eq!(delivery.status(), status, "{row}");
+                    assert_eq!(
+                        (delivery.ended_at(), delivery.due(end)),
+                        (Some(end), None),
+                        "{row}"
+                    );
+                    let again = delivery.begin(&endpoint, Timestamp::MAX);
+                    assert_eq!(again, Err(BeginError::Ended), "{row}");
+                    assert_eq!(delivery.attempts(), failures + 1, "{row}");
                     ended += 1;
                     break;
                 }
                 Waits(seconds) => {
                     failures += 1;
                     now = end.saturating_add(Duration::from_secs(seconds));
-                    assert_eq!(finished.step, Step::Again { at: now }, "{code}");
                 }
-                SameAgain => {
-                    now = end;
-                    assert_eq!(finished.step, Step::Unsent, "{code}");
-                }
+                SameAgain => now = end,
             }
-            assert_eq!((delivery.status(), delivery.due()), (Status::Waiting, Some(now)));
-            assert_eq!(delivery.attempts(), failures);
+            let seen = (delivery.status(), delivery.due(end), delivery.attempts());
+            assert_eq!(seen, (Status::Waiting, Some(now), failures), "{row}");
             if let Some(before) = now.checked_sub(Duration::from_nanos(1)).filter(|b| *b >= end) {
-                assert_eq!(delivery.begin(&endpoint, before), Err(BeginError::Early { at: now }));
+                let early = delivery.begin(&endpoint, before);
+                assert_eq!(early, Err(BeginError::Early { at: now }), "{row}");
             }
         }
         walked += 1;
@@ -103,13 +107,11 @@ fn every_sequence_of_outcomes_follows_the_table() {
 /// The numbers themselves, as the specification writes them. DEL-4, DEL-5, DEL-9.
 #[test]
 fn the_schedule_is_the_specifications() {
-    assert_eq!(WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
-    assert_eq!(WAITS.map(Some)[..], (1..=5).map(wait_after).collect::<Vec<_>>());
-    assert_eq!([0, 6, u8::MAX].map(wait_after), [None; 3]);
-    assert_eq!(ATTEMPTS, 6);
+    assert_eq!(RETRY_WAITS.map(|wait| wait.as_secs()), [10, 60, 600, 3_600, 21_600]);
+    assert_eq!(MAX_ATTEMPTS, 6);
     assert_eq!(ATTEMPT_TIMEOUT.as_secs(), 10);
-    assert!(LEASE > ATTEMPT_TIMEOUT);
-    assert_eq!(LONGEST, WAITS.iter().sum::<Duration>() + 6 * ATTEMPT_TIMEOUT);
+    assert!(ATTEMPT_LEASE > ATTEMPT_TIMEOUT);
+    assert_eq!(LONGEST_DELIVERY, RETRY_WAITS.iter().sum::<Duration>() + 6 * ATTEMPT_TIMEOUT);
     assert_eq!(RETENTION.as_secs(), 30 * 86_400);
 }
 
@@ -117,35 +119,41 @@ fn the_schedule_is_the_specifications() {
 /// D-57.
 #[test]
 fn every_status_has_its_verdict() {
+    let endpoint = Endpoint::new(start());
+    let last = failed_before(5, &endpoint, start());
+    let ends_as = |outcome| {
+        let mut delivery = last;
+        let attempt = delivery.begin(&endpoint, start()).unwrap();
+        let _ = delivery.finish(&attempt, outcome, start());
+        delivery.status()
+    };
     for status in 100..=999 {
         let expected = match status {
-            200..=299 => Verdict::Acknowledged,
-            410 => Verdict::Gone,
-            _ => Verdict::Failed,
+            200..=299 => Status::Delivered,
+            410 => Status::Gone,
+            _ => Status::Failed,
         };
-        assert_eq!(answered(status).verdict(), expected, "{status}");
+        assert_eq!(ends_as(answered(status)), expected, "{status}");
+        let success = expected == Status::Delivered;
+        assert_eq!(answered(status).is_success(), success, "{status}");
         assert_eq!(answered(status).to_string(), status.to_string());
-        assert_eq!(status.to_string().parse(), Ok(answered(status)));
+        assert_eq!(status.to_string().parse(), Ok(answered(status)), "{status}");
     }
-    for (outcome, word, verdict) in [
-        (Outcome::TimedOut, "timeout", Verdict::Failed),
-        (Outcome::Refused, "refused", Verdict::Failed),
-        (Outcome::Reset, "reset", Verdict::Failed),
-        (Outcome::Dns, "dns", Verdict::Failed),
-        (Outcome::Tls, "tls", Verdict::Failed),
-        (Outcome::Forbidden, "forbidden", Verdict::Failed),
-        (Outcome::Unsent, "unsent", Verdict::Unsent),
+    for (outcome, word, expected) in [
+        (Outcome::TimedOut, "timeout", Status::Failed),
+        (Outcome::Refused, "refused", Status::Failed),
+        (Outcome::Reset, "reset", Status::Failed),
+        (Outcome::Dns, "dns", Status::Failed),
+        (Outcome::Tls, "tls", Status::Failed),
+        (Outcome::Forbidden, "forbidden", Status::Failed),
+        (Outcome::Unsent, "unsent", Status::Waiting),
     ] {
-        assert_eq!(outcome.verdict(), verdict);
+        assert_eq!((ends_as(outcome), outcome.is_success()), (expected, false), "{word}");
         assert_eq!(outcome.to_string(), word);
-        assert_eq!(word.parse(), Ok(outcome));
+        assert_eq!(word.parse(), Ok(outcome), "{word}");
     }
     for text in ["", "99", "1000", "+200", "20", "OK", "Timeout", "2 0"] {
-        assert_eq!(
-            text.parse::<Outcome>(),
-            Err(call_assistant::webhook::sender::ParseOutcomeError),
-            "{text}"
-        );
+        assert_eq!(text.parse::<Outcome>(), Err(ParseOutcomeError), "{text}");
     }
 }
 
@@ -153,15 +161,15 @@ fn every_status_has_its_verdict() {
 #[test]
 fn a_late_scheduler_skips_nothing() {
     let endpoint = Endpoint::new(start());
-    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let late = at(100_000);
     for number in 1..=6 {
-        let attempt = delivery.begin(&endpoint, late.max(delivery.due().unwrap())).unwrap();
-        assert_eq!(attempt.number(), number);
+        let attempt = delivery.begin(&endpoint, late.max(delivery.due(late).unwrap())).unwrap();
+        assert_eq!(attempt.number(), number, "attempt {number}");
         let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline());
     }
     assert_eq!(delivery.status(), Status::Failed);
-    assert_eq!(delivery.ended_at().unwrap().since(late), LONGEST);
+    assert_eq!(delivery.ended_at().unwrap().since(late), LONGEST_DELIVERY);
 }
 
 /// D-58: nobody else sends while the lease holds; when it is over, the same attempt is made again.
@@ -170,10 +178,11 @@ fn a_lease_that_runs_out_is_taken_over() {
     let endpoint = Endpoint::new(start());
     let mut delivery = failed_before(2, &endpoint, start());
     let first = delivery.begin(&endpoint, start()).unwrap();
-    let until = start().saturating_add(LEASE);
-    assert_eq!(delivery.due(), Some(until));
+    let until = start().saturating_add(ATTEMPT_LEASE);
+    assert_eq!(delivery.due(start()), Some(until));
     for early in [start(), at(1), at(29)] {
-        assert_eq!(delivery.begin(&endpoint, early), Err(BeginError::Leased { until }));
+        let begun = delivery.begin(&endpoint, early);
+        assert_eq!(begun, Err(BeginError::Leased { until }), "{early}");
     }
     let second = delivery.begin(&endpoint, until).unwrap();
     assert_eq!((first.number(), second.number()), (3, 3));
@@ -187,8 +196,9 @@ fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
     let endpoint = Endpoint::new(start());
     let mut delivery = failed_before(0, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let finished = delivery.finish(&attempt, answered(500), at(3_600));
-    assert_eq!(finished.step, Step::Again { at: at(3_610) });
+    let report = delivery.finish(&attempt, answered(500), at(3_600));
+    assert!(!report.is_late());
+    assert_eq!((delivery.status(), delivery.due(at(3_600))), (Status::Waiting, Some(at(3_610))));
 }
 
 /// What a sender says whose lease was taken over, by what the other made of it meanwhile.
@@ -198,132 +208,119 @@ fn late_outcomes_say_what_is_still_true() {
     let gone = answered(410);
     let failed = Outcome::Reset;
     let unsent = Outcome::Unsent;
-    // (what the second sender heard, the late outcome, step, status, endpoint)
-    let rows: [(Option<Outcome>, Outcome, Step, Status, EndpointChange); 15] = [
-        // The second sender is still at it.
-        (None, ok, Step::Delivered, Status::Delivered, EndpointChange::Recovered),
-        (None, gone, Step::Gone, Status::Gone, EndpointChange::Disabled(DisabledReason::Gone)),
-        (None, failed, Step::Late, Status::Sending, EndpointChange::Unchanged),
-        (None, unsent, Step::Late, Status::Sending, EndpointChange::Unchanged),
+    const LATE: bool = true;
+    let unchanged = EndpointChange::Unchanged;
+    let recovered = EndpointChange::Recovered;
+    let disabled = EndpointChange::Disabled(DisabledReason::Gone);
+    // (what the second sender heard, the late outcome, whether it is too late, status, endpoint)
+    let rows: [(Option<Outcome>, Outcome, bool, Status, EndpointChange); 15] = [
+        // The second sender is still sending.
+        (None, ok, !LATE, Status::Delivered, recovered),
+        (None, gone, !LATE, Status::Gone, disabled),
+        (None, failed, LATE, Status::Sending, unchanged),
+        (None, unsent, LATE, Status::Sending, unchanged),
         // It was acknowledged: a second acknowledgement is no news.
-        (Some(ok), ok, Step::Late, Status::Delivered, EndpointChange::Unchanged),
-        (
-            Some(ok),
-            gone,
-            Step::Late,
-            Status::Delivered,
-            EndpointChange::Disabled(DisabledReason::Gone),
-        ),
-        (Some(ok), failed, Step::Late, Status::Delivered, EndpointChange::Unchanged),
+        (Some(ok), ok, LATE, Status::Delivered, unchanged),
+        (Some(ok), gone, LATE, Status::Delivered, disabled),
+        (Some(ok), failed, LATE, Status::Delivered, unchanged),
         // It failed for the last time, and was counted: not twice.
-        (Some(failed), ok, Step::Delivered, Status::Delivered, EndpointChange::Recovered),
-        (
-            Some(failed),
-            gone,
-            Step::Late,
-            Status::Failed,
-            EndpointChange::Disabled(DisabledReason::Gone),
-        ),
-        (Some(failed), failed, Step::Late, Status::Failed, EndpointChange::Unchanged),
+        (Some(failed), ok, !LATE, Status::Delivered, recovered),
+        (Some(failed), gone, LATE, Status::Failed, disabled),
+        (Some(failed), failed, LATE, Status::Failed, unchanged),
         // The endpoint is gone already.
-        (Some(gone), ok, Step::Delivered, Status::Delivered, EndpointChange::Unchanged),
-        (Some(gone), gone, Step::Late, Status::Gone, EndpointChange::Unchanged),
-        (Some(gone), failed, Step::Late, Status::Gone, EndpointChange::Unchanged),
+        (Some(gone), ok, !LATE, Status::Delivered, unchanged),
+        (Some(gone), gone, LATE, Status::Gone, unchanged),
+        (Some(gone), failed, LATE, Status::Gone, unchanged),
         // It was not sent, and is to be taken again.
-        (Some(unsent), failed, Step::Late, Status::Waiting, EndpointChange::Unchanged),
-        (Some(unsent), ok, Step::Delivered, Status::Delivered, EndpointChange::Recovered),
+        (Some(unsent), failed, LATE, Status::Waiting, unchanged),
+        (Some(unsent), ok, !LATE, Status::Delivered, recovered),
     ];
-    for (second, late, step, status, change) in rows {
+    for (second, outcome, late, status, change) in rows {
+        let row = format!("{second:?}, then late {outcome:?}");
         let mut endpoint = Endpoint::new(start());
         // Something to recover from.
         for _ in 0..2 {
             let mut other = failed_before(5, &endpoint, start());
             let attempt = other.begin(&endpoint, start()).unwrap();
-            let _ = endpoint.record(other.finish(&attempt, failed, start()).report, start());
+            let _ = endpoint.record(other.finish(&attempt, failed, start()), start());
         }
         let mut delivery = failed_before(5, &endpoint, start());
         let slow = delivery.begin(&endpoint, start()).unwrap();
-        let over = delivery.due().unwrap();
+        let over = delivery.due(start()).unwrap();
         let other = delivery.begin(&endpoint, over).unwrap();
         if let Some(outcome) = second {
-            let finished = delivery.finish(&other, outcome, at(31));
-            let _ = endpoint.record(finished.report, at(31));
+            let report = delivery.finish(&other, outcome, at(31));
+            let _ = endpoint.record(report, at(31));
             // An acknowledgement has already set the count to zero: fail once more, to see whether
             // the late outcome would do it again.
             if outcome == ok {
                 let mut third = failed_before(5, &endpoint, at(32));
                 let attempt = third.begin(&endpoint, at(32)).unwrap();
-                let _ = endpoint.record(third.finish(&attempt, failed, at(32)).report, at(32));
-                assert_eq!(endpoint.failures(), 1);
+                let _ = endpoint.record(third.finish(&attempt, failed, at(32)), at(32));
+                assert_eq!(endpoint.failures(), 1, "{row}");
             }
         }
-        let finished = delivery.finish(&slow, late, at(40));
-        let seen = endpoint.record(finished.report, at(40));
-        let row = format!("{second:?}, then late {late:?}");
-        assert_eq!((finished.step, delivery.status(), seen), (step, status, change), "{row}");
+        let report = delivery.finish(&slow, outcome, at(40));
+        let seen = endpoint.record(report, at(40));
+        assert_eq!((report.is_late(), delivery.status(), seen), (late, status, change), "{row}");
         // The same said once more changes nothing.
-        let before = (delivery, endpoint);
-        let again = delivery.finish(&slow, late, at(41));
-        assert_eq!((again.step, delivery), (Step::Late, before.0), "{row}, twice");
-        assert_eq!(
-            endpoint.record(again.report, at(41)),
-            EndpointChange::Unchanged,
-            "{row}, twice"
-        );
+        let before = delivery;
+        let again = delivery.finish(&slow, outcome, at(41));
+        assert_eq!((again.is_late(), delivery), (true, before), "{row}, twice");
+        assert_eq!(endpoint.record(again, at(41)), unchanged, "{row}, twice");
     }
 }
 
 /// DEL-10, D-56: one attempt; its failure does not count, its success resets.
 #[test]
-fn a_redelivery_by_hand_is_one_attempt_that_can_only_help() {
+fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     let mut endpoint = Endpoint::new(start());
     let mut delivery = failed_before(5, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let finished = delivery.finish(&attempt, answered(500), start());
+    let report = delivery.finish(&attempt, answered(500), start());
     assert_eq!(
-        endpoint.record(finished.report, start()),
+        endpoint.record(report, start()),
         EndpointChange::Counted { failures: 1, warn: false }
     );
 
-    for _ in 0..30 {
+    for round in 0..30 {
         delivery.redeliver(&endpoint, at(60)).unwrap();
-        assert_eq!((delivery.due(), delivery.is_by_hand()), (Some(at(60)), true));
+        let seen = (delivery.due(at(60)), delivery.is_manual());
+        assert_eq!(seen, (Some(at(60)), true), "{round}");
         let attempt = delivery.begin(&endpoint, at(60)).unwrap();
-        assert_eq!((attempt.number(), attempt.is_by_hand()), (1, true));
-        let finished = delivery.finish(&attempt, answered(500), at(61));
-        assert_eq!((finished.step, delivery.status()), (Step::Failed, Status::Failed));
-        assert_eq!(endpoint.record(finished.report, at(61)), EndpointChange::Unchanged);
-        assert_eq!((delivery.attempts(), endpoint.failures()), (6, 1));
+        assert_eq!((attempt.number(), attempt.is_manual()), (1, true));
+        let report = delivery.finish(&attempt, answered(500), at(61));
+        assert_eq!((report.is_late(), delivery.status()), (false, Status::Failed), "{round}");
+        assert_eq!(endpoint.record(report, at(61)), EndpointChange::Unchanged, "{round}");
+        assert_eq!((delivery.attempts(), endpoint.failures()), (6, 1), "{round}");
     }
 
     delivery.redeliver(&endpoint, at(90)).unwrap();
-    // A fault of our own keeps it a redelivery by hand.
+    // A fault of our own keeps it a manual redelivery.
     let attempt = delivery.begin(&endpoint, at(90)).unwrap();
-    assert_eq!(delivery.finish(&attempt, Outcome::Unsent, at(90)).step, Step::Unsent);
+    let _ = delivery.finish(&attempt, Outcome::Unsent, at(90));
+    assert_eq!((delivery.status(), delivery.due(at(90))), (Status::Waiting, Some(at(90))));
     let attempt = delivery.begin(&endpoint, at(91)).unwrap();
-    assert!(attempt.is_by_hand());
-    let finished = delivery.finish(&attempt, answered(204), at(92));
-    assert_eq!((finished.step, delivery.attempts()), (Step::Delivered, 6));
-    assert!(!delivery.is_by_hand(), "nothing is pending");
-    assert_eq!(endpoint.record(finished.report, at(92)), EndpointChange::Recovered);
+    assert!(attempt.is_manual());
+    let report = delivery.finish(&attempt, answered(204), at(92));
+    assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 6));
+    assert!(!delivery.is_manual(), "nothing is pending");
+    assert_eq!(endpoint.record(report, at(92)), EndpointChange::Recovered);
 }
 
-/// D-53: a 410 is final on any attempt, by hand too.
+/// D-53: a 410 is final on any attempt, also on a manual one.
 #[test]
-fn gone_by_hand_disables_too() {
+fn a_manual_410_disables_too() {
     let mut endpoint = Endpoint::new(start());
     let mut delivery = failed_before(5, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let _ = delivery.finish(&attempt, answered(500), start());
     delivery.redeliver(&endpoint, at(1)).unwrap();
     let attempt = delivery.begin(&endpoint, at(1)).unwrap();
-    let finished = delivery.finish(&attempt, answered(410), at(2));
-    assert_eq!((finished.step, delivery.status()), (Step::Gone, Status::Gone));
+    let report = delivery.finish(&attempt, answered(410), at(2));
+    assert_eq!((report.is_late(), delivery.status()), (false, Status::Gone));
     assert_eq!(delivery.attempts(), 6);
-    assert_eq!(
-        endpoint.record(finished.report, at(2)),
-        EndpointChange::Disabled(DisabledReason::Gone)
-    );
+    assert_eq!(endpoint.record(report, at(2)), EndpointChange::Disabled(DisabledReason::Gone));
 }
 
 /// D-53, D-58: a 410 that comes after others have taken over ends it, and takes back nothing of
@@ -334,20 +331,21 @@ fn a_late_gone_counts_no_attempt() {
     let mut delivery = failed_before(2, &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     for _ in 0..2 {
-        let attempt = delivery.begin(&endpoint, delivery.due().unwrap()).unwrap();
+        let due = delivery.due(start()).unwrap();
+        let attempt = delivery.begin(&endpoint, due).unwrap();
         let _ = delivery.finish(&attempt, Outcome::Reset, attempt.began_at());
     }
     assert_eq!((slow.number(), delivery.attempts()), (3, 4));
-    let finished = delivery.finish(&slow, answered(410), at(10_000));
-    assert_eq!((finished.step, delivery.status()), (Step::Gone, Status::Gone));
-    assert_eq!(delivery.attempts(), 4);
+    let report = delivery.finish(&slow, answered(410), at(10_000));
+    assert!(!report.is_late());
+    assert_eq!((delivery.status(), delivery.attempts()), (Status::Gone, 4));
 }
 
 /// D-56, D-62: what may be redelivered, and until when.
 #[test]
 fn redelivery_is_refused_with_its_reason() {
     let mut endpoint = Endpoint::new(start());
-    let mut pending = Delivery::accept(start(), &endpoint, start());
+    let mut pending = Delivery::accept(&event(start()), &endpoint, start());
     assert_eq!(pending.redeliver(&endpoint, start()), Err(RedeliverError::Pending));
     let attempt = pending.begin(&endpoint, start()).unwrap();
     assert_eq!(pending.redeliver(&endpoint, start()), Err(RedeliverError::Pending));
@@ -356,8 +354,8 @@ fn redelivery_is_refused_with_its_reason() {
     assert_eq!(delivered.redeliver(&endpoint, start()), Err(RedeliverError::Delivered));
 
     let mut gone = pending;
-    let finished = gone.finish(&attempt, answered(410), start());
-    let _ = endpoint.record(finished.report, start());
+    let report = gone.finish(&attempt, answered(410), start());
+    let _ = endpoint.record(report, start());
     assert_eq!(gone.redeliver(&endpoint, at(1)), Err(RedeliverError::Disabled));
     let _ = endpoint.enable(at(2));
     let thirty_days = start().saturating_add(RETENTION);
@@ -372,12 +370,12 @@ fn redelivery_is_refused_with_its_reason() {
 fn what_is_as_good_as_parked_is_redelivered() {
     let mut endpoint = Endpoint::new(start());
     let mut waiting = failed_before(5, &endpoint, start());
-    let mut sending = Delivery::accept(start(), &endpoint, start());
+    let mut sending = Delivery::accept(&event(start()), &endpoint, start());
     let lost = sending.begin(&endpoint, start()).unwrap();
-    let mut gone = Delivery::accept(start(), &endpoint, start());
+    let mut gone = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = gone.begin(&endpoint, start()).unwrap();
-    let finished = gone.finish(&attempt, answered(410), at(1));
-    let _ = endpoint.record(finished.report, at(1));
+    let report = gone.finish(&attempt, answered(410), at(1));
+    let _ = endpoint.record(report, at(1));
 
     assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(RedeliverError::Disabled));
     let leased = Err(RedeliverError::Leased { until: at(30) });
@@ -390,15 +388,16 @@ fn what_is_as_good_as_parked_is_redelivered() {
     assert_eq!(waiting.redeliver(&endpoint, at(4)), Ok(()));
     assert!(!missed.includes(&waiting), "on its way again");
     assert_eq!(waiting.redeliver(&endpoint, at(5)), Err(RedeliverError::Pending));
-    assert!(waiting.begin(&endpoint, at(5)).unwrap().is_by_hand());
+    assert!(waiting.begin(&endpoint, at(5)).unwrap().is_manual());
 
     // Its sender may still be at it, until the lease is over.
     assert_eq!(sending.redeliver(&endpoint, at(29)), leased);
     assert_eq!(sending.redeliver(&endpoint, at(30)), Ok(()));
     let again = sending.begin(&endpoint, at(30)).unwrap();
     // The failure that comes so late is of an attempt that no longer counts.
-    assert_eq!(sending.finish(&lost, Outcome::Reset, at(31)).step, Step::Late);
-    assert_eq!(sending.finish(&again, answered(200), at(31)).step, Step::Delivered);
+    assert!(sending.finish(&lost, Outcome::Reset, at(31)).is_late());
+    assert!(!sending.finish(&again, answered(200), at(31)).is_late());
+    assert_eq!(sending.status(), Status::Delivered);
     assert!(!missed.includes(&sending));
 
     let thirty_days = start().saturating_add(RETENTION);
@@ -414,7 +413,7 @@ fn retention_counts_from_the_event_and_waits_for_its_end() {
     let over = created.saturating_add(RETENTION);
     let before = over.saturating_sub(Duration::from_nanos(1));
     // Accepted on the last day of its thirty.
-    let mut delivery = Delivery::accept(created, &endpoint, before);
+    let mut delivery = Delivery::accept(&event(created), &endpoint, before);
     assert!(delivery.is_kept(over));
     let attempt = delivery.begin(&endpoint, over).unwrap();
     assert!(delivery.is_kept(Timestamp::MAX));
@@ -430,20 +429,20 @@ fn postponing_only_makes_a_wait_longer() {
     let mut delivery = failed_before(0, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let before = delivery;
-    delivery.postpone(Duration::from_secs(5));
+    assert!(!delivery.postpone(Duration::from_secs(5), start()));
     assert_eq!(delivery, before, "an attempt that is under way is not postponed");
     let _ = delivery.finish(&attempt, answered(500), start());
-    delivery.postpone(Duration::from_secs(5));
-    assert_eq!(delivery.due(), Some(at(15)));
+    assert!(delivery.postpone(Duration::from_secs(5), start()));
+    assert_eq!(delivery.due(start()), Some(at(15)));
     assert_ne!(delivery.version(), before.version());
     let before = delivery;
-    delivery.postpone(Duration::ZERO);
+    assert!(!delivery.postpone(Duration::ZERO, start()));
     assert_eq!(delivery, before, "there is nothing to store");
 
     for random in [0, 1, u32::MAX / 3, u32::MAX] {
-        for wait in WAITS {
-            assert!(jitter(wait, 20, random) <= wait / 5);
-            assert_eq!(jitter(wait, 0, random), Duration::ZERO);
+        for wait in RETRY_WAITS {
+            assert!(jitter(wait, 20, random) <= wait / 5, "{wait:?}, {random}");
+            assert_eq!(jitter(wait, 0, random), Duration::ZERO, "{wait:?}, {random}");
         }
     }
     assert_eq!(jitter(Duration::MAX, 255, u32::MAX), Duration::from_nanos(u64::MAX));
@@ -454,11 +453,11 @@ fn postponing_only_makes_a_wait_longer() {
 fn the_ends_of_time_are_ordinary() {
     for now in [Timestamp::MIN, Timestamp::MAX] {
         let mut endpoint = Endpoint::new(now);
-        let mut delivery = Delivery::accept(now, &endpoint, now);
+        let mut delivery = Delivery::accept(&event(now), &endpoint, now);
         let attempt = delivery.begin(&endpoint, now).unwrap();
-        let finished = delivery.finish(&attempt, Outcome::Dns, Timestamp::MAX);
-        assert_eq!(finished.step, Step::Again { at: Timestamp::MAX });
-        assert_eq!(endpoint.record(finished.report, Timestamp::MIN), EndpointChange::Unchanged);
+        let report = delivery.finish(&attempt, Outcome::Dns, Timestamp::MAX);
+        assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
+        assert_eq!(endpoint.record(report, Timestamp::MIN), EndpointChange::Unchanged, "{now}");
     }
 }
 
@@ -467,7 +466,7 @@ fn the_ends_of_time_are_ordinary() {
 #[test]
 fn the_version_changes_exactly_with_the_value() {
     let mut endpoint = Endpoint::new(start());
-    let mut delivery = Delivery::accept(start(), &endpoint, start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let mut seen = vec![delivery.version()];
     let mut changed = |delivery: &Delivery| {
         assert!(!seen.contains(&delivery.version()));
@@ -483,9 +482,9 @@ fn the_version_changes_exactly_with_the_value() {
     changed(&delivery);
     let attempt = delivery.begin(&endpoint, at(10)).unwrap();
     changed(&delivery);
-    let finished = delivery.finish(&attempt, answered(410), at(11));
+    let report = delivery.finish(&attempt, answered(410), at(11));
     changed(&delivery);
-    let _ = endpoint.record(finished.report, at(11));
+    let _ = endpoint.record(report, at(11));
     let _ = endpoint.enable(at(12));
     delivery.redeliver(&endpoint, at(12)).unwrap();
     changed(&delivery);

@@ -2,20 +2,25 @@
 //! happens when any of it is interrupted.
 
 mod attempt;
+mod clocks;
 mod day;
 mod disabling;
 mod life;
 mod model;
+mod owner;
 mod plan;
 mod planner;
 mod simulation;
 mod stored;
 mod target;
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Endpoint, Outcome, WAITS};
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{Delivery, Endpoint, Outcome, RETRY_WAITS};
 use http::StatusCode;
 
 /// 2026-01-01T00:00:00Z: where every test begins.
@@ -23,7 +28,23 @@ pub(crate) fn start() -> Timestamp {
     Timestamp::from_unix(1_767_225_600).unwrap()
 }
 
-/// So many seconds after that.
+/// A ping that was created then.
+pub(crate) fn event(created_at: Timestamp) -> EventBody {
+    // Hundreds of thousands are asked for, mostly of one instant.
+    thread_local!(static LAST: RefCell<Option<EventBody>> = const { RefCell::new(None) });
+    LAST.with_borrow_mut(|last| {
+        if let Some(body) = last.as_ref().filter(|body| body.created_at() == created_at) {
+            return body.clone();
+        }
+        let (id, account) = (EventId::parse("evt_1"), AccountId::parse("acct_1"));
+        let version = ApiVersion::parse("2026-01-15").unwrap();
+        let new =
+            NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), created_at);
+        last.insert(new.ping("It works.")).clone()
+    })
+}
+
+/// This many seconds after the start.
 pub(crate) fn at(seconds: u64) -> Timestamp {
     start().saturating_add(Duration::from_secs(seconds))
 }
@@ -33,14 +54,15 @@ pub(crate) fn answered(status: u16) -> Outcome {
     Outcome::Answered(StatusCode::from_u16(status).unwrap())
 }
 
-/// A delivery that has failed so often, and is due by now.
+/// A delivery that has failed this many times, and is due by now.
+#[track_caller]
 pub(crate) fn failed_before(attempts: u8, endpoint: &Endpoint, now: Timestamp) -> Delivery {
-    let mut then = now.saturating_sub(WAITS.iter().sum());
-    let mut delivery = Delivery::accept(then, endpoint, then);
+    let mut then = now.saturating_sub(RETRY_WAITS.iter().sum());
+    let mut delivery = Delivery::accept(&event(then), endpoint, then);
     for _ in 0..attempts {
         let attempt = delivery.begin(endpoint, then).unwrap();
         let _ = delivery.finish(&attempt, answered(500), then);
-        then = delivery.due().unwrap();
+        then = delivery.due(then).unwrap();
     }
     delivery
 }

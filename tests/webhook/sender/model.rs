@@ -1,17 +1,19 @@
 //! Two senders over one store, every interleaving of their steps: model checking of the order that
-//! the module's page writes down. DEL-6, DEL-7, DEL-8, D-53 to D-58.
+//! the module's page writes down. DEL-6, DEL-7, DEL-8, D-53 to D-58, D-80.
 //!
 //! A sender reads, stores, sends, hears and stores again, each a step of its own; between any two
-//! it may die, time may pass to the next instant at which anything is due, the owner may enable the
-//! endpoint or redeliver by hand, and an outcome may be said twice. Beside the values runs a ledger
+//! it may die, time may pass to the next instant at which anything is due, its clock may jump a year
+//! ahead and back, the owner may enable the endpoint or redeliver, and an outcome may be said twice. Beside the values runs a ledger
 //! that is kept by the specification alone.
 //!
 //! 300 000 states are seen in an ordinary run, 5 600 000 more with `--release -- --ignored`.
 
+use std::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, Finished, Outcome,
-    Status, Step,
+    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, Outcome, RETRY_WAITS,
+    Report, Status,
 };
 use stateright::{Checker, Model, Property};
 
@@ -37,6 +39,7 @@ struct Budget {
     redeliveries: u8,
     repeats: u8,
     unsent: u8,
+    jumps: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +48,8 @@ struct World {
     rows: Vec<Delivery>,
     endpoint: Endpoint,
     senders: [Sender; 2],
+    /// Whose clock is a year ahead.
+    ahead: [bool; 2],
     left: Budget,
     ledger: Ledger,
 }
@@ -62,7 +67,7 @@ enum Sender {
     Heard(Job, Outcome),
     ReadBack(Job, Outcome, Delivery, Endpoint),
     /// One of the two rows is written: the other is to come.
-    CountLeft(Job, Outcome, Finished),
+    CountLeft(Job, Outcome, Report),
     Done(Job, Outcome),
 }
 use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, ReadBack, Sent};
@@ -107,6 +112,7 @@ enum Action {
     Repeat(usize),
     Rest(usize),
     Crash(usize),
+    SetClock(usize),
     Tick,
     Enable,
     Redeliver(usize),
@@ -121,8 +127,8 @@ impl Model for Rules {
         for _ in 0..self.streak {
             let mut delivery = failed_before(5, &endpoint, start());
             let attempt = delivery.begin(&endpoint, start()).unwrap();
-            let finished = delivery.finish(&attempt, answered(500), start());
-            let _ = endpoint.record(finished.report, start());
+            let report = delivery.finish(&attempt, answered(500), start());
+            let _ = endpoint.record(report, start());
         }
         let rows = self.failed.iter().map(|failed| failed_before(*failed, &endpoint, start()));
         vec![World {
@@ -130,6 +136,7 @@ impl Model for Rules {
             rows: rows.collect(),
             endpoint,
             senders: [Idle; 2],
+            ahead: [false; 2],
             left: self.budget,
             ledger: Ledger {
                 streak: self.streak,
@@ -151,7 +158,7 @@ impl Model for Rules {
             match sender {
                 Idle => actions.extend(
                     (0..world.rows.len())
-                        .filter(|of| world.rows[*of].due().is_some_and(|due| due <= world.now))
+                        .filter(|of| world.is_due(*of, world.clock(at)))
                         .map(|of| Action::Look(at, of)),
                 ),
                 Read { .. } => actions.push(Action::StoreBegun(at)),
@@ -173,12 +180,15 @@ impl Model for Rules {
                     }
                 }
             }
+            if world.left.jumps > 0 || world.ahead[at] {
+                actions.push(Action::SetClock(at));
+            }
             if world.left.crashes > 0 && *sender != Idle && !matches!(sender, Done(..)) {
                 actions.push(Action::Crash(at));
             }
         }
-        let later = |row: &Delivery| row.due().is_some_and(|due| due > world.now);
-        if world.left.ticks > 0 && world.rows.iter().any(later) {
+        let later = |of| !world.is_due(of, world.now) && world.rows[of].is_pending();
+        if world.left.ticks > 0 && (0..world.rows.len()).any(later) {
             actions.push(Action::Tick);
         }
         if world.left.enables > 0 && !world.endpoint.is_active() {
@@ -190,6 +200,12 @@ impl Model for Rules {
                 actions.push(Action::Redeliver(of));
             }
         }
+    }
+
+    /// Two senders whose clocks are a year apart could take an attempt from one another for ever.
+    fn within_boundary(&self, world: &World) -> bool {
+        let steps = |row: &Delivery| row.version() - 2 * u32::from(row.attempts());
+        self.budget.jumps == 0 || world.rows.iter().all(|row| steps(row) <= 5)
     }
 
     fn next_state(&self, before: &World, action: Action) -> Option<World> {
@@ -218,8 +234,8 @@ impl Model for Rules {
             }
             Action::StoreFinished(at) => world.store_finished(at, self.together),
             Action::StoreCount(at) => {
-                let CountLeft(job, outcome, finished) = world.senders[at] else { return None };
-                let change = world.endpoint.record(finished.report, world.now);
+                let CountLeft(job, outcome, report) = world.senders[at] else { return None };
+                let change = world.endpoint.record(report, world.clock(at));
                 world.note_change(job, change);
                 world.senders[at] = Done(job, outcome);
             }
@@ -233,9 +249,13 @@ impl Model for Rules {
                 world.left.crashes -= 1;
                 world.senders[at] = Idle;
             }
+            Action::SetClock(at) => {
+                world.left.jumps -= u8::from(!world.ahead[at]);
+                world.ahead[at] = !world.ahead[at];
+            }
             Action::Tick => {
                 world.left.ticks -= 1;
-                let due = world.rows.iter().filter_map(Delivery::due);
+                let due = world.rows.iter().filter_map(|row| row.due(before.now));
                 world.now = due.filter(|due| *due > before.now).min()?;
             }
             Action::Enable => {
@@ -261,12 +281,15 @@ impl Model for Rules {
             }),
             Property::always("no accepted event is lost", |_, world: &World| {
                 world.rows.iter().zip(&world.ledger.each).all(|(row, account)| match row.status() {
-                    // Whoever comes late enough can begin, or finds the endpoint disabled.
+                    // D-80: whoever comes when it is due can begin, or finds the endpoint disabled,
+                    // and it is due no later than after the longest wait.
                     Status::Waiting | Status::Sending => {
                         let mut row = *row;
-                        let begun = row.begin(&world.endpoint, Timestamp::MAX);
-                        begun.is_ok()
-                            || begun == Err(BeginError::Parked) && world.ledger.was_disabled
+                        let due = row.due(world.now).unwrap();
+                        let begun = row.begin(&world.endpoint, due);
+                        due.since(world.now) <= RETRY_WAITS[4]
+                            && (begun.is_ok()
+                                || begun == Err(BeginError::Parked) && world.ledger.was_disabled)
                     }
                     Status::Delivered => account.acknowledged,
                     Status::Failed => account.charged == 6 || world.ledger.was_disabled,
@@ -315,10 +338,19 @@ impl Model for Rules {
 }
 
 impl World {
+    fn clock(&self, sender: usize) -> Timestamp {
+        let ahead = Duration::from_secs(365 * 86_400);
+        if self.ahead[sender] { self.now.saturating_add(ahead) } else { self.now }
+    }
+
+    fn is_due(&self, of: usize, now: Timestamp) -> bool {
+        self.rows[of].due(now).is_some_and(|due| due <= now)
+    }
+
     fn store_begun(&mut self, at: usize) {
         let Read { of, row, endpoint } = self.senders[at] else { return };
         let mut begun = row;
-        let result = begun.begin(&endpoint, self.now);
+        let result = begun.begin(&endpoint, self.clock(at));
         self.senders[at] = Idle;
         // Somebody else was first: nothing is stored, nothing is sent.
         if self.rows[of].version() != row.version() {
@@ -337,8 +369,8 @@ impl World {
     fn store_finished(&mut self, at: usize, together: bool) {
         let ReadBack(job, outcome, read_row, read_endpoint) = self.senders[at] else { return };
         let (mut row, mut endpoint) = (read_row, read_endpoint);
-        let finished = row.finish(&job.attempt, outcome, self.now);
-        let change = endpoint.record(finished.report, self.now);
+        let report = row.finish(&job.attempt, outcome, self.clock(at));
+        let change = endpoint.record(report, self.clock(at));
         let same_row = self.rows[job.of].version() == read_row.version();
         let same_endpoint = self.endpoint.version() == read_endpoint.version();
         if together {
@@ -348,7 +380,7 @@ impl World {
             }
             self.rows[job.of] = row;
             self.endpoint = endpoint;
-            self.note_step(job, outcome, finished);
+            self.note_step(job, outcome, report, row.status());
             self.note_change(job, change);
             self.senders[at] = Done(job, outcome);
             return;
@@ -365,27 +397,28 @@ impl World {
             self.senders[at] = Heard(job, outcome);
         } else if same_row && same_endpoint {
             self.rows[job.of] = row;
-            self.note_step(job, outcome, finished);
-            self.senders[at] = CountLeft(job, outcome, finished);
+            self.note_step(job, outcome, report, row.status());
+            self.senders[at] = CountLeft(job, outcome, report);
         } else {
             self.senders[at] = Heard(job, outcome);
         }
     }
 
     /// Writes down what a stored step means by the specification.
-    fn note_step(&mut self, job: Job, outcome: Outcome, finished: Finished) {
+    fn note_step(&mut self, job: Job, outcome: Outcome, report: Report, status: Status) {
         let ledger = &mut self.ledger;
         let account = &mut ledger.each[job.of];
-        let by_schedule = !job.attempt.is_by_hand();
-        if by_schedule && matches!(finished.step, Step::Again { .. } | Step::Failed) {
+        let by_schedule = !job.attempt.is_manual();
+        let step = (!report.is_late() && outcome != Outcome::Unsent).then_some(status);
+        if by_schedule && matches!(step, Some(Status::Waiting | Status::Failed)) {
             account.charged += 1;
         }
         if ledger.disabled.is_some() || ledger.life != job.life {
             return;
         }
-        if finished.step == Step::Delivered {
+        if step == Some(Status::Delivered) {
             ledger.streak = 0;
-        } else if finished.step == Step::Failed && by_schedule {
+        } else if step == Some(Status::Failed) && by_schedule {
             ledger.streak += 1;
             if ledger.streak == 20 {
                 (ledger.disabled, ledger.was_disabled) = (Some(DisabledReason::Failing), true);
@@ -396,12 +429,9 @@ impl World {
     }
 
     fn note_change(&mut self, job: Job, change: EndpointChange) {
-        match change {
-            EndpointChange::Counted { .. } | EndpointChange::Disabled(DisabledReason::Failing) => {
-                self.ledger.each[job.of].counted += 1;
-            }
-            EndpointChange::Disabled(_) | EndpointChange::Recovered | EndpointChange::Unchanged => {
-            }
+        let failing = EndpointChange::Disabled(DisabledReason::Failing);
+        if matches!(change, EndpointChange::Counted { .. }) || change == failing {
+            self.ledger.each[job.of].counted += 1;
         }
         self.ledger.was_disabled |= !self.endpoint.is_active();
     }
@@ -420,7 +450,7 @@ fn rules(failed: &[u8], together: bool, budget: Budget) -> Rules {
 }
 
 const BUDGET: Budget =
-    Budget { crashes: 1, ticks: 1, enables: 0, redeliveries: 0, repeats: 0, unsent: 0 };
+    Budget { crashes: 1, ticks: 1, enables: 0, redeliveries: 0, repeats: 0, unsent: 0, jumps: 0 };
 
 /// One delivery at its last attempt, one failure before the endpoint is disabled.
 #[test]
@@ -440,10 +470,24 @@ fn two_senders_over_a_store_of_single_rows() {
     check(rules(&[5, 5], false, BUDGET), 150_000);
 }
 
+/// D-80: a sender whose clock is a year ahead for a while.
+#[test]
+fn two_senders_one_with_a_wrong_clock() {
+    check(rules(&[4], true, Budget { ticks: 2, jumps: 1, ..BUDGET }), 10_000);
+}
+
 #[test]
 #[ignore = "half a minute in release"]
 fn one_delivery_with_everything() {
-    let all = Budget { crashes: 2, ticks: 2, enables: 1, redeliveries: 1, repeats: 1, unsent: 1 };
+    let all = Budget {
+        crashes: 2,
+        ticks: 2,
+        enables: 1,
+        redeliveries: 1,
+        repeats: 1,
+        unsent: 1,
+        jumps: 0,
+    };
     check(rules(&[4], true, all), 1_600_000);
 }
 

@@ -1,44 +1,43 @@
-//! What a plan includes. DEL-12, AUTH-3.
+//! Which plan includes what. DEL-12, D-76.
 
-use call_assistant::rest::server::{Entitlements, Feature, NotInPlanError};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, PlanError, RecoveryCaller, Status, WebhookPlan,
+};
+
+use super::{answered, event, start};
 
 #[test]
 fn every_plan_has_what_the_specification_gives_it() {
-    let (api, hooks, recovery) = (Feature::PublicApi, Feature::Webhooks, Feature::Recovery);
-    for (plan, includes) in [
-        (Entitlements::below_pro(), [false, false, false]),
-        (Entitlements::pro(), [false, true, false]),
-        (Entitlements::business(), [false, true, true]),
-        (Entitlements::below_pro().with_public_api(), [true, false, false]),
-        (Entitlements::pro().with_public_api(), [true, true, false]),
-        (Entitlements::business().with_public_api(), [true, true, true]),
-        (Entitlements::default(), [false, false, false]),
+    use PlanError::{Recovery, Webhooks};
+    for (plan, webhooks, dashboard, program) in [
+        (WebhookPlan::BelowPro, Err(Webhooks), Err(Webhooks), Err(Webhooks)),
+        (WebhookPlan::Pro, Ok(()), Ok(()), Err(Recovery)),
+        (WebhookPlan::Business, Ok(()), Ok(()), Ok(())),
     ] {
-        for (feature, included) in [api, hooks, recovery].into_iter().zip(includes) {
-            let expected = if included { Ok(()) } else { Err(NotInPlanError(feature)) };
-            assert_eq!(plan.require(feature), expected, "{plan:?}");
-        }
+        assert_eq!(plan.check_webhooks(), webhooks, "{plan:?}");
+        assert_eq!(plan.check_recovery(RecoveryCaller::Dashboard), dashboard, "{plan:?}");
+        assert_eq!(plan.check_recovery(RecoveryCaller::Program), program, "{plan:?}");
     }
 }
 
 #[test]
 fn what_a_plan_lacks_is_named() {
-    for (feature, name) in [
-        (Feature::PublicApi, "the public API"),
-        (Feature::Webhooks, "webhooks"),
-        (Feature::Recovery, "recovery"),
-    ] {
-        assert_eq!(feature.to_string(), name);
-        assert!(NotInPlanError(feature).to_string().contains(name));
+    for (error, text) in
+        [(PlanError::Webhooks, "plan lacks webhooks"), (PlanError::Recovery, "plan lacks recovery")]
+    {
+        assert_eq!(error.to_string(), text);
     }
 }
 
+/// D-76: no step of a pending delivery asks for the plan.
 #[test]
-fn stored_entitlements_are_stable() {
-    let text = r#"{"public_api":true,"webhooks":true,"recovery":false}"#;
-    let plan = Entitlements::pro().with_public_api();
-    assert_eq!(serde_json::to_string(&plan).unwrap(), text);
-    assert_eq!(serde_json::from_str::<Entitlements>(text).unwrap(), plan);
-    let later = r#"{"webhooks":true,"oauth":true}"#;
-    assert_eq!(serde_json::from_str::<Entitlements>(later).unwrap(), Entitlements::pro());
+fn what_is_pending_is_sent_after_a_downgrade() {
+    let endpoint = Endpoint::new(start());
+    assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let downgraded = WebhookPlan::BelowPro;
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let _ = delivery.finish(&attempt, answered(200), start());
+    assert_eq!(delivery.status(), Status::Delivered);
+    assert_eq!(downgraded.check_webhooks(), Err(PlanError::Webhooks), "no new event");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::{Attempt, Delivery, Endpoint, Outcome};
 
-use super::{answered, at, failed_before, start};
+use super::{answered, at, event, failed_before, start};
 
 /// Each status as a row of a table has it. These texts must never change.
 #[test]
@@ -15,13 +15,13 @@ fn deliveries_are_stored_like_this() {
         )
     };
     let mut endpoint = Endpoint::new(start());
-    let mut delivery = Delivery::accept(start(), &endpoint, at(1));
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, at(1));
     let mut rows = vec![(
         delivery,
         row(
             "waiting",
             "2026-01-01T00:00:01Z",
-            r#""attempts":0,"by_hand":false,"generation":0,"version":0"#,
+            r#""attempts":0,"manual":false,"generation":0,"version":0"#,
         ),
     )];
     let attempt = delivery.begin(&endpoint, at(2)).unwrap();
@@ -30,7 +30,7 @@ fn deliveries_are_stored_like_this() {
         row(
             "sending",
             "2026-01-01T00:00:32Z",
-            r#""attempts":0,"by_hand":false,"generation":0,"version":1"#,
+            r#""attempts":0,"manual":false,"generation":0,"version":1"#,
         ),
     ));
     let mut delivered = delivery;
@@ -40,7 +40,7 @@ fn deliveries_are_stored_like_this() {
         row(
             "delivered",
             "2026-01-01T00:00:03Z",
-            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+            r#""attempts":1,"manual":false,"generation":0,"version":2"#,
         ),
     ));
     let mut again = delivery;
@@ -51,35 +51,35 @@ fn deliveries_are_stored_like_this() {
         row(
             "waiting",
             "2026-01-01T00:00:13.5Z",
-            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+            r#""attempts":1,"manual":false,"generation":0,"version":2"#,
         ),
     ));
-    let finished = delivery.finish(&attempt, answered(410), at(4));
+    let report = delivery.finish(&attempt, answered(410), at(4));
     let mut gone = delivery;
     rows.push((
         gone,
         row(
             "gone",
             "2026-01-01T00:00:04Z",
-            r#""attempts":1,"by_hand":false,"generation":0,"version":2"#,
+            r#""attempts":1,"manual":false,"generation":0,"version":2"#,
         ),
     ));
-    let _ = endpoint.record(finished.report, at(4));
+    let _ = endpoint.record(report, at(4));
     let _ = again.begin(&endpoint, at(5));
     rows.push((
         again,
         row(
             "parked",
             "2026-01-01T00:00:05Z",
-            r#""attempts":1,"by_hand":false,"generation":0,"version":3"#,
+            r#""attempts":1,"manual":false,"generation":0,"version":3"#,
         ),
     ));
     rows.push((
-        Delivery::accept(start(), &endpoint, at(6)),
+        Delivery::accept(&event(start()), &endpoint, at(6)),
         row(
             "skipped",
             "2026-01-01T00:00:06Z",
-            r#""attempts":0,"by_hand":false,"generation":0,"version":0"#,
+            r#""attempts":0,"manual":false,"generation":0,"version":0"#,
         ),
     ));
     let _ = endpoint.enable(at(7));
@@ -89,7 +89,7 @@ fn deliveries_are_stored_like_this() {
         row(
             "waiting",
             "2026-01-01T00:00:08Z",
-            r#""attempts":1,"by_hand":true,"generation":1,"version":3"#,
+            r#""attempts":1,"manual":true,"generation":1,"version":3"#,
         ),
     ));
     let attempt = gone.begin(&endpoint, at(9)).unwrap();
@@ -99,7 +99,7 @@ fn deliveries_are_stored_like_this() {
         row(
             "failed",
             "2026-01-01T00:00:10Z",
-            r#""attempts":1,"by_hand":false,"generation":1,"version":5"#,
+            r#""attempts":1,"manual":false,"generation":1,"version":5"#,
         ),
     ));
     for (delivery, text) in rows {
@@ -128,14 +128,14 @@ fn endpoints_are_stored_like_this() {
     for _ in 0..20 {
         let mut delivery = failed_before(5, &endpoint, at(1));
         let attempt = delivery.begin(&endpoint, at(1)).unwrap();
-        let _ = endpoint.record(delivery.finish(&attempt, Outcome::Refused, at(9)).report, at(9));
+        let _ = endpoint.record(delivery.finish(&attempt, Outcome::Refused, at(9)), at(9));
     }
     check(&endpoint, failing);
     let _ = endpoint.enable(at(10));
     check(&endpoint, enabled);
     let mut delivery = failed_before(0, &endpoint, at(11));
     let attempt = delivery.begin(&endpoint, at(11)).unwrap();
-    let _ = endpoint.record(delivery.finish(&attempt, answered(410), at(11)).report, at(11));
+    let _ = endpoint.record(delivery.finish(&attempt, answered(410), at(11)), at(11));
     check(&endpoint, gone);
 }
 
@@ -145,7 +145,7 @@ fn attempts_and_outcomes_travel_between_processes() {
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let text = concat!(
-        r#"{"number":2,"by_hand":false,"began_at":"2026-01-01T00:00:00Z","#,
+        r#"{"number":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","#,
         r#""deadline":"2026-01-01T00:00:10Z","lease":3,"generation":0}"#,
     );
     assert_eq!(serde_json::to_string(&attempt).unwrap(), text);
@@ -170,7 +170,8 @@ fn attempts_and_outcomes_travel_between_processes() {
 /// What this crate cannot have written is refused, not guessed at.
 #[test]
 fn rows_that_are_not_ours_are_refused() {
-    let good = serde_json::to_string(&Delivery::accept(start(), &Endpoint::new(start()), start()));
+    let good =
+        serde_json::to_string(&Delivery::accept(&event(start()), &Endpoint::new(start()), start()));
     let good = good.unwrap();
     for (from, to, says) in [
         (r#""attempts":0"#, r#""attempts":7"#, "attempts is more than 6"),
@@ -182,7 +183,7 @@ fn rows_that_are_not_ours_are_refused() {
         let error = serde_json::from_str::<Delivery>(&bad).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    let mut delivery = Delivery::accept(start(), &Endpoint::new(start()), start());
+    let mut delivery = Delivery::accept(&event(start()), &Endpoint::new(start()), start());
     let attempt = delivery.begin(&Endpoint::new(start()), start()).unwrap();
     let good = serde_json::to_string(&attempt).unwrap();
     for number in ["0", "7"] {

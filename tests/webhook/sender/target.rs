@@ -3,11 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use call_assistant::webhook::sender::{
-    AddressError, MAX_URL_LEN, Reach, Target, TargetError, is_public,
+    AddressError, MAX_URL_LEN, Target, TargetError, check_public,
 };
 
 fn parse(text: &str) -> Result<Target, TargetError> {
-    Target::parse(text, Reach::Public)
+    Target::parse(text)
 }
 
 fn address(text: &str) -> IpAddr {
@@ -30,13 +30,15 @@ fn public_https_urls_are_targets() {
         ("https://1.example.com/", "https://1.example.com/"),
         ("https://localhost.com/", "https://localhost.com/"),
         ("https://mylocal.net/", "https://mylocal.net/"),
+        // An at sign after the host is not user info.
+        ("https://example.com/@me", "https://example.com/@me"),
+        ("https://example.com?to=@me", "https://example.com/?to=@me"),
         // The `url` crate repairs these; what is kept says plainly what will be called.
         ("https:example.com", "https://example.com/"),
         (" https://example.com/ ", "https://example.com/"),
         ("https://exa\tmple.com/", "https://example.com/"),
         ("https:\\\\example.com\\x", "https://example.com/x"),
         ("https://ex%61mple.com/", "https://example.com/"),
-        ("https://@example.com/", "https://example.com/"),
     ] {
         let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(target.as_str(), kept);
@@ -64,6 +66,15 @@ fn everything_else_is_refused_with_its_reason() {
         ("https://user@example.com/", TargetError::UserInfo),
         ("https://user:word@example.com/", TargetError::UserInfo),
         ("https://:word@example.com/", TargetError::UserInfo),
+        // Empty user info is user info, however the slashes are written.
+        ("https://@example.com/", TargetError::UserInfo),
+        ("https://:@example.com/", TargetError::UserInfo),
+        ("https:@example.com/", TargetError::UserInfo),
+        ("https:/@example.com/", TargetError::UserInfo),
+        ("https:///@example.com/", TargetError::UserInfo),
+        ("https:\\\\@example.com/", TargetError::UserInfo),
+        (" https:/\t/\n@example.com/", TargetError::UserInfo),
+        ("https://:@example.com?x", TargetError::UserInfo),
         ("https://example.com#top", TargetError::Fragment),
         ("https://example.com/#", TargetError::Fragment),
         ("https://example.com:0/", TargetError::Port),
@@ -159,14 +170,14 @@ fn every_special_block_ends_where_the_registry_says() {
     for (first, last) in v4 {
         let (first, last): (Ipv4Addr, Ipv4Addr) = (first.parse().unwrap(), last.parse().unwrap());
         for inside in [first, last] {
-            let error = is_public(inside.into()).unwrap_err();
+            let error = check_public(inside.into()).unwrap_err();
             assert!(matches!(error, AddressError::Special(_)), "{inside}: {error}");
         }
         for outside in [
             first.to_bits().checked_sub(1).map(Ipv4Addr::from_bits),
             last.to_bits().checked_add(1).map(Ipv4Addr::from_bits),
         ] {
-            assert_eq!(outside.map_or(Ok(()), |it| is_public(it.into())), Ok(()), "{outside:?}");
+            assert_eq!(outside.map_or(Ok(()), |it| check_public(it.into())), Ok(()), "{outside:?}");
         }
     }
     let v6 = [
@@ -187,7 +198,7 @@ fn every_special_block_ends_where_the_registry_says() {
     for (first, last, in_public_space) in v6 {
         let (first, last): (Ipv6Addr, Ipv6Addr) = (first.parse().unwrap(), last.parse().unwrap());
         for inside in [first, last] {
-            let error = is_public(inside.into()).unwrap_err();
+            let error = check_public(inside.into()).unwrap_err();
             assert_ne!(error, AddressError::Unassigned, "{inside}");
         }
         for outside in [
@@ -197,7 +208,7 @@ fn every_special_block_ends_where_the_registry_says() {
         .into_iter()
         .flatten()
         {
-            let seen = is_public(outside.into());
+            let seen = check_public(outside.into());
             match in_public_space {
                 true => assert!(seen.is_ok() || outside.to_bits() >> 125 != 1, "{outside}"),
                 false => assert!(seen.is_err(), "{outside}"),
@@ -220,18 +231,18 @@ fn every_special_block_ends_where_the_registry_says() {
         ("0.0.0.0", "this host"),
         ("255.255.255.255", "limited broadcast"),
     ] {
-        let AddressError::Special(block) = is_public(address(text)).unwrap_err() else {
+        let AddressError::Special(block) = check_public(address(text)).unwrap_err() else {
             panic!("{text}")
         };
         assert_eq!(block.name(), name, "{text}");
-        assert_eq!(format!("{block:?}"), format!("Block({block})"));
+        assert_eq!(format!("{block:?}"), format!("AddressBlock({block})"));
         assert!(block.to_string().ends_with(&format!(" ({name})")), "{block}");
     }
     for text in ["4000::1", "1::1", "8000::", "::1:0:0:0", "fe00::1"] {
-        assert_eq!(is_public(address(text)), Err(AddressError::Unassigned), "{text}");
+        assert_eq!(check_public(address(text)), Err(AddressError::Unassigned), "{text}");
     }
     for text in ["2606:4700::1111", "2a00:1450::1", "2001:200::1", "2003::1", "3ffe:ffff::1"] {
-        assert_eq!(is_public(address(text)), Ok(()), "{text}");
+        assert_eq!(check_public(address(text)), Ok(()), "{text}");
     }
 }
 
@@ -272,7 +283,7 @@ fn addresses_within_addresses_are_seen() {
         ("64:ff9b::93.184.215.14", "NAT64", None),
         ("2002:5db8:d70e::1", "6to4", None),
     ] {
-        match (is_public(address(text)).unwrap_err(), inner) {
+        match (check_public(address(text)).unwrap_err(), inner) {
             (AddressError::Within { outer: seen, inner: within }, Some(inner)) => {
                 assert_eq!((seen.name(), within.name()), (outer, inner), "{text}");
             }
@@ -285,7 +296,7 @@ fn addresses_within_addresses_are_seen() {
 /// Development: this machine by name, and nothing more.
 #[test]
 fn development_reaches_loopback_and_only_that_in_addition() {
-    let parse = |text| Target::parse(text, Reach::PublicOrLoopback);
+    let parse = |text| Target::parse_allowing_loopback(text);
     for text in [
         "http://localhost:3000/",
         "https://localhost/",

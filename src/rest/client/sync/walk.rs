@@ -65,17 +65,18 @@ struct Place {
 }
 
 impl Walk {
-    /// A walk whose first page is about to be looked at.
+    /// A walk whose first page is about to be looked at. `latest` is the latest instant that is
+    /// believed.
     pub(super) fn new(
         watermark: Option<Timestamp>,
         covered: Option<&Covered>,
         date: Option<Timestamp>,
-        now: Timestamp,
+        latest: Option<Timestamp>,
     ) -> Self {
         let until = covered.filter(|covered| covered.whole).map(|covered| covered.until);
         Self {
             cursors: Cursors::default(),
-            goal: watermark.max(until.filter(|until| *until <= now || Some(*until) <= date)),
+            goal: watermark.max(until.filter(|until| Some(*until) <= latest)),
             covered: covered.cloned(),
             opening: Some(Opening { date, first: true }),
             place: None,
@@ -119,8 +120,8 @@ impl Walk {
         self.goal
     }
 
-    /// The latest time at the service that the walk knows of.
-    pub(super) fn latest(&self) -> Option<Timestamp> {
+    /// An instant near to the walk, to compare later watermarks with.
+    pub(super) fn shown(&self) -> Option<Timestamp> {
         self.goal.max(self.covered.as_ref().map(|covered| covered.until))
     }
 

@@ -1,0 +1,156 @@
+//! Clocks that are wrong: what they stored holds nothing up for longer than it may. D-80.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    ATTEMPT_LEASE, BeginError, Delivery, Endpoint, Limits, Outcome, Planner, RETRY_WAITS,
+    RedeliverError, Status,
+};
+
+use super::{answered, at, event, failed_before, start};
+
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+const NANO: Duration = Duration::from_nanos(1);
+
+fn next_year() -> Timestamp {
+    start().saturating_add(YEAR)
+}
+
+/// A clock a year ahead in each step that stores an instant: the next correct clock goes on.
+#[test]
+fn a_clock_a_year_ahead_delays_nothing() {
+    let endpoint = Endpoint::new(start());
+    let accepted = Delivery::accept(&event(start()), &endpoint, next_year());
+    let mut begun = failed_before(2, &endpoint, start());
+    let lost = begun.begin(&endpoint, next_year()).unwrap();
+    let mut finished = failed_before(3, &endpoint, start());
+    let attempt = finished.begin(&endpoint, start()).unwrap();
+    let _ = finished.finish(&attempt, Outcome::Reset, next_year());
+    let mut unsent = failed_before(3, &endpoint, start());
+    let attempt = unsent.begin(&endpoint, start()).unwrap();
+    let _ = unsent.finish(&attempt, Outcome::Unsent, next_year());
+    let mut redelivered = failed_before(5, &endpoint, start());
+    let attempt = redelivered.begin(&endpoint, start()).unwrap();
+    let _ = redelivered.finish(&attempt, answered(500), start());
+    redelivered
+        .redeliver(&endpoint, start().saturating_add(29 * Duration::from_secs(86_400)))
+        .unwrap();
+
+    for (name, stored, number) in [
+        ("accept", accepted, 1),
+        ("begin", begun, 3),
+        ("finish", finished, 5),
+        ("finish unsent", unsent, 4),
+        ("redeliver", redelivered, 1),
+    ] {
+        let mut delivery = stored;
+        assert_eq!(delivery.due(at(1)), Some(at(1)), "{name}");
+        let attempt = delivery.begin(&endpoint, at(1)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(attempt.number(), number, "{name}");
+        // One attempt is early, and no more: from here on the correct clock is in the row.
+        let _ = delivery.finish(&attempt, answered(500), at(2));
+        if delivery.is_pending() {
+            let next = delivery.due(at(2)).unwrap();
+            assert!(next > at(2), "{name}");
+            let early = delivery.begin(&endpoint, at(3));
+            assert_eq!(early, Err(BeginError::Early { at: next }), "{name}");
+        }
+    }
+    // Whoever held the lease comes late: its failure does not count.
+    let mut taken_over = begun;
+    let _ = taken_over.begin(&endpoint, at(1)).unwrap();
+    assert!(taken_over.finish(&lost, Outcome::Reset, next_year()).is_late());
+}
+
+/// The bounds, to the nanosecond: twice a lease, twice the longest wait. Judged at each look.
+#[test]
+fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
+    let endpoint = Endpoint::new(start());
+    let mut waiting = Delivery::accept(&event(start()), &endpoint, next_year());
+    let mut sending = failed_before(0, &endpoint, start());
+    let _ = sending.begin(&endpoint, next_year()).unwrap();
+    let leased_until = next_year().saturating_add(ATTEMPT_LEASE);
+    let rows = [
+        ("due", &mut waiting, next_year(), 2 * RETRY_WAITS[4]),
+        ("lease", &mut sending, leased_until, 2 * ATTEMPT_LEASE),
+    ];
+    for (name, delivery, stored, longest) in rows {
+        let last = stored.saturating_sub(longest);
+        let before = last.saturating_sub(NANO);
+        assert_eq!(delivery.due(before), Some(before), "{name}: too far ahead");
+        for now in [last, stored.saturating_sub(NANO)] {
+            assert_eq!(delivery.due(now), Some(stored), "{name} at {now}");
+            let refused = match delivery.status() {
+                Status::Sending => BeginError::Leased { until: stored },
+                _ => BeginError::Early { at: stored },
+            };
+            assert_eq!(delivery.begin(&endpoint, now), Err(refused), "{name} at {now}");
+        }
+        for now in [stored, stored.saturating_add(YEAR)] {
+            assert_eq!(delivery.due(now), Some(stored), "{name} at {now}");
+            let mut delivery = *delivery;
+            assert!(delivery.begin(&endpoint, now).is_ok(), "{name} at {now}");
+        }
+        assert!(delivery.begin(&endpoint, before).is_ok(), "{name}: too far ahead");
+    }
+}
+
+/// Postponing refuses what would count as wrong.
+#[test]
+fn postponing_goes_no_further_than_twice_the_longest_wait() {
+    let endpoint = Endpoint::new(start());
+    let mut delivery = failed_before(4, &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let _ = delivery.finish(&attempt, answered(500), start());
+    let wait = RETRY_WAITS[4];
+    let before = delivery;
+    assert!(!delivery.postpone(wait + NANO, start()));
+    assert_eq!(delivery, before);
+    assert!(delivery.postpone(wait, start()));
+    assert_eq!(delivery.due(start()), Some(start().saturating_add(2 * wait)));
+    assert!(!delivery.postpone(NANO, start()));
+    assert!(delivery.postpone(NANO, start().saturating_add(NANO)));
+    // What a wrong clock stored is due, and is not made later.
+    let mut ahead = Delivery::accept(&event(start()), &endpoint, next_year());
+    assert!(!ahead.postpone(NANO, start()));
+    assert_eq!(ahead.due(start()), Some(start()));
+}
+
+/// A lease that a wrong clock stored keeps nobody from redelivering.
+#[test]
+fn a_lease_from_next_year_does_not_block_a_redelivery() {
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let _ = delivery.begin(&endpoint, next_year()).unwrap();
+    let _ = endpoint.pause(at(1));
+    let _ = endpoint.enable(at(2)).unwrap();
+    let now = next_year();
+    let leased = RedeliverError::Leased { until: now.saturating_add(ATTEMPT_LEASE) };
+    assert_eq!({ delivery }.redeliver(&endpoint, now), Err(leased));
+    assert_eq!(delivery.redeliver(&endpoint, at(3)), Ok(()));
+}
+
+/// A planner whose host's clock is set back a year does not sleep for a year.
+#[test]
+fn a_planner_sends_what_is_due_too_far_ahead() {
+    let limits = Limits { overall: 100, per_endpoint: 100 };
+    let mut planner = Planner::new(limits);
+    let in_a_year = |seconds: u64| next_year().saturating_add(Duration::from_secs(seconds));
+    // More orders than there are lanes.
+    for second in (1..=12).rev() {
+        planner.add(second, 0, in_a_year(second));
+    }
+    planner.add(100, 0, at(60));
+    let mut sent: Vec<u64> =
+        std::iter::from_fn(|| planner.next(start()).map(|next| next.delivery)).collect();
+    sent.sort_unstable();
+    assert_eq!(sent, (1..=12).collect::<Vec<_>>());
+    assert_eq!((planner.pending(), planner.next_due()), (1, Some(at(60))));
+
+    let farthest = 2 * RETRY_WAITS[4];
+    planner.add(200, 0, start().saturating_add(farthest));
+    assert_eq!(planner.next(start()), None, "a correct clock may have said so");
+    let micro = Duration::from_micros(1);
+    assert_eq!(planner.next(start().saturating_sub(micro)).map(|next| next.delivery), Some(200));
+}

@@ -1,0 +1,236 @@
+//! What an owner does to an endpoint: pause, new URL, delete, new secret; and what attempts of before
+//! still say. D-79, D-83.
+
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{
+    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
+    Outcome, RETENTION, RedeliverError, Status, Target,
+};
+use call_assistant::webhook::{Signer, SignerError, SigningSecret, Verifier};
+
+use super::{answered, at, event, failed_before, start};
+
+fn secret(text: &str) -> SigningSecret {
+    SigningSecret::parse(text).unwrap()
+}
+
+/// One failure on record, so that resets show.
+fn endpoint_with_a_failure() -> Endpoint {
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = failed_before(5, &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let _ = endpoint.record(delivery.finish(&attempt, Outcome::Tls, start()), start());
+    assert_eq!(endpoint.failures(), 1);
+    endpoint
+}
+
+/// D-83, D-55: paused is disabled, until it is enabled.
+#[test]
+fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
+    let mut endpoint = endpoint_with_a_failure();
+    let mut waiting = failed_before(1, &endpoint, start());
+    let mut sending = Delivery::accept(&event(start()), &endpoint, start());
+    let in_flight = sending.begin(&endpoint, start()).unwrap();
+
+    let paused = EndpointChange::Disabled(DisabledReason::Paused);
+    let version = endpoint.version();
+    assert_eq!(endpoint.pause(at(1)), paused);
+    assert_ne!(endpoint.version(), version);
+    assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Paused), at(1)));
+    assert_eq!(endpoint.failures(), 1, "untouched");
+    let before = endpoint;
+    assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
+    assert_eq!(endpoint, before, "since when it was first paused");
+
+    assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
+    let skipped = Delivery::accept(&event(at(2)), &endpoint, at(2));
+    assert_eq!(skipped.status(), Status::Skipped);
+    let report = sending.finish(&in_flight, answered(200), at(3));
+    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
+    assert_eq!((sending.status(), endpoint.is_active()), (Status::Delivered, false));
+
+    let missed = endpoint.enable(at(4)).unwrap();
+    assert_eq!((endpoint.is_active(), endpoint.failures()), (true, 0));
+    for delivery in [waiting, skipped] {
+        assert!(missed.includes(&delivery), "{delivery:?}");
+    }
+}
+
+/// D-83: an endpoint that is disabled already is paused by nobody: the reason stays.
+#[test]
+fn a_pause_does_not_replace_another_reason() {
+    let mut endpoint = Endpoint::new(start());
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let _ = endpoint.record(delivery.finish(&attempt, answered(410), at(1)), at(1));
+    assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
+    assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
+}
+
+/// D-83: what is pending goes to the new URL, with the count and the history as they were.
+#[test]
+fn a_new_url_is_checked_and_gets_what_is_pending() {
+    let endpoint = endpoint_with_a_failure();
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let signer = Signer::new(secret("whsec_one"));
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let _ = delivery.finish(&attempt, answered(500), start());
+
+    assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
+    let moved = Target::parse("https://new.example.com/hook").unwrap();
+    let attempt = delivery.begin(&endpoint, at(10)).unwrap();
+    let request = attempt.request(&moved, &event(start()), &signer, at(10));
+    assert_eq!(request.uri(), "https://new.example.com/hook");
+    assert_eq!((attempt.number(), endpoint.failures()), (2, 1));
+}
+
+/// D-83: deleted for good; the log stays for thirty days.
+#[test]
+fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
+    let mut gone = Endpoint::new(start());
+    let mut delivery = Delivery::accept(&event(start()), &gone, start());
+    let attempt = delivery.begin(&gone, start()).unwrap();
+    let _ = gone.record(delivery.finish(&attempt, answered(410), start()), start());
+    let mut paused = Endpoint::new(start());
+    let _ = paused.pause(start());
+    for (name, mut endpoint) in
+        [("active", Endpoint::new(start())), ("gone", gone), ("paused", paused)]
+    {
+        let was = Endpoint::new(start());
+        let mut pending = failed_before(1, &was, start());
+        let mut sending = Delivery::accept(&event(start()), &was, start());
+        let in_flight = sending.begin(&was, start()).unwrap();
+        let deleted = EndpointChange::Disabled(DisabledReason::Deleted);
+        assert_eq!(endpoint.delete(at(1)), deleted, "{name}");
+        let before = endpoint;
+        assert_eq!(endpoint.delete(at(2)), EndpointChange::Unchanged, "{name}");
+        assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged, "{name}");
+        assert_eq!(endpoint.enable(at(2)), None, "{name}");
+        assert_eq!(endpoint, before, "{name}");
+
+        assert_eq!(pending.begin(&endpoint, at(3)), Err(BeginError::Parked), "{name}");
+        let refused = pending.redeliver(&endpoint, at(4));
+        assert_eq!(refused, Err(RedeliverError::Disabled), "{name}");
+        // The attempt in flight is still logged for what it was.
+        let report = sending.finish(&in_flight, answered(200), at(5));
+        let entry = LogEntry::new(&in_flight, answered(200), &report, &sending, None, at(5));
+        assert_eq!((entry.status, entry.next_at), (Status::Delivered, None), "{name}");
+        assert_eq!(endpoint.record(report, at(5)), EndpointChange::Unchanged, "{name}");
+        let over = start().saturating_add(RETENTION);
+        let last = over.saturating_sub(Duration::from_nanos(1));
+        assert_eq!((sending.is_kept(last), sending.is_kept(over)), (true, false), "{name}");
+        let text = serde_json::to_string(&endpoint).unwrap();
+        assert!(text.starts_with(r#"{"disabled":"deleted","#), "{text}");
+        assert_eq!(serde_json::from_str::<Endpoint>(&text).unwrap(), endpoint, "{name}");
+    }
+}
+
+/// Who verifies a request that is signed now.
+fn accepted_by(secrets: &EndpointSecrets, seconds: u64) -> Vec<&'static str> {
+    let signer = secrets.signer(at(seconds));
+    let request = event(start()).signed_request(&signer, at(seconds));
+    let all = ["whsec_1", "whsec_2", "whsec_3", "whsec_4", "whsec_5"];
+    let accepts = |text: &&str| {
+        Verifier::new(secret(text)).verify(request.headers(), request.body(), at(seconds)).is_ok()
+    };
+    let accepting: Vec<_> = all.into_iter().filter(accepts).collect();
+    assert_eq!(accepting.len(), signer.secrets(), "at {seconds}");
+    accepting
+}
+
+/// D-83: both sign until the old one's end, 24 hours by default.
+#[test]
+fn a_replaced_secret_signs_until_its_end() {
+    const DAY: u64 = 86_400;
+    assert_eq!(EndpointSecrets::OVERLAP.as_secs(), DAY);
+    let mut secrets = EndpointSecrets::new(secret("whsec_1"));
+    assert_eq!(accepted_by(&secrets, 0), ["whsec_1"]);
+    secrets.rotate(secret("whsec_2"), EndpointSecrets::OVERLAP, at(0)).unwrap();
+    secrets.rotate(secret("whsec_3"), EndpointSecrets::OVERLAP, at(10)).unwrap();
+    for (seconds, expected) in [
+        (10, &["whsec_1", "whsec_2", "whsec_3"][..]),
+        (DAY - 1, &["whsec_1", "whsec_2", "whsec_3"]),
+        (DAY, &["whsec_2", "whsec_3"]),
+        (DAY + 9, &["whsec_2", "whsec_3"]),
+        (DAY + 10, &["whsec_3"]),
+    ] {
+        assert_eq!(accepted_by(&secrets, seconds), expected, "at {seconds}");
+    }
+    assert_eq!(secrets.newest().reveal(), "whsec_3");
+
+    // What is stored puts it together again, newest first.
+    let stored: Vec<_> =
+        secrets.previous(at(10)).map(|(secret, end)| (secret.reveal().to_owned(), end)).collect();
+    assert_eq!(stored, [("whsec_2".into(), at(DAY + 10)), ("whsec_1".into(), at(DAY))]);
+    let mut restored = EndpointSecrets::new(secrets.newest().clone());
+    for (text, end) in stored {
+        restored = restored.and_previous(secret(&text), end, at(10)).unwrap();
+    }
+    assert_eq!(accepted_by(&restored, 10), ["whsec_1", "whsec_2", "whsec_3"]);
+    assert!(!format!("{restored:?}").contains("whsec_1"));
+}
+
+/// After a leak the old secret stops at once, however many there are.
+#[test]
+fn an_overlap_of_zero_ends_the_old_secret_at_once() {
+    let overlap = EndpointSecrets::OVERLAP;
+    let mut secrets = EndpointSecrets::new(secret("whsec_1"));
+    for text in ["whsec_2", "whsec_3", "whsec_4"] {
+        secrets.rotate(secret(text), overlap, start()).unwrap();
+    }
+    assert_eq!(accepted_by(&secrets, 0).len(), Signer::MAX_SECRETS);
+    let full = secrets.rotate(secret("whsec_5"), overlap, start());
+    assert_eq!(full, Err(SignerError::TooManySecrets));
+    assert_eq!(secrets.newest().reveal(), "whsec_4", "nothing has changed");
+    let end = at(86_400);
+    let full = secrets.clone().and_previous(secret("whsec_5"), end, start());
+    assert_eq!(full.map(drop), Err(SignerError::TooManySecrets));
+    // One that has expired takes no room.
+    assert!(secrets.clone().and_previous(secret("whsec_5"), start(), start()).is_ok());
+
+    secrets.rotate(secret("whsec_5"), Duration::ZERO, start()).unwrap();
+    assert_eq!(accepted_by(&secrets, 0), ["whsec_1", "whsec_2", "whsec_3", "whsec_5"]);
+    secrets.rotate(secret("whsec_4"), overlap, end).unwrap();
+    assert_eq!(accepted_by(&secrets, 86_400), ["whsec_4", "whsec_5"]);
+}
+
+/// D-79: what attempts from before the endpoint was last enabled still say.
+#[test]
+fn attempts_from_before_enabling_only_deliver() {
+    for (outcome, waiting, redelivered, sending) in [
+        // Their 2xx still delivers, also what was redelivered since.
+        (answered(200), Status::Delivered, Status::Delivered, Status::Delivered),
+        // Their 410 and their failures leave a redelivery alone.
+        (answered(410), Status::Gone, Status::Waiting, Status::Sending),
+        (answered(500), Status::Failed, Status::Waiting, Status::Sending),
+        (Outcome::Unsent, Status::Waiting, Status::Waiting, Status::Sending),
+    ] {
+        let mut endpoint = Endpoint::new(start());
+        let mut delivery = failed_before(5, &endpoint, start());
+        let slow = delivery.begin(&endpoint, start()).unwrap();
+        let _ = endpoint.pause(at(1));
+        let _ = endpoint.enable(at(2)).unwrap();
+        // Something to recover from.
+        let mut other = failed_before(5, &endpoint, at(2));
+        let attempt = other.begin(&endpoint, at(2)).unwrap();
+        let _ = endpoint.record(other.finish(&attempt, Outcome::Dns, at(2)), at(2));
+
+        let before = endpoint;
+        let mut not_redelivered = delivery;
+        let mut is_redelivered = delivery;
+        is_redelivered.redeliver(&endpoint, at(40)).unwrap();
+        let mut is_sending = is_redelivered;
+        let _ = is_sending.begin(&endpoint, at(40)).unwrap();
+        for (row, expected) in [
+            (&mut not_redelivered, waiting),
+            (&mut is_redelivered, redelivered),
+            (&mut is_sending, sending),
+        ] {
+            let report = row.finish(&slow, outcome, at(41));
+            assert_eq!(row.status(), expected, "{outcome:?}: {row:?}");
+            assert_eq!(endpoint.record(report, at(41)), EndpointChange::Unchanged, "{outcome:?}");
+            assert_eq!(endpoint, before, "{outcome:?}");
+        }
+    }
+}
