@@ -1,9 +1,4 @@
-//! Ids: opaque text, one type for each thing that has one.
-//!
-//! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`): it survives every header, path
-//! and log it passes through. Ids compare bytewise, which is the order the call list uses, and are
-//! cheap to clone. Only [`EventId`] (`evt_`) and [`RequestId`] (`req_`) have a prefix in the
-//! specification, so only theirs is checked; nothing else may be read out of an id.
+//! Ids: opaque text, with one type for each kind of object.
 //!
 //! JSON readers are more tolerant: an [`AccountId`], [`CallId`], [`ContactId`] or
 //! [`AppointmentId`] there is any text of 1 to [`MAX_ID_LEN`] bytes, so that one odd id does not
@@ -15,7 +10,7 @@
 //! let call = CallId::parse("call_8fK2")?;
 //! assert_eq!(call.as_str(), "call_8fK2");
 //!
-//! // This crate draws no random numbers: bring sixteen bytes of them.
+//! // This crate draws no random numbers: pass sixteen random bytes.
 //! let event = EventId::from_random([0x5a; 16]);
 //! assert_eq!(event.as_str(), "evt_5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a");
 //!
@@ -24,6 +19,12 @@
 //! assert_eq!(wrong.to_string(), "event id does not begin with evt_");
 //! # Ok::<(), IdError>(())
 //! ```
+//!
+//! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and logs
+//! carry it unchanged. Ids compare bytewise, which is the order of the call list. Cloning is cheap.
+//!
+//! The [protocol](crate::guide::protocol) gives a prefix to [`EventId`] (`evt_`) and [`RequestId`]
+//! (`req_`) only, so only these two are checked. Do not derive anything else from an id.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -34,22 +35,22 @@ use crate::json::json_text;
 /// The longest id, in bytes.
 pub const MAX_ID_LEN: usize = 255;
 
-/// Why a text is not an id.
+/// Says why a text is not an id.
 ///
-/// It never carries the text: what was mistaken for an id may be anything, a secret included.
+/// It never carries the text, which may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {
     /// The text is empty.
     #[error("{what} is empty")]
     Empty {
-        /// Which id, in words.
+        /// The kind of id, such as `call id`.
         what: &'static str,
     },
     /// The text is longer than [`MAX_ID_LEN`] bytes.
     #[error("{what} has {len} bytes, more than {MAX_ID_LEN}")]
     TooLong {
-        /// Which id, in words.
+        /// The kind of id, such as `call id`.
         what: &'static str,
         /// The length, in bytes.
         len: usize,
@@ -57,15 +58,15 @@ pub enum IdError {
     /// A byte is not visible ASCII.
     #[error("{what} has a byte at {at} that is not visible ASCII")]
     Character {
-        /// Which id, in words.
+        /// The kind of id, such as `call id`.
         what: &'static str,
         /// The byte's position, from 0.
         at: usize,
     },
-    /// The prefix that the specification gives this id is missing.
+    /// The prefix of this kind of id is missing.
     #[error("{what} does not begin with {prefix}")]
     Prefix {
-        /// Which id, in words.
+        /// The kind of id, such as `call id`.
         what: &'static str,
         /// The prefix.
         prefix: &'static str,
@@ -79,23 +80,24 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Reads an id.
+            /// Parses an id.
             ///
             /// # Errors
-            /// The text is empty, longer than [`MAX_ID_LEN`] bytes or not visible ASCII
-            #[doc = concat!($(", or does not begin with `", $prefix, "`",)? ".")]
+            /// Returns an error if the text is empty, longer than [`MAX_ID_LEN`] bytes, or not
+            /// visible ASCII
+            #[doc = concat!($("; or if it does not begin with `", $prefix, "`",)? ".")]
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 check($what, text)?;
                 Self::read_json(text)
             }
 
-            /// Makes a new id from sixteen random bytes of the caller's.
+            /// Creates an id from sixteen random bytes.
             #[must_use]
             pub fn from_random(bytes: [u8; 16]) -> Self {
-                Self(made($made, bytes))
+                Self(from_random($made, bytes))
             }
 
-            /// The id as it travels.
+            /// Returns the text of the id.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -126,7 +128,7 @@ macro_rules! id {
             }
         }
 
-        /// Ids compare as their text does, so a map keyed by ids can be asked with a `&str`.
+        /// Ids compare as their text, so a map with ids as keys can be asked with a `&str`.
         impl core::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
@@ -154,23 +156,23 @@ macro_rules! id {
     };
 }
 
-id!(/// One customer's account.
+id!(/// Identifies a customer's account.
     AccountId, "account id", made: "acct_", read: check_len);
-id!(/// One answered call.
+id!(/// Identifies an answered call.
     CallId, "call id", made: "call_", read: check_len);
-id!(/// A contact in the customer's address book.
+id!(/// Identifies a contact in the customer's address book.
     ContactId, "contact id", made: "cont_", read: check_len);
-id!(/// An appointment.
+id!(/// Identifies an appointment.
     AppointmentId, "appointment id", made: "appt_", read: check_len);
-id!(/// An API key, or what else may authenticate a request one day. Not its secret.
+id!(/// Identifies a credential (today: an API key), never its secret.
     CredentialId, "credential id", made: "cred_", read: check);
-id!(/// One event: the same for every endpoint that gets it, and in every attempt.
+id!(/// Identifies an event. It is the same for every endpoint and in every attempt.
     EventId, "event id", made: "evt_", checked: "evt_", read: check);
-id!(/// One request, to quote to support.
+id!(/// Identifies a request, to quote to support.
     RequestId, "request id", made: "req_", checked: "req_", read: check);
-id!(/// A customer's webhook endpoint.
+id!(/// Identifies a customer's webhook endpoint.
     EndpointId, "endpoint id", made: "whep_", read: check);
-id!(/// One event on its way to one endpoint.
+id!(/// Identifies the delivery of one event to one endpoint.
     DeliveryId, "delivery id", made: "dlv_", read: check);
 
 fn check(what: &'static str, text: &str) -> Result<(), IdError> {
@@ -189,11 +191,6 @@ fn check_len(what: &'static str, text: &str) -> Result<(), IdError> {
     }
 }
 
-fn made(prefix: &str, bytes: [u8; 16]) -> Arc<str> {
-    let mut digits = [0; 32];
-    // Thirty-two digits for sixteen bytes: the lengths fit, and hex digits are ASCII.
-    let written = hex::encode_to_slice(bytes, &mut digits);
-    debug_assert!(written.is_ok(), "two digits a byte");
-    let text = core::str::from_utf8(&digits).unwrap_or_default();
-    alloc::format!("{prefix}{text}").into()
+fn from_random(prefix: &str, bytes: [u8; 16]) -> Arc<str> {
+    alloc::format!("{prefix}{}", hex::encode(bytes)).into()
 }

@@ -1,43 +1,14 @@
-//! The protocol core of a voice-assistant service's public REST API and webhooks, for both ends.
+//! The protocol core of a voice-assistant service's public REST API and signed webhooks.
 //!
-//! The service answers businesses' phone calls. Its customers read those calls over a REST API and
-//! get signed webhooks about them. This crate is what both sides say and understand: it models what
-//! travels, proves who sent it, and decides what happens next.
-//!
-//! **It does no I/O.** No sockets, no clock, no randomness, no logging, no runtime: `now` and random
-//! bytes are arguments. There is no trait to implement and no queue to drain. Everything is one of
-//! three shapes:
-//!
-//! - an *exchange*, a request or a receipt in steps, where what must not happen does not compile;
-//! - a *durable machine*, a small value the host stores, with transitions
-//!   `(state, what happened, now) -> decision`;
-//! - a *pure check*, `(input, now) -> Result`.
-//!
-//! # Where to go
-//!
-//! | you | begin at | feature |
-//! |---|---|---|
-//! | receive webhooks | [`webhook::Verifier`], then [`webhook::event`] | none, then `events` |
-//! | wonder why a signature does not match | [`webhook::explain`] | `events` |
-//! | test your receiver | [`webhook::testing`] | none |
-//! | read calls over the API | [`client`], and [`client::sync`] to keep a copy that misses none | `client` |
-//! | act on each event once | [`client::inbox`] | `client` |
-//! | serve the API | [`service::exchange`] | `service` |
-//! | send webhooks | [`webhook::event::NewEvent`], then [`delivery`] | `service` |
-//! | write an adapter or a fuzzer | [`api`], [`json`], [`webhook::Signer`], [`service::cursor`] | |
-//!
-//! The features build on one another and change no type: without any, the crate signs and verifies
-//! and brings in the fewest packages; `events` adds the [`model`]s and events; `client` and
-//! `service` add their rooms. `std` adds one thing, `Timestamp::from(SystemTime::now())`. All are on
-//! by default.
-//!
-//! # A customer receives
+//! The service answers phone calls for businesses. Its customers read the calls over a REST API and
+//! receive signed webhooks about them. This crate is for both sides: the service embeds one half,
+//! its customers the other, and both use the same types.
 //!
 //! ```
 //! # #[cfg(feature = "events")] {
 //! use call_assistant::Timestamp;
 //! use call_assistant::webhook::event::EventData;
-//! use call_assistant::webhook::{WebhookResponse, Verifier};
+//! use call_assistant::webhook::{Verifier, WebhookResponse};
 //! use http::Request;
 //!
 //! fn receive(
@@ -46,43 +17,72 @@
 //!     store: impl FnOnce(&[u8]), // your database or queue
 //!     now: Timestamp,
 //! ) -> WebhookResponse {
-//!     // The exact bytes, in constant time, without a copy.
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
-//!         Ok(verified) => verified,
-//!         Err(refused) => return refused.response(), // and log it: it says precisely why
+//!         Ok(verified) => verified, // these bytes, signed within the last five minutes
+//!         Err(error) => return error.response(), // log the error: it says precisely why
 //!     };
-//!     store(verified.bytes()); // first: what is acknowledged does not come again
+//!     store(verified.bytes()); // first: an acknowledged event is not sent again
 //!     match verified.event() {
 //!         Ok(event) => match event.data {
 //!             EventData::CallEnded(call) => println!("{}: {:?}", call.id, call.summary),
-//!             _ => {} // also a type, or a form of one, that this version does not know
+//!             _ => {} // another type, or one that this version does not know
 //!         },
-//!         Err(error) => return error.response(), // genuine, but no event
+//!         Err(error) => return error.response(), // signed, but not an event
 //!     }
 //!     WebhookResponse::Accepted
 //! }
 //! # }
 //! ```
 //!
-//! # The service answers
+//! **The crate does no I/O.** It has no sockets, no clock, no randomness, no logging and no runtime:
+//! the current time and random bytes are arguments. There is no trait to implement.
 //!
-//! [`service::exchange`] leads a request from its head to its answer: who asks, how often, what they
-//! may, what they ask for. Between the steps the host looks up what the next one needs. Its page
-//! has a whole host in sixty lines.
+//! # Where to begin
 //!
-//! # What the specification leaves open
+//! | you | begin at | feature |
+//! |---|---|---|
+//! | receive webhooks | [`webhook::Verifier`], then [`webhook::event`] | none, then `events` |
+//! | debug a signature mismatch | [`webhook::explain`] | `events` |
+//! | test your receiver | [`webhook::testing`] | none |
+//! | process each event once | [`webhook::receiver`] | `client` |
+//! | read calls over the API | [`rest::client`] | `client` |
+//! | keep a copy of all calls | [`rest::client::CallSync`] | `client` |
+//! | serve the API | [`rest::server`] | `service` |
+//! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
+//! | verify webhooks in another language | [`guide::languages`] | none |
 //!
-//! It is decided once, and documented where it is decided: the order of refusals in
-//! [`service::exchange`], the grammar of the signature header in [`webhook`], which calls a walk
-//! meets in [`service::page`], from when a retry waits in [`delivery`], how far a watermark may
-//! advance in [`client::sync`]. README lists them all.
+//! [`guide::protocol`] describes the whole protocol: every rule, every limit, and every decision
+//! with its reason.
+//!
+//! # Four shapes
+//!
+//! - An *exchange* is one request, handled in steps. Each step consumes the previous one, so that a
+//!   skipped step does not compile. Example: [`rest::server::Received`].
+//! - A *durable machine* is a small value that the host stores. Its methods take what happened and
+//!   the time, and return a decision. Example: [`webhook::sender::Delivery`].
+//! - A *pure check* returns a `Result` and keeps nothing. Example: [`webhook::Verifier`].
+//! - A *flow* is a loop as a value: the host asks it what to do next. Example:
+//!   [`rest::client::CallSync`].
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | (none) | signing and verifying, with the fewest dependencies |
+//! | `events` | [`model`], [`json`], [`id`] and [`webhook::event`] |
+//! | `client` | [`rest::client`] and [`webhook::receiver`]; implies `events` |
+//! | `service` | [`rest::server`] and [`webhook::sender`]; implies `events` |
+//! | `std` | `Timestamp::from(SystemTime::now())` |
+//!
+//! The default features are `std`, `client` and `service`. No feature changes a type.
+//!
+//! [`json`] says which public enums can grow, and how unknown fields and values are read.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 
-pub mod guide;
 mod mac;
 mod product;
 mod secret;
@@ -94,12 +94,12 @@ pub mod id;
 pub mod json;
 #[cfg(feature = "events")]
 pub mod model;
-#[cfg(any(feature = "client", feature = "service"))]
-mod redact;
 
 #[cfg(any(feature = "client", feature = "service"))]
 pub mod rest;
 pub mod webhook;
+
+pub mod guide;
 
 pub use product::{Product, ProductError};
 #[cfg(feature = "events")]

@@ -19,7 +19,7 @@ type Core = HmacCore<Sha256>;
 pub(crate) struct MacKey(Core);
 
 impl MacKey {
-    /// Takes a key of any length.
+    /// Derives the schedule of a key of any length.
     #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     pub(crate) fn new(key: &[u8]) -> Self {
         let core: Result<Core, InvalidLength> = Core::new_from_slice(key);
@@ -44,7 +44,7 @@ impl MacKey {
 /// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
 /// bytes costs as much as a compression.
 pub(crate) fn same<const LEN: usize>(ours: &[u8; LEN], theirs: &[u8; LEN]) -> Choice {
-    const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is passed over") };
+    const { assert!(LEN.is_multiple_of(8), "whole words, so that no byte is left out") };
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
     let words = ours.as_chunks().0.iter().zip(theirs.as_chunks().0);
     words.fold(0, |found, (ours, theirs)| found | (word(ours) ^ word(theirs))).ct_eq(&0)

@@ -7,10 +7,10 @@ use core::fmt;
 
 use http::{HeaderName, HeaderValue};
 
-/// The product's name, from which its header names, key prefixes and `User-Agent` come.
+/// Derives header names, key prefixes and the `User-Agent` from the product's name.
 ///
-/// The specification writes *Service* where the product's own name stands; that is the default.
-/// Everything is derived once, here, so using it costs nothing per request. Cloning is cheap.
+/// The default name is *Service*, as in the [protocol](crate::guide::protocol). Everything is
+/// derived once, when the product is created. Cloning is cheap.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -41,71 +41,76 @@ impl Product {
     /// The longest name accepted, in bytes.
     pub const MAX_LEN: usize = 32;
 
-    /// Takes a name of ASCII letters and digits, in words joined by single hyphens.
+    /// Creates a product from a name of ASCII letters and digits, in words joined by single
+    /// hyphens.
     ///
-    /// Header names ignore case and `User-Agent` keeps it; in key prefixes letters are lowercase
-    /// and hyphens become underscores.
+    /// Header names ignore case and the `User-Agent` keeps it. In key prefixes, letters are
+    /// lowercase and hyphens become underscores.
     ///
     /// # Errors
-    /// An empty name, one over [`MAX_LEN`](Self::MAX_LEN) bytes, one that does not begin with a
-    /// letter, or one with a character that has no place in all three.
+    /// Returns an error if the name is empty, has more than [`MAX_LEN`](Self::MAX_LEN) bytes, does
+    /// not begin with a letter, or has any other character.
     pub fn new(name: &str) -> Result<Self, ProductError> {
         check(name)?;
-        let lower = name.to_ascii_lowercase();
-        let header = |what: &str| {
-            HeaderName::try_from(format!("x-{lower}-{what}"))
-                .map_err(|_| ProductError::Character { at: 0 })
-        };
-        let slug = lower.replace('-', "_");
-        Ok(Self(Arc::new(Derived {
-            name: name.into(),
-            signature: header("signature")?,
-            event: header("event")?,
-            delivery: header("delivery")?,
-            user_agent: HeaderValue::try_from(format!("{name}-Webhooks/1.0"))
-                .map_err(|_| ProductError::Character { at: 0 })?,
-            live_key_prefix: format!("{slug}_live_"),
-            test_key_prefix: format!("{slug}_test_"),
-        })))
+        Ok(Self::derive(name))
     }
 
-    /// The name as given.
+    #[expect(clippy::expect_used, reason = "letters, digits and hyphens are allowed in headers")]
+    fn derive(name: &str) -> Self {
+        let lower = name.to_ascii_lowercase();
+        let slug = lower.replace('-', "_");
+        let header = |what: &str| {
+            HeaderName::try_from(format!("x-{lower}-{what}")).expect("a name that was checked")
+        };
+        Self(Arc::new(Derived {
+            name: name.into(),
+            signature: header("signature"),
+            event: header("event"),
+            delivery: header("delivery"),
+            user_agent: HeaderValue::try_from(format!("{name}-Webhooks/1.0"))
+                .expect("a name that was checked"),
+            live_key_prefix: format!("{slug}_live_"),
+            test_key_prefix: format!("{slug}_test_"),
+        }))
+    }
+
+    /// Returns the name as given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// `X-Service-Signature`: when a delivery was signed, and the digests.
+    /// Returns `X-Service-Signature`: when a delivery was signed, and the digests.
     #[must_use]
     pub fn signature_header(&self) -> &HeaderName {
         &self.0.signature
     }
 
-    /// `X-Service-Event`: the event's type. Not covered by the signature.
+    /// Returns `X-Service-Event`: the event's type, which the signature does not cover.
     #[must_use]
     pub fn event_header(&self) -> &HeaderName {
         &self.0.event
     }
 
-    /// `X-Service-Delivery`: the event's id. Not covered by the signature.
+    /// Returns `X-Service-Delivery`: the event's id, which the signature does not cover.
     #[must_use]
     pub fn delivery_header(&self) -> &HeaderName {
         &self.0.delivery
     }
 
-    /// `Service-Webhooks/1.0`: the `User-Agent` of deliveries.
+    /// Returns `Service-Webhooks/1.0`: the `User-Agent` of deliveries.
     #[must_use]
     pub fn user_agent(&self) -> &HeaderValue {
         &self.0.user_agent
     }
 
-    /// `service_live_`: how production keys begin.
+    /// Returns `service_live_`, the prefix of production keys.
     #[must_use]
     pub fn live_key_prefix(&self) -> &str {
         &self.0.live_key_prefix
     }
 
-    /// `service_test_`: how test keys begin.
+    /// Returns `service_test_`, the prefix of test keys.
     #[must_use]
     pub fn test_key_prefix(&self) -> &str {
         &self.0.test_key_prefix
@@ -113,17 +118,9 @@ impl Product {
 }
 
 impl Default for Product {
-    /// The specification's neutral name, `Service`.
+    /// Creates the product `Service`.
     fn default() -> Self {
-        Self(Arc::new(Derived {
-            name: "Service".into(),
-            signature: HeaderName::from_static("x-service-signature"),
-            event: HeaderName::from_static("x-service-event"),
-            delivery: HeaderName::from_static("x-service-delivery"),
-            user_agent: HeaderValue::from_static("Service-Webhooks/1.0"),
-            live_key_prefix: "service_live_".into(),
-            test_key_prefix: "service_test_".into(),
-        }))
+        Self::derive("Service")
     }
 }
 
@@ -133,7 +130,7 @@ impl fmt::Debug for Product {
     }
 }
 
-/// Why a name cannot be a [`Product`]'s.
+/// Says why a name cannot be that of a [`Product`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProductError {

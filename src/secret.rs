@@ -1,4 +1,5 @@
-//! Text that must not be seen: wiped when dropped, never shown by `Debug`.
+//! Text that must not be seen: wiped when dropped, never shown by `Debug`, and removed from what
+//! others send back.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -15,14 +16,13 @@ impl Secret {
     }
 
     /// A prefix and 32 random bytes in hex, without leaving copies of them behind.
+    #[expect(clippy::expect_used, reason = "there are two digits for each byte")]
     pub(crate) fn from_random(prefix: &str, mut bytes: [u8; 32]) -> Self {
-        let mut text = alloc::vec![0; prefix.len().saturating_add(64)];
-        let (head, digits) = text.split_at_mut(prefix.len());
-        head.copy_from_slice(prefix.as_bytes());
-        // Sixty-four digits for 32 bytes: the lengths fit.
-        let written = hex::encode_to_slice(bytes, digits);
-        debug_assert!(written.is_ok(), "two digits a byte");
+        let mut digits = [0; 64];
+        hex::encode_to_slice(bytes, &mut digits).expect("32 bytes have 64 digits");
         bytes.zeroize();
+        let text = [prefix.as_bytes(), &digits].concat();
+        digits.zeroize();
         Self(text.into_boxed_slice())
     }
 
@@ -30,9 +30,9 @@ impl Secret {
         &self.0
     }
 
+    #[expect(clippy::expect_used, reason = "it was made from text and never changes")]
     pub(crate) fn as_str(&self) -> &str {
-        // Made from a `str` and never changed, so this cannot fail.
-        core::str::from_utf8(&self.0).unwrap_or_default()
+        core::str::from_utf8(&self.0).expect("a secret is text")
     }
 }
 
@@ -45,5 +45,56 @@ impl Drop for Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
+    }
+}
+
+#[cfg(any(feature = "client", feature = "service"))]
+pub(crate) use excerpt::excerpt;
+
+/// What others send back may hold a secret of ours: an error page may echo a request's headers, or
+/// show a configuration.
+#[cfg(any(feature = "client", feature = "service"))]
+mod excerpt {
+    use alloc::string::String;
+
+    /// How every signing secret begins, and what is in the prefix of every API key.
+    const MARKS: [&str; 3] = ["whsec_", "_live_", "_test_"];
+
+    /// The first `max` bytes of a body at most. What is not UTF-8 is replaced, and so is whatever
+    /// looks like a secret.
+    pub(crate) fn excerpt(body: &[u8], max: usize) -> String {
+        let kept = match body.split_at_checked(max) {
+            Some((kept, more)) if !more.is_empty() => whole_characters(kept),
+            _ => body,
+        };
+        redacted(&String::from_utf8_lossy(kept))
+    }
+
+    /// Without the beginning of a character that was cut through, which is not the sender's fault.
+    fn whole_characters(cut: &[u8]) -> &[u8] {
+        let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
+    }
+
+    /// Replaces what follows each mark, up to a character that ends a secret in every text format.
+    fn redacted(text: &str) -> String {
+        let ends = |c: char| !c.is_ascii_graphic() || "\"'<>,;&\\()[]{}".contains(c);
+        let mut clean = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = first_mark(rest) {
+            clean.push_str(before);
+            rest = after.trim_start_matches(|c| !ends(c));
+            if rest.len() < after.len() {
+                clean.push_str("[redacted]");
+            }
+        }
+        clean.push_str(rest);
+        clean
+    }
+
+    /// The text up to the end of its first mark, and what follows it.
+    fn first_mark(text: &str) -> Option<(&str, &str)> {
+        let end = |mark: &&str| Some(text.find(*mark)?.saturating_add(mark.len()));
+        text.split_at_checked(MARKS.iter().filter_map(end).min()?)
     }
 }

@@ -117,7 +117,7 @@ impl Intake {
             Ok(verified) => self.keep(verified, now).await,
             Err(error) => {
                 self.explain(error, headers, body, now);
-                Outcome { status: error.status(), what: format!("refused: {error}") }
+                Outcome { status: error.response().status(), what: format!("refused: {error}") }
             }
         }
     }

@@ -32,7 +32,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use call_assistant::Product;
-use call_assistant::webhook::event::Event;
+use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{Signer, Verifier};
 use support::flags::{Flag, Flags, Help, Stop, last_words};
@@ -204,8 +204,12 @@ fn explain(flags: &Flags) -> Result<u8, String> {
 fn sign(flags: &Flags) -> Result<u8, String> {
     let secrets = secrets::parse(&secrets::texts(flags)?)?;
     let product = product(flags)?;
-    let signer = Signer::newest_first(secrets).map_err(|error| error.to_string())?;
-    let signer = signer.with_product(product);
+    let mut secrets = secrets.into_iter();
+    let newest = secrets.next().ok_or("no signing secret")?;
+    let signer = secrets
+        .try_fold(Signer::new(newest), Signer::and)
+        .map_err(|error| error.to_string())?
+        .with_product(product);
     let body = read_body(flags)?;
     let now = now(flags)?;
     // Without it there is nothing, so that it could not be written is a failure.
@@ -217,12 +221,9 @@ fn sign(flags: &Flags) -> Result<u8, String> {
         write(signer.sign(&body, now).as_str())?;
         return Ok(0);
     }
-    let event = Event::from_bytes_verified_earlier(&body)
+    let event = EventBody::from_stored(&body)
         .map_err(|error| format!("the body is not an event: {error}"))?;
-    let headers = signer
-        .headers(event.event_type().as_str(), event.id.as_str(), &body, now)
-        .map_err(|error| error.to_string())?;
-    for (name, value) in &headers {
+    for (name, value) in event.signed_request(&signer, now).headers() {
         // Every value is text that the signer has written.
         write(&format!("{name}: {}", value.to_str().unwrap_or_default()))?;
     }

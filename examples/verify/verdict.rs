@@ -1,6 +1,6 @@
 //! What the verifier says, in the words of `tests/vectors/README.md`.
 
-use call_assistant::webhook::{DigestReason, SignatureReason, Verified, VerifyError};
+use call_assistant::webhook::{MalformedReason, Verified, VerifyError};
 use serde::{Deserialize, Serialize};
 
 /// A verdict and the fields that go with it. A field that this program does not know would make a
@@ -37,8 +37,7 @@ impl Verdict {
             Err(error) => match *error {
                 E::Missing => named("missing"),
                 E::Repeated => Self { header: Some("signature".to_owned()), ..named("repeated") },
-                E::Malformed(fault) => malformed(fault),
-                E::IllFormedDigest { part, fault } => Self { part: Some(part), ..digest(fault) },
+                E::Malformed(reason) => malformed(reason),
                 E::UppercaseDigest { part } => {
                     Self { part: Some(part), ..named("digest_uppercase") }
                 }
@@ -62,27 +61,25 @@ impl Verdict {
     }
 }
 
-fn malformed(fault: SignatureReason) -> Verdict {
-    use SignatureReason as F;
+fn malformed(reason: MalformedReason) -> Verdict {
+    use MalformedReason as F;
     let at_part = |name, part| Verdict { part: Some(part), ..named(name) };
-    match fault {
+    match reason {
         F::TooLong { len } => Verdict { length: Some(len), ..named("too_long") },
         F::TooManyParts => named("too_many_parts"),
         F::NotPair { part } => at_part("not_pair", part),
-        F::Blank { part } => at_part("blank", part),
+        F::Space { part } => at_part("blank", part),
         F::NotPrintable { part } => at_part("not_printable", part),
         F::NoTimestamp => named("no_timestamp"),
         F::TwoTimestamps { part } => at_part("two_timestamps", part),
         F::Timestamp { part } => at_part("timestamp", part),
         F::NoDigest => named("no_digest"),
-        _ => named("refused"),
-    }
-}
-
-fn digest(fault: DigestReason) -> Verdict {
-    match fault {
-        DigestReason::Length { len } => Verdict { length: Some(len), ..named("digest_length") },
-        DigestReason::Character { at } => Verdict { at: Some(at), ..named("digest_character") },
+        F::DigestLength { part, len } => {
+            Verdict { length: Some(len), ..at_part("digest_length", part) }
+        }
+        F::DigestCharacter { part, at } => {
+            Verdict { at: Some(at), ..at_part("digest_character", part) }
+        }
         _ => named("refused"),
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::Call;
+use crate::Timestamp;
 use crate::id::CallId;
 use crate::json::{
     self, FromJson, JsonObject, ParseError, ParseErrorKind, RawJson, Tracker, deserialize,
@@ -78,6 +79,7 @@ pub enum ListedCall {
 #[derive(Clone, PartialEq, Eq)]
 pub struct UnreadableCall {
     id: Option<CallId>,
+    created_at: Option<Timestamp>,
     json: RawJson,
     error: ParseError,
 }
@@ -144,6 +146,12 @@ impl UnreadableCall {
         self.id.as_ref()
     }
 
+    /// Returns when the record was written, if that can be read.
+    #[must_use]
+    pub fn created_at(&self) -> Option<Timestamp> {
+        self.created_at
+    }
+
     /// Returns the item as it came.
     #[must_use]
     pub fn json(&self) -> &RawValue {
@@ -195,9 +203,15 @@ impl<'de> FromJson<'de> for ListedCall {
         Ok(match Call::from_json(json.0.get().as_bytes()) {
             Ok(call) => Self::Call(call),
             Err(error) => {
-                let id = JsonObject::parse(json.0.get()).ok().and_then(|item| item.get_str("id"));
-                let id = id.and_then(|id| serde_json::from_value(id.into()).ok());
-                Self::Unreadable(UnreadableCall { id, json, error })
+                let item = JsonObject::parse(json.0.get()).ok();
+                let field = |name| item.as_ref().and_then(|item| item.get(name));
+                Self::Unreadable(UnreadableCall {
+                    id: field("id").and_then(|id| serde_json::from_str(id.get()).ok()),
+                    created_at: field("created_at")
+                        .and_then(|at| serde_json::from_str(at.get()).ok()),
+                    json,
+                    error,
+                })
             }
         })
     }

@@ -1,214 +1,290 @@
 //! The grammar of the signature header, read strictly: what two readers could read differently is
 //! refused.
 
-use super::digest::{Case, Digest};
-use super::verify_error::{DigestReason, SignatureReason, VerifyError};
+use core::fmt;
 
 /// The longest header that is read, in bytes.
-pub(super) const MAX_LEN: usize = 1024;
+const MAX_LEN: usize = 1024;
 
-/// As many parts as a header may have.
-pub(super) const MAX_PARTS: usize = 16;
+/// The most parts that a header may have.
+const MAX_PARTS: u8 = 16;
 
-/// A signature header, read.
+/// The length of a digest in hex.
+const DIGITS: usize = 64;
+
+/// A signature header that was read.
 pub(super) struct Signature<'a> {
     /// The digits as received: they are what was signed.
     pub(super) timestamp: &'a [u8],
     /// Their value.
     pub(super) seconds: u64,
     /// The first well-formed `v1`. Nearly always it is the only one.
-    first: Received,
-    /// The parts after it, if one of them is another.
+    first: Candidate,
+    /// The parts after it.
     others: Parts<'a>,
 }
 
 /// A well-formed `v1`. In uppercase it is not accepted, but it may prove to be the cause.
 #[derive(Clone, Copy)]
-pub(super) struct Received {
-    pub(super) digest: Digest,
-    pub(super) case: Case,
-    pub(super) part: usize,
+pub(super) struct Candidate {
+    pub(super) digest: [u8; 32],
+    pub(super) is_lowercase: bool,
+    pub(super) part: u8,
 }
 
 impl<'a> Signature<'a> {
-    /// Reads a header from left to right; the first fault met is the one reported.
-    pub(super) fn parse(header: &'a [u8]) -> Result<Self, VerifyError> {
+    /// Reads a header from left to right; the first fault is the one reported.
+    pub(super) fn parse(header: &'a [u8]) -> Result<Self, MalformedReason> {
         if header.len() > MAX_LEN {
-            return Err(SignatureReason::TooLong { len: header.len() }.into());
+            return Err(MalformedReason::TooLong { len: header.len() });
         }
         let mut timestamp = None;
         let mut first = None;
-        let mut others = Parts::none();
-        let mut ill_formed = None;
+        let mut malformed = None;
 
-        let mut parts = Parts::of(header);
-        while let Some(read) = parts.next() {
-            let part = parts.part;
-            match read? {
-                Part::Timestamp(digits, seconds) => {
-                    if timestamp.is_some() {
-                        return Err(SignatureReason::TwoTimestamps { part }.into());
+        let mut parts = Parts { rest: Some(header), read: 0 };
+        while let Some(part) = parts.next() {
+            let part = part?;
+            match part.name {
+                b"t" => {
+                    if timestamp.replace((part.value, part.seconds()?)).is_some() {
+                        return Err(MalformedReason::TwoTimestamps { part: part.number.into() });
                     }
-                    timestamp = Some((digits, seconds));
                 }
-                Part::Digest(digest, case) => match first {
-                    None => {
-                        first = Some((Received { digest, case, part }, parts));
-                    }
-                    Some((_, after)) => others = after,
+                // After the first well-formed digest, a malformed one is ignored.
+                b"v1" if first.is_none() => match part.candidate() {
+                    Ok(candidate) => first = Some((candidate, parts)),
+                    Err(reason) => malformed = malformed.or(Some(reason)),
                 },
-                Part::IllFormedDigest(fault) => {
-                    ill_formed = ill_formed.or(Some(VerifyError::IllFormedDigest { part, fault }));
-                }
-                Part::Unknown => {}
+                _ => {}
             }
         }
 
-        let (timestamp, seconds) = timestamp.ok_or(SignatureReason::NoTimestamp)?;
+        let (timestamp, seconds) = timestamp.ok_or(MalformedReason::NoTimestamp)?;
         match first {
-            Some((first, _)) => Ok(Self { timestamp, seconds, first, others }),
-            None => Err(ill_formed.unwrap_or(SignatureReason::NoDigest.into())),
+            Some((first, others)) => Ok(Self { timestamp, seconds, first, others }),
+            None => Err(malformed.unwrap_or(MalformedReason::NoDigest)),
         }
     }
 
     /// The well-formed `v1`, in the order received. There is at least one.
-    pub(super) fn digests(&self) -> impl Iterator<Item = Received> {
-        let mut others = self.others;
-        let others = core::iter::from_fn(move || {
-            loop {
-                if let Ok(Part::Digest(digest, case)) = others.next()? {
-                    return Some(Received { digest, case, part: others.part });
-                }
-            }
-        });
-        core::iter::once(self.first).chain(others)
+    pub(super) fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        let others = self.others.flatten().filter(|part| part.name == b"v1");
+        core::iter::once(self.first).chain(others.filter_map(|part| part.candidate().ok()))
     }
 }
 
-/// The parts that are left of a header.
+/// The parts of a header that are left.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
-    /// The number of the part read last, from 1.
-    part: usize,
+    /// How many parts were read.
+    read: u8,
 }
 
-enum Part<'a> {
-    Timestamp(&'a [u8], u64),
-    Digest(Digest, Case),
-    IllFormedDigest(DigestReason),
-    Unknown,
+/// `name=value`.
+struct Part<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+    /// Its place in the header, from 1.
+    number: u8,
 }
 
-impl<'a> Parts<'a> {
-    fn of(header: &'a [u8]) -> Self {
-        Self { rest: Some(header), part: 0 }
-    }
+impl<'a> Iterator for Parts<'a> {
+    type Item = Result<Part<'a>, MalformedReason>;
 
-    fn none() -> Self {
-        Self { rest: None, part: 0 }
-    }
-
-    fn next(&mut self) -> Option<Result<Part<'a>, SignatureReason>> {
+    fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest?;
-        self.part = self.part.saturating_add(1);
-        let part = self.part;
-        if part > MAX_PARTS {
-            return Some(Err(SignatureReason::TooManyParts));
+        self.read = self.read.saturating_add(1);
+        if self.read > MAX_PARTS {
+            return Some(Err(MalformedReason::TooManyParts));
         }
-        // The two parts as everybody sends them are read while they are looked at.
-        if let Some((part, after)) = plain(rest) {
-            self.rest = after.split_first().map(|(_, after)| after);
-            return Some(Ok(part));
-        }
-        let text = match rest.iter().position(|byte| *byte == b',') {
-            Some(comma) => {
-                let (text, after) = rest.split_at(comma);
-                self.rest = after.split_first().map(|(_, after)| after);
-                text
+        // `contains` looks at many bytes at once, and the last part is a long one.
+        let is_last = rest.len() > DIGITS && !rest.contains(&b',');
+        let comma = if is_last { None } else { rest.iter().position(|byte| *byte == b',') };
+        let (text, after) = match comma.and_then(|comma| rest.split_at_checked(comma)) {
+            Some((text, after)) => (text, after.split_first().map(|(_, after)| after)),
+            None => (rest, None),
+        };
+        self.rest = after;
+        let pair = pair(text, self.read.into());
+        Some(pair.map(|(name, value)| Part { name, value, number: self.read }))
+    }
+}
+
+impl Part<'_> {
+    /// The value of a `t`: 1 to 19 digits, which a `u64` holds, without a sign or a leading zero.
+    fn seconds(&self) -> Result<u64, MalformedReason> {
+        let plain = match self.value {
+            [b'0'] | [b'1'..=b'9', ..] => self.value.len() <= 19,
+            _ => false,
+        };
+        let seconds = self.value.iter().try_fold(0_u64, |seconds, digit| {
+            let value = digit.checked_sub(b'0').filter(|value| *value < 10)?;
+            seconds.checked_mul(10)?.checked_add(value.into())
+        });
+        seconds.filter(|_| plain).ok_or(MalformedReason::Timestamp { part: self.number.into() })
+    }
+
+    /// The value of a `v1`.
+    fn candidate(&self) -> Result<Candidate, MalformedReason> {
+        let part = self.number.into();
+        let Ok(digits) = self.value.try_into() else {
+            return Err(MalformedReason::DigestLength { part, len: self.value.len() });
+        };
+        match read_hex(digits) {
+            Some((digest, is_lowercase)) => {
+                Ok(Candidate { digest, is_lowercase, part: self.number })
             }
             None => {
-                self.rest = None;
-                rest
+                let at = digits.iter().position(|digit| !digit.is_ascii_hexdigit());
+                Err(MalformedReason::DigestCharacter { part, at: at.unwrap_or(0) })
             }
-        };
-        Some(pair(text, part).and_then(|(name, value)| match name {
-            b"t" => match seconds(value) {
-                Some(seconds) => Ok(Part::Timestamp(value, seconds)),
-                None => Err(SignatureReason::Timestamp { part }),
-            },
-            b"v1" => Ok(match value.try_into().ok().and_then(Digest::decode) {
-                Some((digest, case)) => Part::Digest(digest, case),
-                None => Part::IllFormedDigest(Digest::fault(value)),
-            }),
-            _ => Ok(Part::Unknown),
-        }))
+        }
     }
 }
 
-/// A well-formed `t` or `v1` without blanks around it, and what follows: nothing, or a comma.
-fn plain(rest: &[u8]) -> Option<(Part<'_>, &[u8])> {
-    let (part, after) = match rest {
-        [b't', b'=', rest @ ..] => {
-            let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let (digits, after) = rest.split_at(len);
-            (Part::Timestamp(digits, seconds(digits)?), after)
-        }
-        [b'v', b'1', b'=', rest @ ..] => {
-            let (digits, after) = rest.split_first_chunk()?;
-            let (digest, case) = Digest::decode(digits)?;
-            (Part::Digest(digest, case), after)
-        }
-        _ => return None,
-    };
-    matches!(after, [] | [b',', ..]).then_some((part, after))
-}
-
-/// `name=value`, with blanks and tabs around it but none within.
-fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), SignatureReason> {
+/// `name=value`, with spaces and tabs around it but none within.
+fn pair(text: &[u8], part: usize) -> Result<(&[u8], &[u8]), MalformedReason> {
     let text = trim(text);
     if !text.iter().fold(true, |graphic, byte| graphic & byte.is_ascii_graphic()) {
         // Only a text that is refused is read a second time.
-        let blank = text.iter().find(|byte| !byte.is_ascii_graphic()).is_some_and(is_blank);
-        return Err(if blank {
-            SignatureReason::Blank { part }
+        let first = text.iter().find(|byte| !byte.is_ascii_graphic());
+        return Err(if first.is_some_and(is_space) {
+            MalformedReason::Space { part }
         } else {
-            SignatureReason::NotPrintable { part }
+            MalformedReason::NotPrintable { part }
         });
     }
     match text.iter().position(|byte| *byte == b'=').and_then(|at| text.split_at_checked(at)) {
         Some((name, [_, value @ ..])) if !name.is_empty() => Ok((name, value)),
-        _ => Err(SignatureReason::NotPair { part }),
+        _ => Err(MalformedReason::NotPair { part }),
     }
 }
 
 fn trim(mut text: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = text
-        && is_blank(first)
+        && is_space(first)
     {
         text = rest;
     }
     while let [rest @ .., last] = text
-        && is_blank(last)
+        && is_space(last)
     {
         text = rest;
     }
     text
 }
 
-fn is_blank(byte: &u8) -> bool {
+fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// 1 to 19 digits, which a `u64` holds, without a sign or a leading zero.
-fn seconds(digits: &[u8]) -> Option<u64> {
-    match digits {
-        [] | [b'0', _, ..] => return None,
-        digits if digits.len() > 19 => return None,
-        _ => {}
+/// Reads the hex digits of a digest, and tells whether all letters are lowercase.
+///
+/// It has no branch and no table, so that the compiler takes sixteen digits at a time.
+fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
+    let mut is_hex = true;
+    let mut is_lowercase = true;
+    let nibbles = digits.map(|digit| {
+        let number = digit.wrapping_sub(b'0');
+        let letter = (digit | 0x20).wrapping_sub(b'a');
+        is_hex &= (number <= 9) | (letter <= 5);
+        is_lowercase &= !digit.is_ascii_uppercase();
+        if number <= 9 { number } else { letter.wrapping_add(10) }
+    });
+    let mut bytes = [0; 32];
+    for (byte, [high, low]) in bytes.iter_mut().zip(nibbles.as_chunks().0) {
+        *byte = (high << 4) | low;
     }
-    digits.iter().try_fold(0_u64, |seconds, digit| {
-        let value = digit.checked_sub(b'0').filter(|value| *value < 10)?;
-        seconds.checked_mul(10)?.checked_add(u64::from(value))
-    })
+    is_hex.then_some((bytes, is_lowercase))
+}
+
+/// Says how a signature header departs from its form. Parts count from 1.
+///
+/// ```
+/// use call_assistant::webhook::{MalformedReason, VerifyError};
+///
+/// let error = VerifyError::from(MalformedReason::Space { part: 2 });
+/// assert_eq!(error.to_string(), "signature header part 2 has a space or tab inside");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MalformedReason {
+    /// The header is longer than 1024 bytes.
+    TooLong {
+        /// The length, in bytes.
+        len: usize,
+    },
+    /// The header has more than 16 parts.
+    TooManyParts,
+    /// A part is not `name=value`. An empty part is not either.
+    NotPair {
+        /// The part.
+        part: usize,
+    },
+    /// A part has a space or a tab inside. Around a part they are allowed.
+    Space {
+        /// The part.
+        part: usize,
+    },
+    /// A part has a byte that is not printable ASCII.
+    NotPrintable {
+        /// The part.
+        part: usize,
+    },
+    /// No `t` is present.
+    NoTimestamp,
+    /// A second `t` is present.
+    TwoTimestamps {
+        /// The part with the second `t`.
+        part: usize,
+    },
+    /// The value of `t` is not 1 to 19 digits without a sign or a leading zero.
+    Timestamp {
+        /// The part.
+        part: usize,
+    },
+    /// No `v1` is present.
+    NoDigest,
+    /// No `v1` is well formed, and the first one does not have 64 digits.
+    DigestLength {
+        /// The part.
+        part: usize,
+        /// The length of the value, in bytes.
+        len: usize,
+    },
+    /// No `v1` is well formed, and the first one has a byte that is not a hex digit.
+    DigestCharacter {
+        /// The part.
+        part: usize,
+        /// The byte's position in the value, from 0.
+        at: usize,
+    },
+}
+
+impl fmt::Display for MalformedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { len } => write!(f, "has {len} bytes, more than {MAX_LEN}"),
+            Self::TooManyParts => write!(f, "has more than {MAX_PARTS} parts"),
+            Self::NotPair { part } => write!(f, "part {part} is not name=value"),
+            Self::Space { part } => write!(f, "part {part} has a space or tab inside"),
+            Self::NotPrintable { part } => {
+                write!(f, "part {part} has a byte that is not printable ASCII")
+            }
+            Self::NoTimestamp => f.write_str("has no t"),
+            Self::TwoTimestamps { part } => write!(f, "part {part} is a second t"),
+            Self::Timestamp { part } => {
+                write!(f, "part {part}: t is not 1 to 19 digits without a sign or a leading zero")
+            }
+            Self::NoDigest => f.write_str("has no v1"),
+            Self::DigestLength { part, len } => {
+                write!(f, "part {part}: v1 has {len} bytes instead of 64 hex digits")
+            }
+            Self::DigestCharacter { part, at } => {
+                write!(f, "part {part}: v1 has a byte at {at} that is not a hex digit")
+            }
+        }
+    }
 }

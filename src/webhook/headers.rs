@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 
 use crate::Product;
 
@@ -48,19 +48,10 @@ impl<'a> DeliveryHeaders<'a> {
     /// Finds the three headers in a map.
     #[must_use]
     pub fn from_map(product: &Product, map: &'a HeaderMap) -> Self {
-        let find = |name: &HeaderName| {
-            let mut values = map.get_all(name).iter();
-            match (values.next(), values.next()) {
-                (None, _) => Field::Absent,
-                (Some(value), None) => Field::Once(value.as_bytes()),
-                (Some(_), Some(_)) => Field::Repeated,
-            }
-        };
-        Self {
-            signature: find(product.signature_header()),
-            event: find(product.event_header()),
-            delivery: find(product.delivery_header()),
-        }
+        // One walk over the map takes less time than three look-ups, each of which hashes a name.
+        map.iter().fold(Self::new(), |headers, (name, value)| {
+            headers.add(value.as_bytes(), |ours| name == ours, product)
+        })
     }
 
     /// Finds the three headers among names and values of any framework.
@@ -76,17 +67,20 @@ impl<'a> DeliveryHeaders<'a> {
         V: AsRef<[u8]> + ?Sized + 'a,
     {
         pairs.into_iter().fold(Self::new(), |headers, (name, value)| {
-            let is = |ours: &HeaderName| name.eq_ignore_ascii_case(ours.as_str());
-            if is(product.signature_header()) {
-                headers.signature(value.as_ref())
-            } else if is(product.event_header()) {
-                headers.event(value.as_ref())
-            } else if is(product.delivery_header()) {
-                headers.delivery(value.as_ref())
-            } else {
-                headers
-            }
+            headers.add(value.as_ref(), |ours| name.eq_ignore_ascii_case(ours.as_str()), product)
         })
+    }
+
+    fn add(self, value: &'a [u8], is: impl Fn(&HeaderName) -> bool, product: &Product) -> Self {
+        if is(product.signature_header()) {
+            self.signature(value)
+        } else if is(product.event_header()) {
+            self.event(value)
+        } else if is(product.delivery_header()) {
+            self.delivery(value)
+        } else {
+            self
+        }
     }
 
     /// Adds a signature header. Call it for each one there is.
@@ -207,37 +201,3 @@ impl fmt::Display for DeliveryHeader {
 pub(super) fn is_header_text(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
-
-/// The values of the two unsigned headers.
-pub(super) fn claims(
-    event_type: &str,
-    event_id: &str,
-) -> Result<[HeaderValue; 2], HeaderTextError> {
-    let value = |header, text: &str| match HeaderValue::from_str(text) {
-        Ok(value) if is_header_text(text) => Ok(value),
-        _ => Err(HeaderTextError { header }),
-    };
-    Ok([value(DeliveryHeader::Event, event_type)?, value(DeliveryHeader::Delivery, event_id)?])
-}
-
-/// An event type or id that no header can carry unchanged: it is empty, or not visible ASCII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeaderTextError {
-    header: DeliveryHeader,
-}
-
-impl HeaderTextError {
-    /// The header it was meant for.
-    #[must_use]
-    pub const fn header(&self) -> DeliveryHeader {
-        self.header
-    }
-}
-
-impl fmt::Display for HeaderTextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "text for the {} header is empty or not visible ASCII", self.header)
-    }
-}
-
-impl core::error::Error for HeaderTextError {}

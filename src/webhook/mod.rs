@@ -33,15 +33,16 @@
 //!
 //! ```
 //! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{WebhookResponse, Signer, SigningSecret, Verifier};
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
 //!
 //! let secret = SigningSecret::parse("whsec_kept-where-secrets-are-kept")?;
 //! let verifier = Verifier::new(secret.clone()); // once, when the program starts
 //!
 //! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 //! # let body = br#"{"id":"evt_1","type":"ping"}"#;
-//! # let headers = Signer::new(secret).headers("ping", "evt_1", body, now)?;
-//! let answer: http::Response<String> = match verifier.verify(&headers, body, now) {
+//! # let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now)?;
+//! # let headers = request.headers();
+//! let answer: http::Response<String> = match verifier.verify(headers, body, now) {
 //!     // The exact bytes, proven: queue them or read them, then acknowledge.
 //!     Ok(verified) => {
 //!         assert_eq!(verified.bytes(), body);
@@ -63,7 +64,6 @@
 //! ([`Signer::newest_first`]), the customer accepts either ([`Verifier::and`]), and
 //! [`Verified::secret`] tells the customer when the old one has fallen out of use.
 
-mod digest;
 #[cfg(feature = "events")]
 pub mod event;
 #[cfg(feature = "events")]
@@ -81,9 +81,10 @@ pub mod testing;
 mod verifier;
 mod verify_error;
 
-pub use headers::{DeliveryHeader, DeliveryHeaders, HeaderTextError};
+pub use grammar::MalformedReason;
+pub use headers::{DeliveryHeader, DeliveryHeaders};
 pub use response::WebhookResponse;
 pub use secret::{SecretError, SigningSecret};
 pub use signer::{SignatureHeader, Signer, SignerError};
 pub use verifier::{ToleranceError, Verified, Verifier};
-pub use verify_error::{DigestReason, SignatureReason, VerifyError};
+pub use verify_error::VerifyError;

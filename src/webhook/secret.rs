@@ -73,6 +73,14 @@ impl SigningSecret {
     }
 }
 
+impl core::str::FromStr for SigningSecret {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Self, SecretError> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SigningSecret").field(&self.0).finish()

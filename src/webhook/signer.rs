@@ -1,22 +1,16 @@
 //! The signer, and the text it writes. `grammar.rs` reads it.
 
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
-use super::digest::{Digest, Key};
-use super::headers::{self, HeaderTextError};
 use super::secret::SigningSecret;
-use crate::Product;
-use crate::Timestamp;
+use crate::mac::MacKey;
+use crate::{Product, Timestamp};
 
 /// Signs deliveries, as the service does.
-///
-/// Every attempt is signed afresh, with its own time and the secrets of that moment, over the same
-/// stored bytes. Make a signer once per endpoint: it keeps the key schedules, which a short
-/// message spends half its time on.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -31,89 +25,90 @@ use crate::Timestamp;
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Sign every attempt again, with its own time and the current secrets, over the same stored bytes.
+/// Create a signer once per endpoint: it keeps the key schedules, which take half the time of
+/// signing a short message.
 #[derive(Clone, Debug)]
 pub struct Signer {
-    newest: Key,
-    older: Vec<Key>,
+    newest: MacKey,
+    older: Vec<MacKey>,
     product: Product,
 }
 
 impl Signer {
-    /// As many `v1` as a header gets at most. Receivers take 16 parts and 1 KiB.
+    /// The most secrets a signer takes. Receivers read 16 parts and 1 KiB.
     pub const MAX_SECRETS: usize = 4;
 
-    /// Signs with one secret.
+    /// Creates a signer with one secret.
     #[must_use]
-    pub fn new(secret: SigningSecret) -> Self {
-        Self { newest: Key::new(&secret), older: Vec::new(), product: Product::default() }
+    pub fn new(newest: SigningSecret) -> Self {
+        Self {
+            newest: MacKey::new(newest.as_bytes()),
+            older: Vec::new(),
+            product: Product::default(),
+        }
     }
 
-    /// Signs with several secrets, while one replaces another: a header carries one `v1` for each,
-    /// in this order.
+    /// Adds an older secret, while the newer ones replace it: the header gets one `v1` for each
+    /// secret, in the order in which they were added.
+    ///
+    /// ```
+    /// # use call_assistant::webhook::{Signer, SigningSecret};
+    /// # let (new, old) = (SigningSecret::parse("whsec_new")?, SigningSecret::parse("whsec_old")?);
+    /// let signer = Signer::new(new).and(old)?;
+    /// assert_eq!(signer.secrets(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// There is no secret, or there are more than [`MAX_SECRETS`](Self::MAX_SECRETS).
-    pub fn newest_first(
-        secrets: impl IntoIterator<Item = SigningSecret>,
-    ) -> Result<Self, SignerError> {
-        let mut secrets = secrets.into_iter();
-        let mut signer = Self::new(secrets.next().ok_or(SignerError::NoSecret)?);
-        for secret in secrets {
-            if signer.secrets() == Self::MAX_SECRETS {
-                return Err(SignerError::TooManySecrets);
-            }
-            signer.older.push(Key::new(&secret));
+    /// Returns [`SignerError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
+    /// already.
+    pub fn and(mut self, older: SigningSecret) -> Result<Self, SignerError> {
+        if self.secrets() == Self::MAX_SECRETS {
+            return Err(SignerError::TooManySecrets);
         }
-        Ok(signer)
+        self.older.push(MacKey::new(older.as_bytes()));
+        Ok(self)
     }
 
-    /// Names the headers after this product.
+    /// Sets the product that the headers are named after.
     #[must_use]
     pub fn with_product(mut self, product: Product) -> Self {
         self.product = product;
         self
     }
 
-    /// How many `v1` a header gets.
+    /// Returns the number of secrets, which is the number of `v1` in a header.
     #[must_use]
     pub fn secrets(&self) -> usize {
-        self.older.len().saturating_add(1)
+        self.keys().count()
     }
 
-    /// Signs these bytes, exactly, with `now` as their time in whole seconds. A clock that stands
-    /// before 1970 signs as 1970, which no receiver accepts.
+    fn keys(&self) -> impl Iterator<Item = &MacKey> {
+        core::iter::once(&self.newest).chain(&self.older)
+    }
+
+    /// Signs exactly these bytes, at the time `now` in whole seconds.
+    ///
+    /// A clock before 1970 signs as 1970, which no receiver accepts.
     #[must_use]
     pub fn sign(&self, body: &[u8], now: Timestamp) -> SignatureHeader {
-        let mut header = SignatureHeader::new();
+        let mut timestamp = Text::<MAX_DIGITS>::new();
+        timestamp.push_number(u64::try_from(now.unix_seconds()).unwrap_or(0));
+        let mut header = Text::new();
         header.push(b"t=");
-        let seconds = u64::try_from(now.unix_seconds()).unwrap_or_default();
-        let (digits, len) = decimal(seconds);
-        let timestamp = digits.get(..len).unwrap_or_default();
-        header.push(timestamp);
-        for key in core::iter::once(&self.newest).chain(&self.older) {
+        header.push(timestamp.as_bytes());
+        for key in self.keys() {
+            let digest = key.digest(&[timestamp.as_bytes(), b".", body]);
             header.push(b",v1=");
-            header.push_digest(&key.digest(timestamp, body));
+            header.push_hex(&digest);
         }
-        header
+        SignatureHeader(header)
     }
 
-    /// The five headers of one attempt: what the body is, who sends it, the signature, and the
-    /// event's type and id.
-    ///
-    /// # Errors
-    /// The type or the id is empty or not visible ASCII.
-    pub fn headers(
-        &self,
-        event_type: &str,
-        event_id: &str,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<HeaderMap, HeaderTextError> {
-        let [event, delivery] = headers::claims(event_type, event_id)?;
-        Ok(self.headers_of(event, delivery, body, now))
-    }
-
-    pub(super) fn headers_of(
+    /// Creates the five headers of one attempt, given the values of the two unsigned ones.
+    pub(super) fn headers(
         &self,
         event: HeaderValue,
         delivery: HeaderValue,
@@ -130,20 +125,17 @@ impl Signer {
     }
 }
 
-/// Why a [`Signer`] cannot be made.
+/// Says why a secret cannot be added to a [`Signer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignerError {
-    /// There is no secret.
-    NoSecret,
-    /// There are more than [`Signer::MAX_SECRETS`].
+    /// The signer has [`Signer::MAX_SECRETS`] already.
     TooManySecrets,
 }
 
 impl fmt::Display for SignerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSecret => f.write_str("signer has no secret"),
             Self::TooManySecrets => {
                 write!(f, "signer has more than {} secrets", Signer::MAX_SECRETS)
             }
@@ -153,64 +145,37 @@ impl fmt::Display for SignerError {
 
 impl core::error::Error for SignerError {}
 
-/// The text of a signature header, in place: `t=1767225600,v1=...`.
+/// Holds the text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
 #[derive(Clone, Copy)]
-pub struct SignatureHeader {
-    text: [u8; Self::CAPACITY],
-    len: usize,
-}
+pub struct SignatureHeader(Text<CAPACITY>);
+
+/// The digits of the year 9999.
+const MAX_DIGITS: usize = 12;
+
+/// `t=` and the time, then `,v1=` and a digest for each secret.
+const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {
-    /// `t=` and the twelve digits of the year 9999, then `,v1=` and a digest for each secret.
-    const CAPACITY: usize = 2 + 12 + (4 + Digest::HEX_LEN) * Signer::MAX_SECRETS;
-
-    fn new() -> Self {
-        Self { text: [0; Self::CAPACITY], len: 0 }
-    }
-
-    /// The text.
+    /// Returns the text.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "nothing but ASCII is pushed")]
     pub fn as_str(&self) -> &str {
-        // Only ASCII is ever pushed.
-        core::str::from_utf8(self.as_bytes()).unwrap_or_default()
+        core::str::from_utf8(self.0.as_bytes()).expect("nothing but ASCII is pushed")
     }
 
-    /// The value to send. It is marked sensitive: no log and no compression table should keep it.
+    /// Creates the header value. It is marked sensitive, to keep it out of logs and of compression
+    /// tables.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "nothing but ASCII is pushed")]
     pub fn to_header_value(&self) -> HeaderValue {
-        let mut value = HeaderValue::from_bytes(self.as_bytes())
-            .unwrap_or_else(|_| HeaderValue::from_static(""));
+        let value = HeaderValue::from_bytes(self.0.as_bytes());
+        let mut value = value.expect("nothing but ASCII is pushed");
         value.set_sensitive(true);
         value
     }
-
-    fn as_bytes(&self) -> &[u8] {
-        self.text.get(..self.len).unwrap_or_default()
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.room(bytes.len()) {
-            room.copy_from_slice(bytes);
-        }
-    }
-
-    fn push_digest(&mut self, digest: &Digest) {
-        if let Some(room) = self.room(Digest::HEX_LEN).and_then(<[u8]>::first_chunk_mut) {
-            digest.write_hex(room);
-        }
-    }
-
-    /// The next bytes of the text. There are always enough: see `CAPACITY`.
-    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.len;
-        let end = start.checked_add(len)?;
-        let room = self.text.get_mut(start..end)?;
-        self.len = end;
-        Some(room)
-    }
 }
 
-/// Without the digests: a log of signatures is a log of what can be replayed.
+/// Without the digests: whoever has a log of signatures can replay them.
 impl fmt::Debug for SignatureHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timestamp = self.as_str().split(',').next().unwrap_or_default();
@@ -218,23 +183,49 @@ impl fmt::Debug for SignatureHeader {
     }
 }
 
-/// A number's decimal digits, and how many there are.
-fn decimal(number: u64) -> ([u8; 20], usize) {
-    let mut digits = [0; 20];
-    let mut len = 0_usize;
-    let mut rest = number;
-    loop {
-        if let (Some(digit), Ok(value)) = (digits.get_mut(len), u8::try_from(rest % 10)) {
-            *digit = b'0'.wrapping_add(value);
-        }
-        len = len.saturating_add(1);
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
+/// Text of a known greatest length, in place.
+#[derive(Clone, Copy)]
+struct Text<const CAPACITY: usize> {
+    bytes: [u8; CAPACITY],
+    len: usize,
+}
+
+impl<const CAPACITY: usize> Text<CAPACITY> {
+    fn new() -> Self {
+        Self { bytes: [0; CAPACITY], len: 0 }
     }
-    if let Some(written) = digits.get_mut(..len) {
-        written.reverse();
+
+    #[expect(clippy::expect_used, reason = "the capacity is that of the longest text")]
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).expect("the length is within the capacity")
     }
-    (digits, len)
+
+    /// Makes room for bytes to be written.
+    #[expect(clippy::expect_used, reason = "the capacity is that of the longest text")]
+    fn grow(&mut self, len: usize) -> &mut [u8] {
+        let (_, room) = self.bytes.split_at_mut(self.len);
+        self.len = self.len.saturating_add(len);
+        room.get_mut(..len).expect("the capacity is that of the longest text")
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.grow(bytes.len()).copy_from_slice(bytes);
+    }
+
+    #[expect(clippy::expect_used, reason = "two digits a byte")]
+    fn push_hex(&mut self, digest: &[u8; 32]) {
+        hex::encode_to_slice(digest, self.grow(64)).expect("two digits a byte");
+    }
+
+    #[expect(clippy::expect_used, reason = "see push")]
+    fn push_number(&mut self, number: u64) {
+        write!(self, "{number}").expect("writing into memory");
+    }
+}
+
+impl<const CAPACITY: usize> fmt::Write for Text<CAPACITY> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
 }

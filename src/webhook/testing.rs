@@ -33,20 +33,21 @@
 //! ```
 
 use alloc::vec::Vec;
+use core::fmt;
 
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request};
 
-use super::headers::HeaderTextError;
+use super::headers::{DeliveryHeader, is_header_text};
 use super::signer::Signer;
 use crate::Timestamp;
 
-/// A delivery as the service would send it: POST, the five headers, the body as given. The body
-/// need not be an event, so a test can ask what a receiver makes of one that is not.
+/// Creates a delivery with any body, which need not be an event: a POST with the five headers, to
+/// the URI `/`.
 ///
-/// The URI is `/`; set another with `uri_mut`.
+/// For an event, use `EventBody::signed_request`.
 ///
 /// # Errors
-/// The type or the id is empty or not visible ASCII.
+/// Returns an error if the type or the id is empty or not visible ASCII.
 pub fn signed_request(
     signer: &Signer,
     event_type: &str,
@@ -54,8 +55,30 @@ pub fn signed_request(
     body: &[u8],
     now: Timestamp,
 ) -> Result<Request<Vec<u8>>, HeaderTextError> {
+    let value = |header, text: &str| match HeaderValue::from_str(text) {
+        Ok(value) if is_header_text(text) => Ok(value),
+        _ => Err(HeaderTextError { header }),
+    };
+    let event_type = value(DeliveryHeader::Event, event_type)?;
+    let event_id = value(DeliveryHeader::Delivery, event_id)?;
     let mut request = Request::new(body.into());
     *request.method_mut() = Method::POST;
-    *request.headers_mut() = signer.headers(event_type, event_id, body, now)?;
+    *request.headers_mut() = signer.headers(event_type, event_id, body, now);
     Ok(request)
 }
+
+/// Says that no header can carry an event type or id: it is empty or not visible ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeaderTextError {
+    /// The header that the text was meant for.
+    pub header: DeliveryHeader,
+}
+
+impl fmt::Display for HeaderTextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "text for the {} header is empty or not visible ASCII", self.header)
+    }
+}
+
+impl core::error::Error for HeaderTextError {}

@@ -7,89 +7,88 @@ use core::time::Duration;
 use http::HeaderMap;
 use subtle::{Choice, ConditionallySelectable};
 
-use super::digest::{Case, Digest, Key};
-use super::grammar::{Received, Signature};
+use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
 use super::secret::SigningSecret;
 use super::verify_error::VerifyError;
-use crate::Product;
-use crate::Timestamp;
+use crate::mac::{self, MacKey};
+use crate::{Product, Timestamp};
 
-/// Proves that a delivery is genuine. Make it once: it keeps each secret's key schedule.
-///
-/// Verifying copies nothing and allocates nothing. It computes one HMAC for each secret it tries,
-/// however many `v1` the header has, compares in constant time, and looks at the time last: only
-/// who holds the secret learns that a signature is stale.
+/// Proves that deliveries are genuine.
 ///
 /// ```
 /// use core::time::Duration;
 /// use call_assistant::Timestamp;
-/// use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
+/// use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 ///
 /// let old = SigningSecret::parse("whsec_old")?;
 /// let new = SigningSecret::parse("whsec_new")?;
 /// let verifier = Verifier::new(new).and(old.clone());
 ///
 /// let now = Timestamp::from_unix(1_767_225_600).unwrap();
-/// let headers = Signer::new(old).headers("ping", "evt_1", b"{}", now)?;
+/// let request = testing::signed_request(&Signer::new(old), "ping", "evt_1", b"{}", now)?;
+/// let (headers, body) = (request.headers(), request.body());
 ///
-/// let verified = verifier.verify(&headers, b"{}", now)?;
-/// assert_eq!(verified.secret(), 1); // the old one is still in use
+/// let verified = verifier.verify(headers, body, now)?;
+/// assert_eq!(verified.secret(), 1); // the old secret is still in use
 ///
 /// let late = now.saturating_add(Duration::from_secs(301));
-/// let refused = verifier.verify(&headers, b"{}", late).unwrap_err();
-/// assert_eq!(
-///     refused.to_string(),
-///     "signature was made 301s ago, more than the tolerance of 300s"
-/// );
+/// let error = verifier.verify(headers, body, late).unwrap_err();
+/// assert_eq!(error.to_string(), "signature is 301s old, more than the tolerance of 300s");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Create a verifier once: it keeps the key schedule of each secret. Verifying copies nothing and
+/// allocates nothing. It computes one HMAC for each secret it tries, however many `v1` the header
+/// has, compares in constant time, and checks the time last: only a sender with the secret learns
+/// that a signature is stale.
 #[derive(Clone, Debug)]
 pub struct Verifier {
-    first: Key,
-    others: Vec<Key>,
+    first: MacKey,
+    others: Vec<MacKey>,
     product: Product,
     tolerance: Duration,
 }
 
 impl Verifier {
-    /// How far `t` may be from now, either way, unless set otherwise: 300 seconds.
+    /// The tolerance unless another one is set: 300 seconds.
     pub const TOLERANCE: Duration = Duration::from_secs(300);
 
-    /// The widest tolerance that can be set: an hour.
+    /// The longest tolerance that can be set: an hour.
     pub const MAX_TOLERANCE: Duration = Duration::from_secs(3600);
 
-    /// Accepts deliveries signed with this secret.
+    /// Creates a verifier that accepts deliveries signed with this secret.
     #[must_use]
     pub fn new(secret: SigningSecret) -> Self {
         Self {
-            first: Key::new(&secret),
+            first: MacKey::new(secret.as_bytes()),
             others: Vec::new(),
             product: Product::default(),
             tolerance: Self::TOLERANCE,
         }
     }
 
-    /// Accepts deliveries signed with this secret, too. Secrets are tried in the order given.
+    /// Adds a secret. Secrets are tried in the order in which they were added.
     #[must_use]
     pub fn and(mut self, secret: SigningSecret) -> Self {
-        self.others.push(Key::new(&secret));
+        self.others.push(MacKey::new(secret.as_bytes()));
         self
     }
 
-    /// Finds the headers under this product's names.
+    /// Sets the product that the headers are named after.
     #[must_use]
     pub fn with_product(mut self, product: Product) -> Self {
         self.product = product;
         self
     }
 
-    /// Sets how far `t` may be from now, either way; exactly so far still passes.
+    /// Sets the greatest difference between `t` and now, in both directions. A difference of
+    /// exactly the tolerance is accepted.
     ///
     /// # Errors
-    /// The tolerance is zero, which elsewhere means "never mind the time", or more than
-    /// [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). The check cannot be switched off: a body that was
-    /// verified before and waited in a queue is not verified again.
+    /// Returns an error if the tolerance is zero, which elsewhere switches the check off, or more
+    /// than [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). The check cannot be switched off: a body that
+    /// was verified before it waited in a queue is not verified again.
     pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, ToleranceError> {
         if tolerance.is_zero() {
             return Err(ToleranceError::Zero);
@@ -104,7 +103,7 @@ impl Verifier {
     /// Verifies a delivery, given its headers and its body byte for byte as received.
     ///
     /// # Errors
-    /// One [`VerifyError`] for each way in which it can be wrong. Answer with its
+    /// Returns a [`VerifyError`] that says what is wrong. Answer with its
     /// [`into_response`](VerifyError::into_response).
     pub fn verify<'a>(
         &self,
@@ -115,7 +114,7 @@ impl Verifier {
         self.verify_parts(DeliveryHeaders::from_map(&self.product, headers), body, now)
     }
 
-    /// [`verify`](Self::verify) for a host whose headers are not an `http` 1.x `HeaderMap`.
+    /// Verifies a delivery whose headers are not an `http` 1.x `HeaderMap`.
     ///
     /// ```
     /// # use call_assistant::{Product, Timestamp};
@@ -131,7 +130,8 @@ impl Verifier {
     /// ```
     ///
     /// # Errors
-    /// As for [`verify`](Self::verify).
+    /// Returns a [`VerifyError`], as [`verify`](Self::verify) does.
+    #[expect(clippy::expect_used, reason = "a tolerance is an hour at most")]
     pub fn verify_parts<'a>(
         &self,
         headers: DeliveryHeaders<'a>,
@@ -144,100 +144,107 @@ impl Verifier {
         let text = headers.value(DeliveryHeader::Signature).ok_or(VerifyError::Missing)?;
         let signature = Signature::parse(text)?;
         let secret = self.find(&signature, body)?;
-        let age_seconds = window(signature.seconds, now, self.tolerance)?;
-        Ok(Verified { body, headers, secret, age_seconds })
+        let age = age(signature.seconds, now, self.tolerance)?;
+        let age = i64::try_from(age).expect("at most the tolerance, which is an hour at most");
+        Ok(Verified { body, headers, secret, age_seconds: age / 1_000_000_000 })
     }
 
     /// The position of the first secret that made one of the digests.
     fn find(&self, signature: &Signature<'_>, body: &[u8]) -> Result<usize, VerifyError> {
         let mut uppercase = None;
         for (index, key) in core::iter::once(&self.first).chain(&self.others).enumerate() {
-            let ours = key.digest(signature.timestamp, body);
-            match judge(&ours, signature.digests()) {
-                Match::Lower => return Ok(index),
-                Match::Upper { part } => uppercase = uppercase.or(Some(part)),
+            let digest = key.digest(&[signature.timestamp, b".", body]);
+            match compare(&digest, signature) {
+                Match::Lowercase => return Ok(index),
+                Match::Uppercase { part } => uppercase = uppercase.or(Some(part)),
                 Match::None => {}
             }
         }
-        Err(match uppercase {
-            Some(part) => VerifyError::UppercaseDigest { part },
-            None => VerifyError::Mismatch,
-        })
+        Err(uppercase.map_or(VerifyError::Mismatch, |part| VerifyError::UppercaseDigest {
+            part: part.into(),
+        }))
     }
 }
 
 enum Match {
-    Lower,
-    Upper { part: usize },
+    Lowercase,
+    Uppercase { part: u8 },
     None,
 }
 
-/// Compares with every digest received, the well-spelt and the others, and stops at none: which
-/// one was right, or how nearly, does not show in the time taken.
-fn judge(ours: &Digest, received: impl Iterator<Item = Received>) -> Match {
-    let mut lower = Choice::from(0);
-    let mut upper = Choice::from(0);
-    let mut upper_part = 0_u64;
-    for theirs in received {
-        let same = ours.ct_eq(&theirs.digest);
-        match theirs.case {
-            Case::Lower => lower |= same,
-            Case::Upper => {
-                let part = u64::try_from(theirs.part).unwrap_or_default();
-                upper_part.conditional_assign(&part, same & !upper);
-                upper |= same;
-            }
+/// Compares all digests, without early exit: neither which one was right nor how nearly shows in
+/// the time taken.
+fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
+    let mut lowercase = Choice::from(0);
+    let mut uppercase = Choice::from(0);
+    let mut uppercase_part = 0;
+    for theirs in signature.candidates() {
+        let same = mac::same(digest, &theirs.digest);
+        if theirs.is_lowercase {
+            lowercase |= same;
+        } else {
+            uppercase_part.conditional_assign(&theirs.part, same & !uppercase);
+            uppercase |= same;
         }
     }
-    verdict(lower, upper, upper_part)
+    verdict(lowercase, uppercase, uppercase_part)
 }
 
-/// The one branch on what comparing has found.
-fn verdict(lower: Choice, upper: Choice, upper_part: u64) -> Match {
-    if lower.into() {
-        Match::Lower
-    } else if upper.into() {
-        Match::Upper { part: usize::try_from(upper_part).unwrap_or_default() }
+/// Holds the one branch that depends on a secret.
+fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u8) -> Match {
+    if lowercase.into() {
+        Match::Lowercase
+    } else if uppercase.into() {
+        Match::Uppercase { part: uppercase_part }
     } else {
         Match::None
     }
 }
 
-/// The age of a signature in seconds, if it is within the tolerance.
-pub(super) fn window(
+/// The time from the signature to now in nanoseconds, if it is within the tolerance.
+#[expect(clippy::arithmetic_side_effects, reason = "i128 holds 64-bit seconds in nanoseconds")]
+pub(super) fn age(
     signed_at: u64,
     now: Timestamp,
     tolerance: Duration,
-) -> Result<i64, VerifyError> {
-    let second = Duration::from_nanos(u64::from(now.subsec_nanos()));
-    match u64::try_from(now.unix_seconds()) {
-        Ok(seconds) if seconds >= signed_at => {
-            let age = Duration::from_secs(seconds.saturating_sub(signed_at)).saturating_add(second);
-            if age > tolerance {
-                return Err(VerifyError::TooOld { age, tolerance });
-            }
-            Ok(i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
-        }
-        seconds => {
-            // `now` may lie before 1970, and `t` has up to 19 digits: both fit, and so does the
-            // distance between them.
-            let distance = match seconds {
-                Ok(seconds) => signed_at.saturating_sub(seconds),
-                Err(_) => signed_at.saturating_add(now.unix_seconds().unsigned_abs()),
-            };
-            let ahead = Duration::from_secs(distance).saturating_sub(second);
-            if ahead > tolerance {
-                return Err(VerifyError::TooNew { ahead, tolerance });
-            }
-            Ok(i64::try_from(ahead.as_secs()).map_or(i64::MIN, i64::saturating_neg))
-        }
+) -> Result<i128, VerifyError> {
+    let seconds = i128::from(now.unix_seconds()) - i128::from(signed_at);
+    let age = seconds * 1_000_000_000 + i128::from(now.subsec_nanos());
+    if age.unsigned_abs() <= tolerance.as_nanos() {
+        return Ok(age);
     }
+    let distance = nanoseconds(age.unsigned_abs());
+    Err(if age > 0 {
+        VerifyError::TooOld { age: distance, tolerance }
+    } else {
+        VerifyError::TooNew { ahead: distance, tolerance }
+    })
 }
 
-/// A body proven to come, byte for byte, from who holds the secret.
+#[expect(clippy::expect_used, reason = "a difference of 64-bit seconds is one")]
+fn nanoseconds(count: u128) -> Duration {
+    let seconds = u64::try_from(count / 1_000_000_000).expect("t has at most 19 digits");
+    let nanos = u32::try_from(count % 1_000_000_000).expect("less than a second");
+    Duration::new(seconds, nanos)
+}
+
+/// Holds a body that is proven to come, byte for byte, from a sender with the secret.
 ///
-/// Only [`Verifier`] makes one. The signature covers the body and the time, not the headers: what
-/// kind of event it is and which one, its body says.
+/// ```
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
+/// # let secret = SigningSecret::parse("whsec_test")?;
+/// # let now = Timestamp::UNIX_EPOCH;
+/// # let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
+/// # let verifier = Verifier::new(secret);
+/// let verified = verifier.verify(request.headers(), request.body(), now)?;
+/// assert_eq!(verified.bytes(), b"{}");
+/// assert_eq!((verified.secret(), verified.age_seconds()), (0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Only [`Verifier`] creates one. The signature covers the body and the time, not the other headers:
+/// the type and the id of an event are those in its body.
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct Verified<'a> {
@@ -248,27 +255,29 @@ pub struct Verified<'a> {
 }
 
 impl<'a> Verified<'a> {
-    /// The body, exactly as received. Queue these bytes if the event is to be handled later.
+    /// Returns the body, exactly as received. If the event is to be handled later, queue these
+    /// bytes.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.body
     }
 
-    /// Which secret matched: 0 for that of [`Verifier::new`], then in the order of
+    /// Returns which secret matched: 0 for the one of [`Verifier::new`], then in the order of
     /// [`Verifier::and`].
     #[must_use]
     pub const fn secret(&self) -> usize {
         self.secret
     }
 
-    /// Whole seconds since the attempt was signed; negative if the sender's clock is ahead.
+    /// Returns the whole seconds since the attempt was signed; negative if the sender's clock is
+    /// ahead.
     #[must_use]
     pub const fn age_seconds(&self) -> i64 {
         self.age_seconds
     }
 
-    /// The headers that stood beside the body. **Only the signature proves anything**; the event
-    /// and delivery headers are claims, to be checked against the body and then forgotten.
+    /// Returns the headers of the delivery. **Only the signature proves anything**: the two other
+    /// headers are claims, which have to agree with the body.
     #[must_use]
     pub const fn headers(&self) -> DeliveryHeaders<'a> {
         self.headers
@@ -287,13 +296,13 @@ impl fmt::Debug for Verified<'_> {
     }
 }
 
-/// Why a tolerance cannot be set.
+/// Says why a tolerance cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToleranceError {
-    /// It is zero.
+    /// The tolerance is zero.
     Zero,
-    /// It is more than [`Verifier::MAX_TOLERANCE`].
+    /// The tolerance is more than [`Verifier::MAX_TOLERANCE`].
     TooLong,
 }
 

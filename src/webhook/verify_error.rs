@@ -1,19 +1,28 @@
-//! Why a delivery was refused.
+//! Why a delivery was rejected.
 
 use core::fmt;
 use core::time::Duration;
 
-use http::{Response, StatusCode};
+use http::Response;
 
-use super::grammar::{MAX_LEN, MAX_PARTS};
+use super::grammar::MalformedReason;
 use super::response::WebhookResponse;
 
-/// Why a delivery was not verified, precisely enough for a log and for a branch.
+/// Says why a delivery was not verified, for a log and for a branch.
 ///
-/// Positions of parts count from 1. Nothing of the secret, the digests or the body is in it. Who
-/// does not hold the secret learns nothing from it but what is wrong with the header's form:
+/// ```
+/// use call_assistant::webhook::{VerifyError, WebhookResponse};
+///
+/// let error = VerifyError::Mismatch;
+/// assert_eq!(error.to_string(), "no v1 of the signature header matches the body");
+/// assert_eq!(error.response(), WebhookResponse::Rejected);
+/// assert_eq!(error.into_response::<Vec<u8>>().status(), 400);
+/// ```
+///
+/// Parts of the header count from 1. An error holds nothing of the secret, the digests or the body.
+/// A sender without the secret learns from it only what is wrong with the form of the header:
 /// [`TooOld`](Self::TooOld), [`TooNew`](Self::TooNew) and
-/// [`UppercaseDigest`](Self::UppercaseDigest) come only after the digest was found to be right.
+/// [`UppercaseDigest`](Self::UppercaseDigest) occur only if the digest is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyError {
@@ -21,122 +30,51 @@ pub enum VerifyError {
     Missing,
     /// The signature header is present more than once.
     Repeated,
-    /// The signature header is not of the form `t=UNIX_SECONDS,v1=HEX`.
-    Malformed(SignatureReason),
-    /// No `v1` is 64 lowercase hex digits. Where one is, those that are not are passed over.
-    IllFormedDigest {
-        /// The first `v1` part.
-        part: usize,
-        /// What is wrong with it.
-        fault: DigestReason,
-    },
-    /// A `v1` is the right digest in uppercase hex. The specification says lowercase.
+    /// The signature header does not have the form `t=UNIX_SECONDS,v1=HEX`.
+    Malformed(MalformedReason),
+    /// A `v1` is the right digest in uppercase hex. The protocol says lowercase.
     UppercaseDigest {
-        /// Which part.
+        /// The part.
         part: usize,
     },
     /// No `v1` is the digest of these bytes under any of the secrets.
     Mismatch,
-    /// The signature is right, but was made too long ago, or the clock here is ahead.
+    /// The signature is right, but too old, or the local clock is ahead.
     TooOld {
-        /// How long ago.
+        /// The age of the signature.
         age: Duration,
-        /// How long ago would do.
+        /// The greatest age that is accepted.
         tolerance: Duration,
     },
-    /// The signature is right, but claims to be made too far in the future, or the clock here is
-    /// behind.
+    /// The signature is right, but lies too far in the future, or the local clock is behind.
     TooNew {
-        /// How far ahead of `now`.
+        /// The time from `now` to the signature.
         ahead: Duration,
-        /// How far ahead would do.
+        /// The longest such time that is accepted.
         tolerance: Duration,
     },
 }
 
 impl VerifyError {
-    /// What to answer: [`WebhookResponse::Rejected`], whatever was wrong.
+    /// Returns what to answer: always [`WebhookResponse::Rejected`].
     #[must_use]
     pub const fn response(&self) -> WebhookResponse {
         WebhookResponse::Rejected
     }
 
-    /// The status to answer with: 400.
-    #[must_use]
-    pub const fn status(&self) -> StatusCode {
-        self.response().status()
-    }
-
-    /// The answer: 400 with an empty body, whatever was wrong. The cause belongs in the receiver's
-    /// log, not in the hands of whoever sent this.
+    /// Creates the HTTP response: always 400 with an empty body.
+    ///
+    /// The cause belongs in the receiver's log; the sender does not get it.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         self.response().into_response()
     }
 }
 
-impl From<SignatureReason> for VerifyError {
-    fn from(fault: SignatureReason) -> Self {
-        Self::Malformed(fault)
+impl From<MalformedReason> for VerifyError {
+    fn from(reason: MalformedReason) -> Self {
+        Self::Malformed(reason)
     }
-}
-
-/// How a signature header departs from its form. Positions of parts count from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SignatureReason {
-    /// The header has more than 1024 bytes.
-    TooLong {
-        /// The length, in bytes.
-        len: usize,
-    },
-    /// The header has more than 16 parts.
-    TooManyParts,
-    /// A part is not `name=value`; an empty part is not.
-    NotPair {
-        /// Which part.
-        part: usize,
-    },
-    /// A part has a blank or a tab within. Around it they are allowed.
-    Blank {
-        /// Which part.
-        part: usize,
-    },
-    /// A part has a byte that is not printable ASCII.
-    NotPrintable {
-        /// Which part.
-        part: usize,
-    },
-    /// There is no `t`.
-    NoTimestamp,
-    /// There is a second `t`.
-    TwoTimestamps {
-        /// The second one.
-        part: usize,
-    },
-    /// The value of `t` is not 1 to 19 digits without a sign or a leading zero.
-    Timestamp {
-        /// Which part.
-        part: usize,
-    },
-    /// There is no `v1`.
-    NoDigest,
-}
-
-/// Why the value of a `v1` cannot be a digest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DigestReason {
-    /// It does not have 64 digits.
-    Length {
-        /// How many bytes it has.
-        len: usize,
-    },
-    /// A byte is not a hex digit.
-    Character {
-        /// The byte's position within the digest, from 0.
-        at: usize,
-    },
 }
 
 // Written out: thiserror would bring six packages into the bare crate.
@@ -145,52 +83,18 @@ impl fmt::Display for VerifyError {
         match self {
             Self::Missing => f.write_str("signature header is missing"),
             Self::Repeated => f.write_str("signature header is present more than once"),
-            Self::Malformed(fault) => write!(f, "signature header {fault}"),
-            Self::IllFormedDigest { part, fault } => {
-                write!(f, "signature header part {part}: v1 {fault}")
-            }
+            Self::Malformed(reason) => write!(f, "signature header {reason}"),
             Self::UppercaseDigest { part } => {
                 write!(f, "signature header part {part}: v1 is uppercase hex, not lowercase")
             }
             Self::Mismatch => f.write_str("no v1 of the signature header matches the body"),
-            Self::TooOld { age, tolerance } => write!(
-                f,
-                "signature was made {age:?} ago, more than the tolerance of {tolerance:?}"
-            ),
+            Self::TooOld { age, tolerance } => {
+                write!(f, "signature is {age:?} old, more than the tolerance of {tolerance:?}")
+            }
             Self::TooNew { ahead, tolerance } => write!(
                 f,
-                "signature was made {ahead:?} in the future, more than the tolerance of \
-                 {tolerance:?}"
+                "signature is {ahead:?} in the future, more than the tolerance of {tolerance:?}"
             ),
-        }
-    }
-}
-
-impl fmt::Display for SignatureReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong { len } => write!(f, "has {len} bytes, more than {MAX_LEN}"),
-            Self::TooManyParts => write!(f, "has more than {MAX_PARTS} parts"),
-            Self::NotPair { part } => write!(f, "part {part} is not name=value"),
-            Self::Blank { part } => write!(f, "part {part} has a blank within"),
-            Self::NotPrintable { part } => {
-                write!(f, "part {part} has a byte that is not printable ASCII")
-            }
-            Self::NoTimestamp => f.write_str("has no t"),
-            Self::TwoTimestamps { part } => write!(f, "part {part} is a second t"),
-            Self::Timestamp { part } => {
-                write!(f, "part {part}: t is not 1 to 19 digits without a sign or a leading zero")
-            }
-            Self::NoDigest => f.write_str("has no v1"),
-        }
-    }
-}
-
-impl fmt::Display for DigestReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length { len } => write!(f, "has {len} bytes instead of 64 hex digits"),
-            Self::Character { at } => write!(f, "has a byte at {at} that is not a hex digit"),
         }
     }
 }

@@ -194,7 +194,7 @@ fn ping() -> EventBody {
 fn webhooks() -> Vec<Printed> {
     let secret = SigningSecret::parse(SIGNING).unwrap();
     let random = SigningSecret::from_random(RANDOM);
-    let signer = Signer::newest_first([secret.clone(), random.clone()]).unwrap();
+    let signer = Signer::new(secret.clone()).and(random.clone()).unwrap();
     let signature = signer.sign(b"{}", now());
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
     let verifier = Verifier::new(secret.clone()).and(random.clone());

@@ -376,7 +376,7 @@ fn a_mismatch_is_explained_where_that_is_asked_for() {
     request.body_mut().push(b'\n');
     assert_eq!(send(address, &request).unwrap(), 400);
     let line = running.logged("that mismatch: ");
-    assert!(line.ends_with("proven: the body got a line end at its end"), "{line}");
+    assert!(line.ends_with("proven: a line end was added to the end of the body"), "{line}");
 }
 
 #[test]

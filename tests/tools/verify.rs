@@ -94,12 +94,12 @@ fn explain_names_the_cause() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).starts_with("no cause found"), "{}", stdout(&output));
 
-    // A blank that came along with the secret is a cause, not a reason to refuse to look.
+    // A space that came along with the secret is a cause, not a reason to refuse to look.
     let secret = format!(" {SECRET}");
     let output = run(verify(&arguments).env("WEBHOOK_SECRET", secret), br#"{"id":"evt_1"}"#);
     assert_eq!(
         stdout(&output).trim_end(),
-        "proven: the secret given has blanks or line ends around it"
+        "proven: the secret given has spaces or line ends around it"
     );
 }
 

@@ -7,8 +7,8 @@ use http::StatusCode;
 use super::{ResponseHead, RetryAfter};
 use crate::id::RequestId;
 use crate::json::{ParseError, ParseErrorKind};
-use crate::redact::excerpt;
 use crate::rest::{ApiError, ApiResponse, ErrorCode};
+use crate::secret::excerpt;
 
 /// How many bytes of an error response are read. No error of the service is nearly as long.
 pub const MAX_ERROR_LEN: usize = 64 * 1024;

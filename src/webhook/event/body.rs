@@ -110,7 +110,7 @@ impl EventBody {
     pub(in crate::webhook) fn headers(&self, signer: &Signer, now: Timestamp) -> HeaderMap {
         let value = |text| HeaderValue::from_str(text).expect("visible ASCII");
         let event_type = value(self.event_type.as_str());
-        signer.headers_of(event_type, value(self.id.as_str()), self.as_bytes(), now)
+        signer.headers(event_type, value(self.id.as_str()), self.as_bytes(), now)
     }
 
     /// Creates the request that delivers this event: a POST with the five headers, to the URI `/`.

@@ -1,140 +1,118 @@
 //! What may have happened to the secret, at either end.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use hmac::digest::zeroize::Zeroize;
 
-use super::target::decode_base64;
-use crate::webhook::digest::Key;
+use super::base64;
+use super::explanation::{Cause, causes};
+use crate::mac::MacKey;
 use crate::webhook::secret::{SecretError, SigningSecret};
 
-/// How the key that signed differs from the secret's text given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SecretChange {
-    /// The text given has blanks or line ends around it.
-    Blanks,
-    /// The text given stands in quotes.
-    Quotes,
-    /// The text given has lost its prefix, `whsec_`.
-    PrefixMissing,
-    /// The text given has something before `whsec_`: a variable's name, a label.
-    Label,
-    /// The signer has dropped the prefix, `whsec_`.
-    PrefixDropped,
-    /// The signer has base64-decoded what follows the prefix, as libraries for Standard Webhooks
-    /// do.
-    Base64Decoded,
-    /// The signer's secret has a line end.
-    LineEnd,
-    /// The signer's secret stands in quotes.
-    SignerQuotes,
-}
-
-impl fmt::Display for SecretChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Blanks => "the secret given has blanks or line ends around it",
-            Self::Quotes => "the secret given stands in quotes",
-            Self::PrefixMissing => "the secret given has lost its prefix whsec_",
-            Self::Label => "the secret given has something before its prefix whsec_",
-            Self::PrefixDropped => "the signer drops the secret's prefix whsec_",
-            Self::Base64Decoded => {
-                "the signer base64-decodes the secret, as libraries for Standard Webhooks do"
-            }
-            Self::LineEnd => "the signer's secret has a line end after it",
-            Self::SignerQuotes => "the signer's secret stands in quotes",
-        })
-    }
+causes! {
+    SPACE "secret_space": "the secret given has spaces or line ends around it";
+    QUOTES "secret_quotes": "the secret given is in quotes";
+    LABEL "secret_label": "the secret given has text before its prefix whsec_";
+    PREFIX_MISSING "secret_prefix_missing": "the secret given lacks its prefix whsec_";
+    PREFIX_DROPPED "signer_prefix_dropped": "the signer drops the secret's prefix whsec_";
+    BASE64_DECODED "signer_base64_decoded":
+        "the signer base64-decodes the secret, as libraries for Standard Webhooks do";
+    LINE_END "signer_line_end": "the signer's secret ends in a line end";
+    SIGNER_QUOTES "signer_quotes": "the signer's secret is in quotes";
 }
 
 /// A key that may have signed, and how it comes from the text given.
-pub(super) struct Candidate {
-    pub(super) key: Key,
-    pub(super) changes: Vec<SecretChange>,
-    /// Why no verifier takes the text, if it is the one given.
-    pub(super) unusable: Option<SecretError>,
+pub(super) struct KeyCandidate {
+    pub(super) key: MacKey,
+    pub(super) causes: Vec<Cause>,
+}
+
+impl KeyCandidate {
+    /// Takes a key's bytes, and wipes them.
+    fn new(mut bytes: Vec<u8>, causes: &[Cause]) -> Self {
+        let key = MacKey::new(&bytes);
+        bytes.as_mut_slice().zeroize();
+        Self { key, causes: causes.into() }
+    }
 }
 
 /// The keys that may come of this text: first the text itself.
-pub(super) fn candidates(given: &str) -> Vec<Candidate> {
-    let mut found = Vec::new();
-    let mut add = |bytes: &[u8], changes: &[SecretChange]| {
-        let unusable = match changes {
-            [] => SigningSecret::parse(given).err(),
-            _ => None,
-        };
-        found.push(Candidate { key: Key::from_bytes(bytes), changes: changes.into(), unusable });
-    };
-
-    // To HMAC, a key is the same with zeros behind it: no other candidate would be found first.
-    let padded = given.ends_with('\0') && SigningSecret::parse(without_blanks(given)).is_ok();
-    add(given.as_bytes(), if padded { &[SecretChange::Blanks] } else { &[] });
-    for (text, mut changes) in readings(given) {
-        if !changes.is_empty() {
-            add(text.as_bytes(), &changes);
+pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
+    let mut found = alloc::vec![as_given(given)];
+    for (text, mut causes) in readings(given) {
+        if !causes.is_empty() {
+            found.push(KeyCandidate::new(text.into(), &causes));
         }
-        let rest = match text.strip_prefix(SigningSecret::PREFIX) {
-            Some(rest) => {
-                // With a second prefix behind the first, it is the first that is too many.
-                let twice = rest.starts_with(SigningSecret::PREFIX);
-                let change = if twice { SecretChange::Label } else { SecretChange::PrefixDropped };
-                changes.push(change);
-                add(rest.as_bytes(), &changes);
-                changes.pop();
-                rest
-            }
-            None => {
-                changes.push(SecretChange::PrefixMissing);
-                joined(&[SigningSecret::PREFIX, text], |key| add(key, &changes));
-                changes.pop();
-                text
-            }
+        let rest = text.strip_prefix(SigningSecret::PREFIX);
+        let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
+        let (key, cause) = match rest {
+            // Of two prefixes, the first one is too many.
+            Some(rest) if rest.starts_with(SigningSecret::PREFIX) => (rest.into(), LABEL),
+            Some(rest) => (rest.into(), PREFIX_DROPPED),
+            None => (joined(SigningSecret::PREFIX, text, ""), PREFIX_MISSING),
         };
-        if let Some(mut key) = decode_base64(rest.as_bytes()) {
-            changes.push(SecretChange::Base64Decoded);
-            add(&key, &changes);
-            changes.pop();
-            key.as_mut_slice().zeroize();
-        }
-        for (around, change) in [
-            (["", "\n"], SecretChange::LineEnd),
-            (["", "\r\n"], SecretChange::LineEnd),
-            (["\"", "\""], SecretChange::SignerQuotes),
-            (["'", "'"], SecretChange::SignerQuotes),
-        ] {
-            let [before, after] = around;
-            changes.push(change);
-            joined(&[before, text, after], |key| add(key, &changes));
-            changes.pop();
+        let changed = [
+            (Some(key), cause),
+            (decoded, BASE64_DECODED),
+            (Some(joined("", text, "\n")), LINE_END),
+            (Some(joined("", text, "\r\n")), LINE_END),
+            (Some(joined("\"", text, "\"")), SIGNER_QUOTES),
+            (Some(joined("'", text, "'")), SIGNER_QUOTES),
+        ];
+        for (key, cause) in changed {
+            let Some(key) = key else { continue };
+            causes.push(cause);
+            found.push(KeyCandidate::new(key, &causes));
+            causes.pop();
         }
     }
     found
 }
 
+fn as_given(given: &str) -> KeyCandidate {
+    let cause = match SigningSecret::parse(given) {
+        Ok(_) => None,
+        // To HMAC, a key is the same with zeros after it: no other candidate would be found first.
+        Err(_) if given.ends_with('\0') && SigningSecret::parse(without_space(given)).is_ok() => {
+            Some(SPACE)
+        }
+        Err(error) => Some(unusable(error)),
+    };
+    KeyCandidate::new(given.into(), cause.as_slice())
+}
+
+fn unusable(error: SecretError) -> Cause {
+    let sentence = alloc::format!("both ends have a text that is not a secret: the {error}");
+    Cause::with_details("secret_unusable", sentence)
+}
+
+/// What may not belong to a secret, and the text without it.
+type Step = (Cause, fn(&str) -> &str);
+
 /// The text as given, and without what does not belong to it.
-fn readings(given: &str) -> Vec<(&str, Vec<SecretChange>)> {
+fn readings(given: &str) -> Vec<(&str, Vec<Cause>)> {
     let mut readings = alloc::vec![(given, Vec::new())];
-    let mut changes = Vec::new();
+    let mut causes = Vec::new();
     let mut text = given;
-    let mut undo = |change, without: fn(&str) -> &str| {
+    let steps: [Step; 5] = [
+        (SPACE, without_space),
+        (QUOTES, without_quotes),
+        (SPACE, without_space),
+        (LABEL, without_label),
+        (QUOTES, without_quotes),
+    ];
+    for (cause, without) in steps {
         let shorter = without(text);
         if shorter.len() < text.len() {
             text = shorter;
-            changes.push(change);
-            readings.push((text, changes.clone()));
+            causes.push(cause);
+            readings.push((text, causes.clone()));
         }
-    };
-    undo(SecretChange::Blanks, without_blanks);
-    undo(SecretChange::Quotes, without_quotes);
-    undo(SecretChange::Blanks, without_blanks);
-    undo(SecretChange::Label, without_label);
-    undo(SecretChange::Quotes, without_quotes);
+    }
     readings
 }
 
-fn without_blanks(text: &str) -> &str {
+fn without_space(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
 }
 
@@ -146,9 +124,6 @@ fn without_label(text: &str) -> &str {
     text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
 }
 
-/// Puts a key together, and wipes it.
-fn joined(parts: &[&str], with: impl FnOnce(&[u8])) {
-    let mut key = parts.concat().into_bytes();
-    with(&key);
-    key.as_mut_slice().zeroize();
+fn joined(before: &str, text: &str, after: &str) -> Vec<u8> {
+    [before, text, after].concat().into_bytes()
 }

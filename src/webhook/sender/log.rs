@@ -10,7 +10,7 @@ use super::endpoint::Report;
 use super::outcome::Outcome;
 use super::status::Status;
 use crate::Timestamp;
-use crate::redact::excerpt;
+use crate::secret::excerpt;
 
 /// Longest excerpt of a response's body, in bytes.
 pub const MAX_EXCERPT_LEN: usize = 1024;

@@ -97,8 +97,11 @@ impl EndpointSecrets {
     #[must_use]
     #[expect(clippy::expect_used, reason = "every way to add a secret checks the number")]
     pub fn signer(&self, now: Timestamp) -> Signer {
-        let previous = self.previous(now).map(|(secret, _)| secret.clone());
-        Signer::newest_first(core::iter::once(self.newest.clone()).chain(previous))
+        let mut previous = self.previous(now);
+        previous
+            .try_fold(Signer::new(self.newest.clone()), |signer, (secret, _)| {
+                signer.and(secret.clone())
+            })
             .expect("no more secrets than a signer takes")
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{
-    DeliveryHeader, DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError,
+    DeliveryHeader, DeliveryHeaders, MalformedReason, Signer, SigningSecret, Verifier, VerifyError,
 };
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -26,21 +26,24 @@ static OURS: LazyLock<Verifier> = LazyLock::new(|| Verifier::new(secret(SECRET))
 static BOTH: LazyLock<Verifier> =
     LazyLock::new(|| Verifier::new(secret("whsec_another")).and(secret(SECRET)));
 static SIGNER: LazyLock<Signer> =
-    LazyLock::new(|| Signer::newest_first([secret(SECRET), secret("whsec_third")]).unwrap());
+    LazyLock::new(|| Signer::new(secret(SECRET)).and(secret("whsec_third")).unwrap());
 
 /// Whatever a header says, without the secret nobody gets further than its form, and the parts it
 /// was refused for exist.
 pub fn signature_header(bytes: &[u8]) {
     let headers = DeliveryHeaders::new().signature(bytes);
     let refused = OURS.verify_parts(headers, b"{}", now()).unwrap_err();
-    assert!(!refused.to_string().is_empty() && refused.status() == 400);
+    assert!(!refused.to_string().is_empty() && refused.response().status() == 400);
     match refused {
         VerifyError::Missing
         | VerifyError::Repeated
         | VerifyError::UppercaseDigest { .. }
         | VerifyError::TooOld { .. }
         | VerifyError::TooNew { .. } => panic!("a forged header got as far as {refused:?}"),
-        VerifyError::IllFormedDigest { part, .. } => {
+        VerifyError::Malformed(
+            MalformedReason::DigestLength { part, .. }
+            | MalformedReason::DigestCharacter { part, .. },
+        ) => {
             let text = bytes.split(|byte| *byte == b',').nth(part - 1).unwrap();
             assert!(text.trim_ascii().starts_with(b"v1="));
         }
@@ -125,8 +128,10 @@ pub fn verdict(bytes: &[u8]) {
             assert_eq!(verified.bytes(), body);
             Plain::Genuine { secret: verified.secret(), age: verified.age_seconds() }
         }
+        Err(VerifyError::Malformed(
+            MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. },
+        )) => Plain::IllFormed,
         Err(VerifyError::Malformed(_)) => Plain::Malformed,
-        Err(VerifyError::IllFormedDigest { .. }) => Plain::IllFormed,
         Err(VerifyError::UppercaseDigest { .. }) => Plain::Uppercase,
         Err(VerifyError::Mismatch) => Plain::Mismatch,
         Err(VerifyError::TooOld { .. }) => Plain::TooOld,

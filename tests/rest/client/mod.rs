@@ -4,4 +4,5 @@ mod paging;
 mod replies;
 mod retry;
 mod sync;
+mod unreadable;
 mod world;

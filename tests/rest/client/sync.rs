@@ -26,6 +26,8 @@ struct World {
     service: Service,
     /// How far the customer's clock is ahead of the service's.
     clock: i64,
+    /// Whether answers say what time it is at the service.
+    dates: bool,
     /// How many calls a page has.
     limit: u64,
     /// The longest time that a page takes.
@@ -49,6 +51,7 @@ fn world_of(seed: u64) -> World {
         precision: [1, SECOND, 20 * SECOND][dice.up_to(2) as usize],
         ids_upwards: dice.chance(50),
         terse: dice.chance(50),
+        unreadable: [0, 0, 0, 5, 30][dice.up_to(4) as usize],
     };
     // A day of calls now and then, or all of them within minutes.
     let until = [8 * HOUR, HOUR, 5 * MINUTE][dice.up_to(2) as usize];
@@ -58,7 +61,14 @@ fn world_of(seed: u64) -> World {
     World {
         service,
         pause: until / 4,
-        clock: if dice.chance(50) { 0 } else { dice.up_to(4 * HOUR) - 2 * HOUR },
+        clock: match dice.up_to(5) {
+            0..=2 => 0,
+            3 => dice.up_to(4 * HOUR) - 2 * HOUR,
+            4 => -dice.up_to(300 * HOUR),
+            // A clock that has never been set.
+            _ => -56 * 365 * 24 * HOUR,
+        },
+        dates: dice.chance(30),
         limit: 1 + dice.span(20) as u64,
         slow: if dice.chance(30) { 0 } else { dice.span(until / 8) },
         failing: [0, 10, 40][dice.up_to(2) as usize],
@@ -92,12 +102,12 @@ impl Store {
     }
 
     /// One transaction: the calls, and the state over the version that was read.
-    fn save(&mut self, calls: &[Call], next: &CallSync, read: u64) -> bool {
+    fn save(&mut self, calls: &[CallId], next: &CallSync, read: u64) -> bool {
         if read != self.version {
             return false;
         }
-        for call in calls {
-            *self.processed.entry(call.id.clone()).or_default() += 1;
+        for id in calls {
+            *self.processed.entry(id.clone()).or_default() += 1;
         }
         self.state = next.clone();
         self.version += 1;
@@ -105,10 +115,23 @@ impl Store {
     }
 }
 
+/// What a step hands over: calls, and items that cannot be read by what they call themselves.
+fn handed(step: &SyncStep) -> Vec<CallId> {
+    let unreadable = step.unreadable.iter().map(|item| match item.id() {
+        Some(id) => id.clone(),
+        None => {
+            let (_, id) = item.json().get().split_once(r#""ref":""#).unwrap();
+            CallId::parse(id.split('"').next().unwrap()).unwrap()
+        }
+    });
+    step.fresh.iter().map(|call| call.id.clone()).chain(unreadable).collect()
+}
+
 /// Lets a world run until the service has settled and the customer has walked once more. A store
 /// that is not atomic saves calls before states.
 fn run(world: &mut World, atomic: bool) -> Store {
-    let World { dice, service, clock, limit, slow, pause, failing, events, crashing } = world;
+    let World { dice, service, clock, dates, limit, slow, pause, failing, events, crashing } =
+        world;
     let mut now = 0;
     let mut store = Store::new(CallSync::new());
     // Two workers on one sync, each with what it read last.
@@ -116,7 +139,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
 
     let mut announced: Vec<(i64, Call)> = Vec::new();
     for written in service.calls() {
-        while dice.chance(*events) {
+        while service.is_readable(&written.call) && dice.chance(*events) {
             // At least once, in any order, some before anybody asked, some after many retries.
             announced.push((written.visible + dice.span(2 * *pause), written.call.clone()));
             *events = (*events).min(80);
@@ -133,7 +156,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
             let (_, call) = announced.next().unwrap();
             let (sync, read) = store.load();
             if let Some(next) = sync.take_call(&call) {
-                assert!(store.save(&[call], &next, read));
+                assert!(store.save(&[call.id], &next, read));
             }
         }
         let calm = now > settled && announced.peek().is_none();
@@ -146,6 +169,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
         // The answer leaves the service somewhere between the request and its arrival.
         now += dice.up_to(*slow);
         let answer = service.list(&sync.query().with_limit(page_limit), now, dice);
+        let date = dates.then(|| at(now.div_euclid(SECOND) * SECOND));
         now += dice.up_to(*slow);
         if !calm && dice.chance(*failing) {
             // A 429, a 500, a lost answer, a body that broke off: nothing to take.
@@ -157,21 +181,21 @@ fn run(world: &mut World, atomic: bool) -> Store {
                 *sync = sync.restarted();
                 continue;
             }
-            Some(page) => sync.apply(&page, None, at(now + *clock)).unwrap(),
+            Some(page) => sync.apply(&page, date, at(now + *clock)).unwrap(),
         };
         if !calm && dice.chance(*crashing) {
             // Before or after saving; what was in memory is gone either way.
             if dice.chance(50) {
-                store.save(&step.fresh, &step.next, *read);
+                store.save(&handed(&step), &step.next, *read);
             } else if !atomic {
                 let (same, read) = store.load();
-                store.save(&step.fresh, &same, read);
+                store.save(&handed(&step), &same, read);
             }
             now += dice.span(*pause);
             workers[index] = store.reload();
             continue;
         }
-        let saved = store.save(&step.fresh, &step.next, *read);
+        let saved = store.save(&handed(&step), &step.next, *read);
         if saved && !step.next.is_walking() {
             // After a while, or as soon as it is told of a call.
             now = match service.next_visible(now) {
@@ -234,7 +258,8 @@ enum Rule {
 
 /// How many calls a customer with such a rule never sees.
 fn lost(rule: Rule, seed: u64) -> usize {
-    let World { mut dice, service, limit, slow, pause, .. } = world_of(seed);
+    let World { mut dice, mut service, limit, slow, pause, .. } = world_of(seed);
+    service.all_readable();
     let limit = Limit::new(limit.min(100)).unwrap();
     let (mut now, mut watermark, mut seen) = (0, None::<Timestamp>, BTreeSet::new());
     for calm in 0.. {
@@ -282,16 +307,16 @@ fn a_watermark_without_the_cap_loses_calls() {
     println!("of 400 worlds, {plain} lost calls without the cap, {ahead} by a clock that is ahead");
 }
 
-fn call(id: u32, started: i64, created: i64) -> Call {
+pub(super) fn call(id: u32, started: i64, created: i64) -> Call {
     let id = CallId::parse(&format!("call_{id:03}")).unwrap();
     Call::new(id, at(started * SECOND), at(created * SECOND))
 }
 
-fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
+pub(super) fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
     CallList::new(calls.iter().map(|call| (*call).clone()).collect(), cursor.map(Into::into))
 }
 
-fn fresh(step: &SyncStep) -> Vec<&str> {
+pub(super) fn fresh(step: &SyncStep) -> Vec<&str> {
     step.fresh.iter().map(|call| call.id.as_str()).collect()
 }
 

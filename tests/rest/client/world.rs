@@ -26,6 +26,8 @@ pub(crate) struct Manner {
     pub(crate) ids_upwards: bool,
     /// Whether `has_more` is left out, and pages are empty now and then (D-24).
     pub(crate) terse: bool,
+    /// Of a hundred calls, so many are written in a way that nobody can read (D-74).
+    pub(crate) unreadable: u64,
 }
 
 pub(crate) struct Service {
@@ -119,7 +121,7 @@ impl Service {
         let mut rows = self.calls[after..].iter().filter(|written| {
             written.visible <= snapshot && query.window.contains(written.call.created_at)
         });
-        let data: Vec<Call> = rows.by_ref().take(limit).map(|row| row.call.clone()).collect();
+        let data: Vec<&Call> = rows.by_ref().take(limit).map(|row| &row.call).collect();
         let has_more = rows.next().is_some();
         let next_cursor = has_more.then(|| match data.last() {
             Some(last) => format!("{} {}", self.epoch, last.id),
@@ -129,10 +131,53 @@ impl Service {
                 format!("{} .{}", self.epoch, here.map_or("", |(_, id)| id))
             }
         });
-        let mut list = CallList::new(data, next_cursor);
+        let mut list = if data.iter().all(|call| self.is_readable(call)) {
+            CallList::new(data.into_iter().cloned().collect(), next_cursor)
+        } else {
+            self.page(&data, next_cursor)
+        };
         if self.manner.terse {
             list.has_more = None;
         }
         Some(list)
+    }
+
+    fn page(&self, data: &[&Call], next_cursor: Option<String>) -> CallList {
+        let items: Vec<String> = data.iter().map(|call| self.item(call)).collect();
+        let body = format!(
+            r#"{{"data":[{}],"next_cursor":{},"has_more":{}}}"#,
+            items.join(","),
+            serde_json::to_string(&next_cursor).unwrap(),
+            next_cursor.is_some(),
+        );
+        CallList::from_json(body.as_bytes()).unwrap()
+    }
+
+    pub(crate) fn all_readable(&mut self) {
+        self.manner.unreadable = 0;
+    }
+
+    /// Whether a call is written so that it can be read, always in the same way.
+    pub(crate) fn is_readable(&self, call: &Call) -> bool {
+        self.way(call) >= self.manner.unreadable
+    }
+
+    fn way(&self, call: &Call) -> u64 {
+        u64::from_str_radix(&call.id.as_str()["call_".len()..], 16).unwrap() % 100
+    }
+
+    fn item(&self, call: &Call) -> String {
+        let way = self.way(call);
+        let json = String::from_utf8(call.to_json()).unwrap();
+        let json = match way % 3 {
+            0 if way < self.manner.unreadable => json.replace(r#""created_at":""#, r#""at":""#),
+            _ => json,
+        };
+        match way {
+            way if way >= self.manner.unreadable => json,
+            // What is left of an emoji that was cut in two, under a name that can be read or not.
+            way if way % 2 == 0 => json.replace(r#""summary":null"#, r#""summary":"\ud83d""#),
+            _ => json.replace(r#""id":""#, r#""id":7,"ref":""#),
+        }
     }
 }

@@ -58,7 +58,7 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     for number in 1..=6 {
         let signer = match number {
             1 | 2 => Signer::new(old.clone()),
-            3 | 4 => Signer::newest_first([new.clone(), old.clone()]).unwrap(),
+            3 | 4 => Signer::new(new.clone()).and(old.clone()).unwrap(),
             _ => Signer::new(new.clone()),
         };
         let attempt = delivery.begin(&endpoint, now).unwrap();

@@ -1,21 +1,25 @@
 //! Several secrets at either end (D-43).
 
-use call_assistant::webhook::{Signer, Verifier, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, Signer, Verifier, VerifyError};
 
 use super::{NOW, at, secret};
 
+/// The secret of the verifier that matches what the signer signs.
+fn matched(verifier: &Verifier, signer: &Signer) -> Result<usize, VerifyError> {
+    let signature = signer.sign(b"{}", at(NOW));
+    let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
+    verifier.verify_parts(headers, b"{}", at(NOW)).map(|verified| verified.secret())
+}
+
 #[test]
 fn a_verifier_tells_which_secret_matched() {
-    let verifier = ["whsec_1", "whsec_2"]
-        .into_iter()
-        .fold(Verifier::new(secret("whsec_0")), |verifier, text| verifier.and(secret(text)));
+    let verifier = Verifier::new(secret("whsec_0")).and(secret("whsec_1")).and(secret("whsec_2"));
     for index in 0..3 {
         let signer = Signer::new(secret(&format!("whsec_{index}")));
-        let headers = signer.headers("ping", "evt_1", b"{}", at(NOW)).unwrap();
-        assert_eq!(verifier.verify(&headers, b"{}", at(NOW)).unwrap().secret(), index);
+        assert_eq!(matched(&verifier, &signer), Ok(index));
     }
-    let headers = Signer::new(secret("whsec_3")).headers("ping", "evt_1", b"{}", at(NOW)).unwrap();
-    assert_eq!(verifier.verify(&headers, b"{}", at(NOW)).unwrap_err(), VerifyError::Mismatch);
+    let signer = Signer::new(secret("whsec_3"));
+    assert_eq!(matched(&verifier, &signer), Err(VerifyError::Mismatch));
 }
 
 // No step of a rotation, in whatever order the two ends take them, loses a delivery.
@@ -23,7 +27,7 @@ fn a_verifier_tells_which_secret_matched() {
 fn a_rotation_never_fails_a_delivery() {
     let old = || secret("whsec_old");
     let new = || secret("whsec_new");
-    let both = || Signer::newest_first([new(), old()]).unwrap();
+    let both = || Signer::new(new()).and(old()).unwrap();
     let steps = [
         (Signer::new(old()), Verifier::new(old())),
         (both(), Verifier::new(old())),
@@ -33,7 +37,6 @@ fn a_rotation_never_fails_a_delivery() {
         (Signer::new(new()), Verifier::new(new()).and(old())),
     ];
     for (step, (signer, verifier)) in steps.into_iter().enumerate() {
-        let headers = signer.headers("ping", "evt_1", b"{}", at(NOW)).unwrap();
-        assert_eq!(verifier.verify(&headers, b"{}", at(NOW)).map(drop), Ok(()), "step {step}");
+        assert!(matched(&verifier, &signer).is_ok(), "step {step}");
     }
 }

@@ -1,6 +1,6 @@
 //! The grammar of the signature header, case by case (D-40, D-41).
 
-use call_assistant::webhook::{DeliveryHeaders, SignatureReason, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, MalformedReason, VerifyError};
 
 use super::{NOW, at, signer, verifier};
 
@@ -38,7 +38,7 @@ fn accepts() {
 
 #[test]
 fn refuses_what_is_malformed() {
-    use SignatureReason::*;
+    use MalformedReason::*;
     let v1 = digest();
     let cases = [
         (String::new(), NotPair { part: 1 }),
@@ -49,10 +49,10 @@ fn refuses_what_is_malformed() {
         (format!("t={NOW},v1={v1},x"), NotPair { part: 3 }),
         (format!("t={NOW},v1={v1},=x"), NotPair { part: 3 }),
         (format!("t={NOW};v1={v1}"), Timestamp { part: 1 }),
-        (format!("t ={NOW},v1={v1}"), Blank { part: 1 }),
-        (format!("t= {NOW},v1={v1}"), Blank { part: 1 }),
-        (format!("t={NOW},v1=\t{v1}"), Blank { part: 2 }),
-        (format!("t={NOW},v1={v1},x=a b"), Blank { part: 3 }),
+        (format!("t ={NOW},v1={v1}"), Space { part: 1 }),
+        (format!("t= {NOW},v1={v1}"), Space { part: 1 }),
+        (format!("t={NOW},v1=\t{v1}"), Space { part: 2 }),
+        (format!("t={NOW},v1={v1},x=a b"), Space { part: 3 }),
         (format!("t={NOW},v1={v1},x=\u{e9}"), NotPrintable { part: 3 }),
         (format!("t={NOW},v1={v1},x=\0"), NotPrintable { part: 3 }),
         (format!("t={NOW},v1={v1}\n"), NotPrintable { part: 2 }),
@@ -68,8 +68,9 @@ fn refuses_what_is_malformed() {
         (format!("t={NOW},v1={v1},x={}", "y".repeat(1024)), TooLong { len: 1107 }),
         ("a".repeat(1025), TooLong { len: 1025 }),
     ];
-    for (text, fault) in cases {
-        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Malformed(fault)), "{text:?}");
+    for (text, reason) in cases {
+        let expected = Err(VerifyError::Malformed(reason));
+        assert_eq!(verdict(text.as_bytes()), expected, "{text:?}");
     }
 }
 
@@ -98,8 +99,8 @@ fn the_timestamp_is_plain_digits() {
     ];
     for t in refused {
         let text = format!("t={t},v1={}", digest());
-        let fault = SignatureReason::Timestamp { part: 1 };
-        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Malformed(fault)), "{t:?}");
+        let reason = MalformedReason::Timestamp { part: 1 };
+        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Malformed(reason)), "{t:?}");
     }
     // These are well-formed, so the digest is judged, and it is not theirs (D-42).
     for t in ["0", "1", "9223372036854775807", "9223372036854775808", "9999999999999999999"] {
@@ -109,20 +110,22 @@ fn the_timestamp_is_plain_digits() {
 }
 
 #[test]
-fn an_ill_formed_digest_is_described_when_there_is_no_other() {
-    use call_assistant::webhook::DigestReason::{Character, Length};
+fn a_malformed_digest_is_described_when_there_is_no_other() {
+    use MalformedReason::{DigestCharacter, DigestLength};
+    let length = |len| DigestLength { part: 2, len };
+    let character = |at| DigestCharacter { part: 2, at };
     let v1 = digest();
     let mut off = v1.clone();
     off.replace_range(63.., "g");
     let cases = [
-        (String::new(), Length { len: 0 }),
-        (v1[..63].to_owned(), Length { len: 63 }),
-        (format!("{v1}0"), Length { len: 65 }),
-        (off, Character { at: 63 }),
-        ("=".repeat(64), Character { at: 0 }),
+        (String::new(), length(0)),
+        (v1[..63].to_owned(), length(63)),
+        (format!("{v1}0"), length(65)),
+        (off, character(63)),
+        ("=".repeat(64), character(0)),
     ];
-    for (v1, fault) in cases {
-        let error = VerifyError::IllFormedDigest { part: 2, fault };
+    for (v1, reason) in cases {
+        let error = VerifyError::Malformed(reason);
         let text = format!("t={NOW},v1={v1}");
         assert_eq!(verdict(text.as_bytes()), Err(error), "{text}");
         let text = format!("t={NOW},v1={v1},v1=x");

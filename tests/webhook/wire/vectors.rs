@@ -5,9 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{
-    DeliveryHeaders, DigestReason, SignatureReason, Verified, Verifier, VerifyError,
-};
+use call_assistant::webhook::{DeliveryHeaders, MalformedReason, Verified, Verifier, VerifyError};
 use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
@@ -63,6 +61,7 @@ fn every_case_has_its_verdict_whichever_way_the_headers_come() {
     assert_eq!(verdicts.len(), 18, "{verdicts:?}");
 }
 
+#[track_caller]
 fn check(case: &Case) {
     let (first, others) = case.secrets.split_first().unwrap();
     let mut verifier = others
@@ -101,7 +100,7 @@ fn check(case: &Case) {
 }
 
 fn verdict(result: Result<Verified<'_>, VerifyError>) -> Verdict {
-    use SignatureReason::*;
+    use MalformedReason::*;
     let none = Verdict {
         verdict: String::new(),
         secret: None,
@@ -121,24 +120,24 @@ fn verdict(result: Result<Verified<'_>, VerifyError>) -> Verdict {
         Err(VerifyError::Repeated) => {
             ("repeated", Verdict { header: Some("signature".to_owned()), ..none })
         }
-        Err(VerifyError::Malformed(fault)) => match fault {
+        Err(VerifyError::Malformed(reason)) => match reason {
             TooLong { len } => ("too_long", Verdict { length: Some(len), ..none }),
             TooManyParts => ("too_many_parts", none),
             NotPair { part } => ("not_pair", Verdict { part: Some(part), ..none }),
-            Blank { part } => ("blank", Verdict { part: Some(part), ..none }),
+            Space { part } => ("blank", Verdict { part: Some(part), ..none }),
             NotPrintable { part } => ("not_printable", Verdict { part: Some(part), ..none }),
             NoTimestamp => ("no_timestamp", none),
             TwoTimestamps { part } => ("two_timestamps", Verdict { part: Some(part), ..none }),
             Timestamp { part } => ("timestamp", Verdict { part: Some(part), ..none }),
             NoDigest => ("no_digest", none),
-            fault => panic!("no vector can expect {fault:?}"),
+            DigestLength { part, len } => {
+                ("digest_length", Verdict { part: Some(part), length: Some(len), ..none })
+            }
+            DigestCharacter { part, at } => {
+                ("digest_character", Verdict { part: Some(part), at: Some(at), ..none })
+            }
+            reason => panic!("no vector can expect {reason:?}"),
         },
-        Err(VerifyError::IllFormedDigest { part, fault: DigestReason::Length { len } }) => {
-            ("digest_length", Verdict { part: Some(part), length: Some(len), ..none })
-        }
-        Err(VerifyError::IllFormedDigest { part, fault: DigestReason::Character { at } }) => {
-            ("digest_character", Verdict { part: Some(part), at: Some(at), ..none })
-        }
         Err(VerifyError::UppercaseDigest { part }) => {
             ("digest_uppercase", Verdict { part: Some(part), ..none })
         }

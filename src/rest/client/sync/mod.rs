@@ -110,8 +110,8 @@ pub struct CallSync {
     /// What else has been returned, where the watermark could not follow.
     #[serde(default)]
     covered: Option<Covered>,
-    /// The unreadable items returned, each with the goal of the walk that showed it last; `None`
-    /// while that walk is under way.
+    /// The unreadable items returned, each with its `created_at`, or else a time after the walk that
+    /// showed it last; `None` while that walk is under way.
     #[serde(default)]
     unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
     /// The walk under way, once its first page has been applied.
@@ -231,10 +231,12 @@ impl CallSync {
         now: Timestamp,
     ) -> Result<SyncStep, SyncError> {
         let mut next = self.clone();
-        let mut walk = next.walk.take().unwrap_or_else(|| {
-            Walk::new(self.watermark, self.covered.as_ref(), date, date.max(Some(now)))
-        });
-        walk.look(page, date.unwrap_or(now).max(now));
+        let mut walk = next
+            .walk
+            .take()
+            .unwrap_or_else(|| Walk::new(self.watermark, self.covered.as_ref(), date, now));
+        let latest = date.unwrap_or(now).max(now);
+        walk.look(page, latest);
         let (mut fresh, mut unreadable) = (Vec::new(), Vec::new());
         for (index, item) in page.data.iter().enumerate() {
             match item {
@@ -252,7 +254,7 @@ impl CallSync {
         }
         match walk.after(page)? {
             Some(walk) => next.walk = Some(walk),
-            None => next.complete(walk),
+            None => next.complete(walk, latest),
         }
         Ok(SyncStep { fresh, unreadable, next })
     }
@@ -322,21 +324,21 @@ impl CallSync {
     fn note(&mut self, item: &UnreadableCall) -> bool {
         let returned = |id: &CallId| self.recent.contains_key(id);
         let returned = item.id().is_some_and(returned);
-        !returned && self.unreadable.insert(UnreadableKey::new(item), None).is_none()
+        !returned && self.unreadable.insert(UnreadableKey::new(item), item.created_at()).is_none()
     }
 
     /// The last page has been applied.
-    fn complete(&mut self, walk: Walk) {
-        let shown = walk.shown();
+    fn complete(&mut self, walk: Walk, latest: Timestamp) {
+        let shown = walk.latest().max(Some(latest));
         self.watermark = walk.goal();
         self.covered = walk.into_covered();
         if let Some(from) = self.watermark.map(|watermark| watermark.saturating_sub(self.lag)) {
             self.recent.retain(|_, created_at| *created_at >= from);
             // What this walk has shown, the next one may show again.
-            self.unreadable.retain(|_, walk| walk.is_none_or(|goal| goal >= from));
+            self.unreadable.retain(|_, until| until.is_none_or(|until| until >= from));
         }
-        for goal in self.unreadable.values_mut() {
-            *goal = goal.or(shown);
+        for until in self.unreadable.values_mut() {
+            *until = until.or(shown);
         }
     }
 }

@@ -65,18 +65,17 @@ struct Place {
 }
 
 impl Walk {
-    /// A walk whose first page is about to be looked at. `latest` is the latest instant that is
-    /// believed.
+    /// A walk whose first page is about to be looked at.
     pub(super) fn new(
         watermark: Option<Timestamp>,
         covered: Option<&Covered>,
         date: Option<Timestamp>,
-        latest: Option<Timestamp>,
+        now: Timestamp,
     ) -> Self {
         let until = covered.filter(|covered| covered.whole).map(|covered| covered.until);
         Self {
             cursors: Cursors::default(),
-            goal: watermark.max(until.filter(|until| Some(*until) <= latest)),
+            goal: watermark.max(until.filter(|until| *until <= now || Some(*until) <= date)),
             covered: covered.cloned(),
             opening: Some(Opening { date, first: true }),
             place: None,
@@ -120,8 +119,8 @@ impl Walk {
         self.goal
     }
 
-    /// An instant near to the walk, to compare later watermarks with.
-    pub(super) fn shown(&self) -> Option<Timestamp> {
+    /// The latest time at the service that the walk knows of.
+    pub(super) fn latest(&self) -> Option<Timestamp> {
         self.goal.max(self.covered.as_ref().map(|covered| covered.until))
     }
 

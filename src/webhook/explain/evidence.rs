@@ -1,0 +1,85 @@
+//! What a receiver knows of a delivery that was rejected.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::webhook::headers::DeliveryHeaders;
+use crate::webhook::verifier::Verifier;
+
+/// Collects what a receiver knows of a delivery that was rejected.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::webhook::DeliveryHeaders;
+/// use call_assistant::webhook::explain::Evidence;
+///
+/// let headers = DeliveryHeaders::new().signature(b"t=1767225600");
+/// let evidence = Evidence::new(headers, b"{}", "whsec_test").known_secret("whsec_staging");
+/// let explanation = evidence.explain(Timestamp::UNIX_EPOCH);
+/// assert_eq!(explanation.to_string(), "proven: the signature header has no v1");
+/// ```
+#[derive(Clone)]
+pub struct Evidence<'a> {
+    pub(super) headers: DeliveryHeaders<'a>,
+    pub(super) body: &'a [u8],
+    pub(super) secrets: Vec<&'a str>,
+    pub(super) deliveries: Vec<(DeliveryHeaders<'a>, &'a [u8])>,
+    pub(super) tolerance: Duration,
+}
+
+impl<'a> Evidence<'a> {
+    /// The longest body that is searched for changes, in bytes: 256 KiB.
+    ///
+    /// For longer bodies, only changes of the secret and the header are tried. JSON styles that
+    /// take more than four times as much are not tried either.
+    pub const MAX_SEARCHED: usize = 256 * 1024;
+
+    /// Takes the headers and the body as the handler has them, and the text of the secret as it is
+    /// in the configuration, before any parsing or trimming.
+    #[must_use]
+    pub fn new(headers: DeliveryHeaders<'a>, body: &'a [u8], secret: &'a str) -> Self {
+        Self {
+            headers,
+            body,
+            secrets: alloc::vec![secret],
+            deliveries: Vec::new(),
+            tolerance: Verifier::TOLERANCE,
+        }
+    }
+
+    /// Adds another secret: of another endpoint, of another environment, or a previous one.
+    #[must_use]
+    pub fn known_secret(mut self, secret: &'a str) -> Self {
+        self.secrets.push(secret);
+        self
+    }
+
+    /// Adds another delivery that was received at about the same time, and whose header or body may
+    /// have been mixed up with this one's.
+    #[must_use]
+    pub fn known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
+        self.deliveries.push((headers, body));
+        self
+    }
+
+    /// Sets how far the time may be off, if the verifier has
+    /// [another tolerance](Verifier::with_tolerance).
+    #[must_use]
+    pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+}
+
+/// Shows neither secrets nor bodies.
+impl fmt::Debug for Evidence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evidence")
+            .field("headers", &self.headers)
+            .field("body_len", &self.body.len())
+            .field("secrets", &self.secrets.len())
+            .field("deliveries", &self.deliveries.len())
+            .finish()
+    }
+}

@@ -1,0 +1,205 @@
+//! What was found: causes, each with a code and a sentence.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::webhook::grammar::MalformedReason;
+use crate::webhook::verify_error::VerifyError;
+
+/// Tells why a signature does not match.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::webhook::DeliveryHeaders;
+/// use call_assistant::webhook::explain::{Cause, Evidence};
+///
+/// let evidence = Evidence::new(DeliveryHeaders::new(), b"{}", "whsec_test");
+/// let explanation = evidence.explain(Timestamp::UNIX_EPOCH);
+/// assert!(explanation.is_proven());
+/// let codes: Vec<_> = explanation.causes().iter().map(Cause::as_str).collect();
+/// assert_eq!(codes, ["signature_missing"]);
+/// assert_eq!(explanation.to_string(), "proven: the signature header is missing");
+/// ```
+///
+/// `Display` writes one line for a log. Neither `Display` nor `Debug` shows a secret, a digest or
+/// the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    causes: Vec<Cause>,
+    proven: bool,
+}
+
+impl Explanation {
+    pub(super) fn proven(causes: Vec<Cause>) -> Self {
+        Self { causes, proven: true }
+    }
+
+    pub(super) fn guessed(causes: Vec<Cause>) -> Self {
+        Self { causes, proven: false }
+    }
+
+    /// Returns whether the causes, taken together, are confirmed: undoing them gave the digest that
+    /// was received, or the header alone shows them. Otherwise each cause is a separate guess.
+    #[must_use]
+    pub const fn is_proven(&self) -> bool {
+        self.proven
+    }
+
+    /// Returns the causes. If there are none, either the signature is right, which is proven, or no
+    /// cause was found.
+    #[must_use]
+    pub fn causes(&self) -> &[Cause] {
+        &self.causes
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (found, separator) = match (self.proven, self.causes.is_empty()) {
+            (true, true) => return f.write_str("proven: nothing is wrong with the signature"),
+            (false, true) => {
+                return f.write_str(
+                    "no cause found: forged, signed with a secret that is not known here, or \
+                     changed in a way that cannot be undone",
+                );
+            }
+            (true, false) => ("proven: ", ", and "),
+            (false, false) => ("a guess: ", ", or "),
+        };
+        f.write_str(found)?;
+        for (index, cause) in self.causes.iter().enumerate() {
+            if index > 0 {
+                f.write_str(separator)?;
+            }
+            write!(f, "{cause}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Names one thing that is wrong, or may be: a stable code for programs, a sentence for people.
+///
+/// ```
+/// # use call_assistant::webhook::explain::Explanation;
+/// fn count_in_metrics(explanation: &Explanation, mut count: impl FnMut(&'static str)) {
+///     explanation.causes().iter().for_each(|cause| count(cause.as_str()));
+/// }
+/// ```
+///
+/// Later versions add codes; the meaning of a code does not change. `Display` writes the sentence,
+/// which may change.
+///
+/// | code | the header |
+/// |---|---|
+/// | `signature_missing` | the signature header is missing |
+/// | `signature_repeated` | the signature header is present more than once |
+/// | `signature_malformed` | the signature header is not `t=UNIX_SECONDS,v1=HEX` |
+/// | `signature_digest_malformed` | no `v1` is 64 lowercase hex digits |
+/// | `digest_uppercase` | the digest is in uppercase hex |
+/// | `digest_base64` | the digest is in base64 |
+/// | `digest_surrounded` | something surrounds the digest: quotes, `0x` |
+/// | `digest_cut` | the digest was cut off |
+/// | `time_milliseconds` | `t` is in milliseconds |
+/// | `time_too_old` | the signature is too old |
+/// | `time_too_new` | the signature was made too far in the future |
+/// | `signed_milliseconds` | `t` is in seconds, but milliseconds were signed |
+/// | `signed_without_time` | the body was signed without the time |
+/// | `signed_without_period` | time and body were signed without the period between them |
+/// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
+/// | `delivery_other` | header and body belong to two deliveries: another one is known that fits |
+/// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
+///
+/// | code | the secret |
+/// |---|---|
+/// | `secret_space` | the secret given has spaces or line ends around it |
+/// | `secret_quotes` | the secret given is in quotes |
+/// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
+/// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
+/// | `secret_other` | another [known secret](super::Evidence::known_secret) signed the body |
+/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: both ends have the same wrong text |
+/// | `signer_prefix_dropped` | the signer drops the prefix `whsec_` |
+/// | `signer_base64_decoded` | the signer base64-decodes the secret, as libraries for Standard Webhooks do |
+/// | `signer_line_end` | the signer's secret ends in a line end |
+/// | `signer_quotes` | the signer's secret is in quotes |
+///
+/// | code | the body |
+/// |---|---|
+/// | `body_line_end_added` | a line end was added to the end |
+/// | `body_line_end_removed` | the line end at the end was removed |
+/// | `body_space_added` | spaces or line ends were added around it |
+/// | `body_line_ends_to_crlf` | line ends were changed from LF to CR LF |
+/// | `body_line_ends_to_lf` | line ends were changed from CR LF to LF |
+/// | `body_byte_order_mark_added` | a byte order mark was added |
+/// | `body_byte_order_mark_removed` | a byte order mark was removed |
+/// | `body_read_as_latin1` | UTF-8 was read as Latin-1 and written as UTF-8 again |
+/// | `body_read_as_windows1252` | UTF-8 was read as Windows-1252 and written as UTF-8 again |
+/// | `body_written_as_latin1` | it was written in Latin-1 instead of UTF-8 |
+/// | `body_written_as_utf16` | it was written in UTF-16 instead of UTF-8 |
+/// | `body_quoted` | it was put into a JSON string |
+/// | `body_base64` | it was encoded in base64, as some gateways do |
+/// | `body_bytes_literal` | it was printed as a Python bytes literal, `b'...'` |
+/// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
+/// | `body_rewritten` | it was read as JSON and written again in another style |
+/// | `body_empty` | it is empty: something has read it before; a guess |
+/// | `body_cut_off` | it is JSON that ends too soon; a guess |
+/// | `body_replacement_characters` | it was decoded with the wrong charset, which lost bytes; a guess |
+/// | `body_not_json` | it is not JSON; a guess |
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    code: &'static str,
+    sentence: Cow<'static, str>,
+}
+
+impl Cause {
+    pub(super) const fn new(code: &'static str, sentence: &'static str) -> Self {
+        Self { code, sentence: Cow::Borrowed(sentence) }
+    }
+
+    pub(super) const fn with_details(code: &'static str, sentence: String) -> Self {
+        Self { code, sentence: Cow::Owned(sentence) }
+    }
+
+    /// What a verifier says.
+    pub(super) fn refused(error: VerifyError) -> Self {
+        let code = match error {
+            VerifyError::Missing => "signature_missing",
+            VerifyError::Repeated => "signature_repeated",
+            VerifyError::Malformed(
+                MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. },
+            ) => "signature_digest_malformed",
+            VerifyError::Malformed(_) => "signature_malformed",
+            VerifyError::UppercaseDigest { .. } => "digest_uppercase",
+            VerifyError::Mismatch => "signature_mismatch",
+            VerifyError::TooOld { .. } => "time_too_old",
+            VerifyError::TooNew { .. } => "time_too_new",
+        };
+        Self::with_details(code, alloc::format!("the {error}"))
+    }
+
+    /// Returns the code: see the table above.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        self.code
+    }
+
+    /// Whether the right digest was written in another notation.
+    pub(super) fn is_notation(&self) -> bool {
+        self.code.starts_with("digest_")
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+/// Declares causes: each has a name, a code and a sentence.
+macro_rules! causes {
+    ($($name:ident $code:literal: $sentence:literal;)+) => {
+        $(const $name: Cause = Cause::new($code, $sentence);)+
+    };
+}
+pub(super) use causes;

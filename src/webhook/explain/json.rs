@@ -1,0 +1,297 @@
+//! The same JSON in every style in which a library may write it.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde_json::value::RawValue;
+
+use super::evidence::Evidence;
+use super::explanation::Cause;
+use crate::json::{Name, fields};
+
+/// Finds the style in which this JSON was signed, and what else `is_signed` found.
+pub(super) fn find_style<T>(
+    body: &[u8],
+    is_signed: impl Fn(&[u8]) -> Option<T>,
+) -> Option<(Cause, T)> {
+    let mut json = Json::parse(core::str::from_utf8(body).ok()?, MAX_DEPTH)?;
+    for order in [KeyOrder::AsReceived, KeyOrder::Protocol, KeyOrder::Sorted] {
+        json.sort(order);
+        for style in styles() {
+            let Some(mut text) = Writer::write(&json, style) else { continue };
+            for line_end in ["", "\n"] {
+                text.push_str(line_end);
+                if let Some(found) = is_signed(text.as_bytes()) {
+                    return Some((style.cause(order, line_end), found));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// How a library writes JSON.
+#[derive(Clone, Copy)]
+struct Style {
+    layout: &'static Layout,
+    escapes: &'static Escapes,
+    /// Whether `/` is escaped, as PHP does.
+    slashes: bool,
+}
+
+/// Every style, the likeliest first.
+fn styles() -> impl Iterator<Item = Style> {
+    LAYOUTS.iter().flat_map(|layout| {
+        ESCAPES.iter().flat_map(move |escapes| {
+            [false, true].into_iter().map(move |slashes| Style { layout, escapes, slashes })
+        })
+    })
+}
+
+impl Style {
+    fn cause(self, order: KeyOrder, line_end: &str) -> Cause {
+        let order = match order {
+            KeyOrder::AsReceived => "",
+            KeyOrder::Protocol => ", its keys in the protocol's order",
+            KeyOrder::Sorted => ", its keys sorted",
+        };
+        let slashes = if self.slashes { r", \/ for /" } else { "" };
+        let line_end = if line_end.is_empty() { "" } else { ", with a line end after it" };
+        let (layout, escapes) = (self.layout.words, self.escapes.words);
+        let sentence = alloc::format!(
+            "the body was read as JSON and written again; the same JSON was signed, \
+             {layout}{order}{escapes}{slashes}{line_end}"
+        );
+        Cause::with_details("body_rewritten", sentence)
+    }
+}
+
+/// What is written between the values, and the indentation if each value has a line.
+struct Layout {
+    colon: &'static str,
+    comma: &'static str,
+    indent: Option<&'static str>,
+    words: &'static str,
+}
+
+const LAYOUTS: [Layout; 5] = [
+    layout(":", ",", None, "written without spaces"),
+    layout(": ", ", ", None, "written with a space after each colon and comma"),
+    layout(": ", ",", Some("  "), "indented by two spaces"),
+    layout(": ", ",", Some("    "), "indented by four spaces"),
+    layout(": ", ",", Some("\t"), "indented by tabs"),
+];
+
+const fn layout(
+    colon: &'static str,
+    comma: &'static str,
+    indent: Option<&'static str>,
+    words: &'static str,
+) -> Layout {
+    Layout { colon, comma, indent, words }
+}
+
+/// Which characters of a string are escaped, beyond those that must be.
+struct Escapes {
+    is_escaped: fn(char) -> bool,
+    uppercase: bool,
+    words: &'static str,
+}
+
+const ESCAPES: [Escapes; 5] = [
+    escapes(|_| false, false, ""),
+    // Python, PHP, Ruby on Rails.
+    escapes(|c| !c.is_ascii(), false, r", \u00e9 for what is not ASCII"),
+    // Java.
+    escapes(|c| !c.is_ascii(), true, r", \u00E9 for what is not ASCII"),
+    // Go.
+    escapes(|c| "<>&\u{2028}\u{2029}".contains(c), false, r", \u003c for <"),
+    // .NET.
+    escapes(
+        |c| !c.is_ascii() || "\"&'+<>`".contains(c),
+        true,
+        r", \u003C for < and \u00E9 for what is not ASCII",
+    ),
+];
+
+const fn escapes(is_escaped: fn(char) -> bool, uppercase: bool, words: &'static str) -> Escapes {
+    Escapes { is_escaped, uppercase, words }
+}
+
+/// In which order the keys of an object come.
+#[derive(Clone, Copy)]
+enum KeyOrder {
+    AsReceived,
+    /// As the protocol lists them, unknown keys last.
+    Protocol,
+    Sorted,
+}
+
+/// A JSON text taken apart, with its numbers as they were written.
+enum Json<'a> {
+    Object(Vec<(Cow<'a, str>, Self)>),
+    Array(Vec<Self>),
+    String(String),
+    Plain(&'a str),
+}
+
+/// Deeper texts are left alone: taking one apart reads it once for each level.
+const MAX_DEPTH: usize = 32;
+
+impl<'a> Json<'a> {
+    fn parse(text: &'a str, depth: usize) -> Option<Self> {
+        let below = depth.checked_sub(1)?;
+        let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
+        Some(match text.bytes().next()? {
+            b'{' => {
+                let parse = |(key, value): (&'a RawValue, &'a RawValue)| {
+                    let Name(key) = serde_json::from_str(key.get()).ok()?;
+                    Some((key, Self::parse(value.get(), below)?))
+                };
+                Self::Object(fields(text).into_iter().map(parse).collect::<Option<_>>()?)
+            }
+            b'[' => {
+                let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;
+                let parse = |item: &'a RawValue| Self::parse(item.get(), below);
+                Self::Array(items.into_iter().map(parse).collect::<Option<_>>()?)
+            }
+            b'"' => Self::String(serde_json::from_str(text).ok()?),
+            _ => Self::Plain(text),
+        })
+    }
+
+    fn sort(&mut self, order: KeyOrder) {
+        match self {
+            Self::Object(members) => {
+                match order {
+                    KeyOrder::AsReceived => {}
+                    KeyOrder::Protocol => sort_as_listed(members),
+                    KeyOrder::Sorted => members.sort_by(|(one, _), (other, _)| one.cmp(other)),
+                }
+                members.iter_mut().for_each(|(_, value)| value.sort(order));
+            }
+            Self::Array(items) => items.iter_mut().for_each(|item| item.sort(order)),
+            Self::String(_) | Self::Plain(_) => {}
+        }
+    }
+}
+
+fn sort_as_listed(members: &mut [(Cow<'_, str>, Json<'_>)]) {
+    let is_member = |name: &str| members.iter().any(|(key, _)| key == name);
+    let Some((_, listed)) = KEYS.iter().find(|(mark, _)| is_member(mark)) else { return };
+    // Keys that are not listed come last, in the order received.
+    let place = |key: &str| listed.split(' ').position(|name| name == key).unwrap_or(usize::MAX);
+    members.sort_by_key(|(key, _)| place(key));
+}
+
+/// A key that identifies an object, and the object's keys in the protocol's order.
+const KEYS: [(&str, &str); 4] = [
+    ("api_version", "id type created_at api_version account_id origin data"),
+    ("idempotency_key", "source credential_id idempotency_key"),
+    (
+        "caller",
+        "id caller started_at answered_at ended_at duration_seconds summary appointment_ids \
+         created_at target_label transferred_at",
+    ),
+    ("contact_id", "contact_id phone_number display_name"),
+];
+
+/// Writes one text. (`serde_json`'s `Formatter` cannot be implemented without its feature `std`.)
+struct Writer {
+    text: String,
+    style: Style,
+    depth: usize,
+}
+
+/// No longer text is written: each is written hundreds of times, and indentation can make deeply
+/// nested JSON sixty times as long.
+const MAX_WRITTEN: usize = 4 * Evidence::MAX_SEARCHED;
+
+impl Writer {
+    /// `None` if the text grows too long.
+    fn write(json: &Json<'_>, style: Style) -> Option<String> {
+        let mut writer = Self { text: String::new(), style, depth: 0 };
+        writer.value(json);
+        (!writer.is_full()).then_some(writer.text)
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() > MAX_WRITTEN
+    }
+
+    fn value(&mut self, json: &Json<'_>) {
+        match json {
+            Json::Plain(text) => self.text.push_str(text),
+            Json::String(text) => self.string(text),
+            Json::Array(items) => self.items(['[', ']'], items, Self::value),
+            Json::Object(members) => self.items(['{', '}'], members, |writer, (key, value)| {
+                writer.string(key);
+                writer.text.push_str(writer.style.layout.colon);
+                writer.value(value);
+            }),
+        }
+    }
+
+    fn items<T>(&mut self, [open, close]: [char; 2], items: &[T], write: fn(&mut Self, &T)) {
+        self.text.push(open);
+        self.depth = self.depth.saturating_add(1);
+        for (index, item) in items.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
+            if index > 0 {
+                self.text.push_str(self.style.layout.comma);
+            }
+            self.new_line();
+            write(self, item);
+        }
+        self.depth = self.depth.saturating_sub(1);
+        if !items.is_empty() {
+            self.new_line();
+        }
+        self.text.push(close);
+    }
+
+    fn new_line(&mut self) {
+        if let Some(indent) = self.style.layout.indent {
+            self.text.push('\n');
+            (0..self.depth).for_each(|_| self.text.push_str(indent));
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        self.text.push('"');
+        for c in text.chars() {
+            if (self.style.escapes.is_escaped)(c) {
+                self.code_units(c);
+                continue;
+            }
+            match c {
+                '"' => self.text.push_str("\\\""),
+                '\\' => self.text.push_str("\\\\"),
+                '/' if self.style.slashes => self.text.push_str("\\/"),
+                '\n' => self.text.push_str("\\n"),
+                '\r' => self.text.push_str("\\r"),
+                '\t' => self.text.push_str("\\t"),
+                '\u{8}' => self.text.push_str("\\b"),
+                '\u{c}' => self.text.push_str("\\f"),
+                '\0'..='\u{1f}' => self.code_units(c),
+                _ => self.text.push(c),
+            }
+        }
+        self.text.push('"');
+    }
+
+    fn code_units(&mut self, c: char) {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let bytes = unit.to_be_bytes();
+            let digits = match self.style.escapes.uppercase {
+                true => hex::encode_upper(bytes),
+                false => hex::encode(bytes),
+            };
+            self.text.push_str("\\u");
+            self.text.push_str(&digits);
+        }
+    }
+}

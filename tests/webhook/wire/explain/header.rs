@@ -1,0 +1,217 @@
+//! What may have happened to the header, its time, or what is signed.
+
+use std::time::Duration;
+
+use call_assistant::webhook::explain::Evidence;
+use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
+
+use super::{BODY, NOTHING, SECRET, explain, found, header, hex, keyed, line};
+use crate::wire::{NOW, at};
+
+#[test]
+fn a_header_that_was_changed() {
+    let body = BODY.as_bytes();
+    let right = header(body);
+    let digest = right.split_once("v1=").unwrap().1.to_owned();
+    let right_base64 = base64(&unhex(&digest));
+    let milliseconds = format!("{NOW}123");
+    let hour_old = format!("{}123", NOW - 3600);
+    let with = |t: &str, message: String| {
+        format!("t={t},v1={}", hex(SECRET.as_bytes(), message.as_bytes()))
+    };
+    for (code, header) in [
+        ("digest_uppercase", right.replace(&digest, &digest.to_uppercase())),
+        ("digest_base64", format!("t={NOW},v1={right_base64}")),
+        ("digest_base64", format!("t={NOW},v1={}", right_base64.trim_end_matches('='))),
+        ("digest_surrounded", format!("t={NOW},v1=\"{digest}\"")),
+        ("digest_surrounded", format!("t={NOW},v1=0x{digest}")),
+        ("digest_surrounded", format!("t={NOW},v1=sha256={digest}")),
+        // Signatures of other schemes say nothing, and are ignored.
+        ("digest_surrounded", format!("t={NOW},v0={},x,v1=\"{digest}\"", "0".repeat(64))),
+        ("digest_cut", right[..right.len() - 1].to_owned()),
+        ("digest_cut", right[..right.len() - 48].to_owned()),
+        ("time_milliseconds", with(&milliseconds, format!("{milliseconds}.{BODY}"))),
+        ("time_milliseconds", with(&milliseconds, format!("{NOW}.{BODY}"))),
+        // And an hour old, too.
+        ("time_milliseconds", with(&hour_old, format!("{hour_old}.{BODY}"))),
+        ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}000.{BODY}"))),
+        ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}789.{BODY}"))),
+        ("signed_without_time", with(&NOW.to_string(), BODY.to_owned())),
+        ("signed_without_period", with(&NOW.to_string(), format!("{NOW}{BODY}"))),
+    ] {
+        // The one with a part that is no pair is not well-formed besides.
+        let malformed = if header.contains(",x,") { " signature_malformed" } else { "" };
+        assert_eq!(found(&header, body, SECRET), format!("proven {code}{malformed}"), "{header}");
+    }
+    for (digits, words) in [(63, "cut to 63 digits"), (16, "cut to 16 digits")] {
+        let header = &right[..right.len() - 64 + digits];
+        let shown = explain(header, body, SECRET).to_string();
+        assert_eq!(shown, format!("proven: the digest was {words}"));
+    }
+
+    // Base64 that looks like a number in hex.
+    let (other, right) = (0_u32..)
+        .map(|body| (body.to_string(), header(body.to_string().as_bytes())))
+        .find(|(_, header)| header.contains("v1=d31"))
+        .unwrap();
+    let text = base64(&unhex(right.split_once("v1=").unwrap().1));
+    assert!(text.starts_with("0x"), "{text}");
+    for (header, codes) in [
+        (format!("t={NOW},v1={text}"), "digest_base64"),
+        (format!("t={NOW},v1=\"{text}\""), "digest_surrounded digest_base64"),
+    ] {
+        let found = found(&header, other.as_bytes(), SECRET);
+        assert_eq!(found, format!("proven {codes}"), "{header}");
+    }
+
+    // Standard Webhooks, in all its ways.
+    let header = with(&NOW.to_string(), format!("evt_1.{NOW}.{BODY}"));
+    let headers = DeliveryHeaders::new().signature(header.as_bytes()).delivery(b"evt_1");
+    let explanation = Evidence::new(headers, body, SECRET).explain(at(NOW));
+    assert_eq!(line(&explanation), "proven signed_with_id");
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const SYMBOLS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let symbols = bytes.chunks(3).flat_map(|chunk| {
+        let bits = chunk.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        (0..4).map(move |at| match at <= chunk.len() {
+            true => char::from(SYMBOLS[usize::try_from(bits >> (18 - 6 * at) & 63).unwrap()]),
+            false => '=',
+        })
+    });
+    symbols.collect()
+}
+
+/// What verifies is genuine, whatever else is in the header.
+#[test]
+fn what_stands_beside_the_right_digest_means_nothing() {
+    let right = header(b"{}");
+    let (time, digest) = right.split_once(",v1=").unwrap();
+    let verifier = Verifier::new(SigningSecret::parse(SECRET).unwrap());
+    for text in [
+        format!("{time},v1={},v1={digest}", digest.to_uppercase()),
+        format!("{time},v1={digest},v1={}", digest.to_uppercase()),
+        format!("{time},v1={},v1={digest}", &digest[..32]),
+        format!("{time},v1=0x{digest},v1={digest}"),
+        format!("x=;t=5,{time},v1={digest}"),
+        format!("x=y&t=5,v1={digest},{time}"),
+        format!("{time},v1={digest},x=;v1={}", "0".repeat(64)),
+    ] {
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        assert_eq!(verifier.verify_parts(headers, b"{}", at(NOW)).map(drop), Ok(()), "{text}");
+        assert_eq!(found(&text, b"{}", SECRET), "proven", "{text}");
+    }
+    // Nor does what a kinder reader than the verifier would find in a part.
+    let upper = digest.to_uppercase();
+    let text = format!("{time},v1={upper},v1=x&v1={digest}");
+    assert_eq!(found(&text, b"{}", SECRET), "proven digest_uppercase");
+    // Each secret has made one of the two, and only the other one has written its own as it should.
+    let other = keyed(b"whsec_other", b"{}");
+    let (_, other) = other.split_once(",v1=").unwrap();
+    let text = format!("{time},v1={},v1={other}", digest.to_uppercase());
+    let headers = DeliveryHeaders::new().signature(text.as_bytes());
+    let found = Evidence::new(headers, b"{}", SECRET).known_secret("whsec_other").explain(at(NOW));
+    assert_eq!(line(&found), "proven secret_other");
+    assert!(found.to_string().ends_with("number 1"), "{found}");
+}
+
+#[test]
+fn what_the_header_alone_shows_is_a_fact() {
+    #[track_caller]
+    fn fact(headers: DeliveryHeaders<'_>, code: &str, words: &str) {
+        let explanation = Evidence::new(headers, b"{}", SECRET).explain(at(NOW));
+        assert_eq!(line(&explanation), format!("proven {code}"), "{words}");
+        assert_eq!(explanation.to_string(), format!("proven: the signature header {words}"));
+    }
+    let right = header(b"{}");
+    let one = DeliveryHeaders::new().signature(right.as_bytes());
+    fact(DeliveryHeaders::new(), "signature_missing", "is missing");
+    let twice = one.signature(right.as_bytes());
+    fact(twice, "signature_repeated", "is present more than once");
+
+    let trailing = format!("{right},");
+    let semicolon = right.replace(',', ";");
+    for (text, words) in [
+        ("", "part 1 is not name=value"),
+        ("t=1", "has no v1"),
+        (&trailing, "part 3 is not name=value"),
+        (&semicolon, "part 1: t is not 1 to 19 digits without a sign or a leading zero"),
+    ] {
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        fact(headers, "signature_malformed", words);
+    }
+    // Too little of the right digest to be proof, nothing of it, or more than there is. In base64,
+    // the same.
+    let (time, digest) = right.split_once("v1=").unwrap();
+    let long = format!("{digest}0");
+    for v1 in ["abc", &digest[..15], "", &long, "zz", "!", &"Q".repeat(42)] {
+        let text = format!("{time}v1={v1}");
+        let words = format!("part 2: v1 has {} bytes instead of 64 hex digits", v1.len());
+        let headers = DeliveryHeaders::new().signature(text.as_bytes());
+        fact(headers, "signature_digest_malformed", &words);
+    }
+}
+
+/// What the verifier says of the form is left out only where the digest's notation says it.
+#[test]
+fn a_malformed_header_is_said_to_be_one_whatever_else_is_wrong() {
+    let right = header(b"{}");
+    let (time, digest) = right.split_once("v1=").unwrap();
+    let upper = digest.to_uppercase();
+    for (text, codes) in [
+        (format!("{time}v1={upper},"), "digest_uppercase signature_malformed"),
+        (format!("{time}v1=\"{digest}\","), "digest_surrounded signature_malformed"),
+        (format!("{time}v1=\"{digest}\""), "digest_surrounded"),
+        (format!("{time}v1=x&v1={digest}"), "signature_digest_malformed"),
+    ] {
+        assert_eq!(found(&text, b"{}", SECRET), format!("proven {codes}"), "{text}");
+    }
+}
+
+#[test]
+fn a_time_that_is_off_is_a_fact() {
+    let right = header(b"{}");
+    let headers = DeliveryHeaders::new().signature(right.as_bytes());
+    let within = |tolerance, late: i64| {
+        let evidence = Evidence::new(headers, b"{}", SECRET);
+        evidence.with_tolerance(Duration::from_secs(tolerance)).explain(at(NOW + late))
+    };
+    for (tolerance, late, expected) in [
+        (300, 300, "proven"),
+        (300, 301, "proven time_too_old"),
+        (300, -300, "proven"),
+        (300, -301, "proven time_too_new"),
+        // As the verifier judges it.
+        (400, 400, "proven"),
+        (10, 11, "proven time_too_old"),
+    ] {
+        assert_eq!(line(&within(tolerance, late)), expected, "{late} of {tolerance}");
+    }
+    let late = Evidence::new(headers, b"{}", SECRET).explain(at(NOW + 301));
+    assert_eq!(
+        late.to_string(),
+        "proven: the signature is 301s old, more than the tolerance of 300s"
+    );
+}
+
+// Each of the thousand times that may have been signed costs a digest of the body.
+#[test]
+fn milliseconds_are_looked_for_under_short_bodies_only() {
+    let longest = vec![b'1'; 16 * 1024];
+    let signed = |body: &[u8]| {
+        format!(
+            "t={NOW},v1={}",
+            hex(SECRET.as_bytes(), &[format!("{NOW}789.").as_bytes(), body].concat())
+        )
+    };
+    assert_eq!(found(&signed(&longest), &longest, SECRET), "proven signed_milliseconds");
+    let longer = [&longest[..], b"1"].concat();
+    assert_eq!(found(&signed(&longer), &longer, SECRET), NOTHING);
+}

@@ -1,0 +1,90 @@
+//! What may have happened to the secret.
+
+use call_assistant::webhook::DeliveryHeaders;
+use call_assistant::webhook::explain::Evidence;
+
+use super::{BODY, SECRET, explain, found, header, keyed, line};
+use crate::wire::{NOW, at};
+
+// D-44, and what else becomes of secrets.
+#[test]
+fn a_secret_that_was_changed() {
+    let decoded = b"please do not decode this";
+    let bare = &SECRET["whsec_".len()..];
+    let padded = "whsec_cGxlYXNlIGRvIG5vdCBkZWNvZGUgdGhpcw==";
+    let quoted = format!("\"{SECRET}\"");
+    for (codes, key, given) in [
+        ("signer_prefix_dropped", bare.as_bytes(), SECRET),
+        ("signer_base64_decoded", decoded, SECRET),
+        ("signer_base64_decoded", decoded, padded),
+        ("signer_line_end", &[SECRET.as_bytes(), b"\n"].concat(), SECRET),
+        ("signer_line_end", &[SECRET.as_bytes(), b"\r\n"].concat(), SECRET),
+        ("signer_quotes", quoted.as_bytes(), SECRET),
+        ("signer_quotes", format!("'{SECRET}'").as_bytes(), SECRET),
+        ("secret_space", SECRET.as_bytes(), &format!("{SECRET}\n")),
+        ("secret_space", SECRET.as_bytes(), &format!(" \u{a0}{SECRET}\t")),
+        ("secret_space", SECRET.as_bytes(), &format!("\u{feff}{SECRET}")),
+        ("secret_space", SECRET.as_bytes(), &format!("\u{1b}{SECRET}\0")),
+        ("secret_space", SECRET.as_bytes(), &format!("{SECRET}\0")),
+        ("secret_label", SECRET.as_bytes(), &format!("whsec_{SECRET}")),
+        ("secret_quotes", SECRET.as_bytes(), &quoted),
+        ("secret_quotes", SECRET.as_bytes(), &format!("\u{201c}{SECRET}\u{201d}")),
+        ("secret_space secret_quotes", SECRET.as_bytes(), &format!("'{SECRET}'\n")),
+        ("secret_quotes secret_space", SECRET.as_bytes(), &format!("\"{SECRET}\n\"")),
+        ("secret_label", SECRET.as_bytes(), &format!("WEBHOOK_SECRET={SECRET}")),
+        ("secret_quotes secret_label", SECRET.as_bytes(), &format!("WEBHOOK_SECRET=\"{SECRET}\"")),
+        ("secret_prefix_missing", SECRET.as_bytes(), bare),
+        ("signer_base64_decoded", decoded, bare),
+        ("secret_space signer_base64_decoded", decoded, &format!("{SECRET}\n")),
+        ("secret_quotes signer_line_end", format!("{SECRET}\n").as_bytes(), &quoted),
+    ] {
+        let found = found(&keyed(key, BODY.as_bytes()), BODY.as_bytes(), given);
+        assert_eq!(found, format!("proven {codes}"), "{given:?}");
+    }
+    let explanation = explain(&keyed(decoded, b"{}"), b"{}", SECRET);
+    assert_eq!(
+        explanation.to_string(),
+        "proven: the signer base64-decodes the secret, as libraries for Standard Webhooks do"
+    );
+}
+
+#[test]
+fn another_secret() {
+    let right = header(BODY.as_bytes());
+    let headers = DeliveryHeaders::new().signature(right.as_bytes());
+    let found = Evidence::new(headers, BODY.as_bytes(), "whsec_current")
+        .known_secret("whsec_staging")
+        .known_secret(SECRET)
+        .explain(at(NOW));
+    assert_eq!(line(&found), "proven secret_other");
+    assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
+}
+
+/// A text that no verifier takes is wrong, though it made the digest.
+#[test]
+fn what_both_ends_have_wrong_is_said() {
+    for (given, error) in [
+        (&SECRET["whsec_".len()..], "does not begin with whsec_"),
+        ("whsec_abc\n", "has a byte at 9 that is not visible ASCII"),
+    ] {
+        let explanation = explain(&keyed(given.as_bytes(), b"{}"), b"{}", given);
+        assert_eq!(line(&explanation), "proven secret_unusable", "{given:?}");
+        let sentence = format!(
+            "proven: both ends have a text that is not a secret: the signing secret {error}"
+        );
+        assert_eq!(explanation.to_string(), sentence);
+    }
+}
+
+#[test]
+fn the_evidence_shows_neither_secrets_nor_bodies() {
+    let header = header(b"{}");
+    let headers = DeliveryHeaders::new().signature(header.as_bytes());
+    let evidence = Evidence::new(headers, b"{}", SECRET)
+        .known_secret("whsec_another")
+        .known_delivery(headers, b"[]");
+    assert_eq!(
+        format!("{evidence:?}"),
+        format!("Evidence {{ headers: {headers:?}, body_len: 2, secrets: 2, deliveries: 1 }}")
+    );
+}
