@@ -18,7 +18,7 @@ use crate::rest::{ApiError, ErrorCode};
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The body of a successful answer: [`Account`], [`CallList`] or [`Call`].
-pub trait ApiResponse: sealed::Body {
+pub trait ApiResponse: Clone + sealed::Body {
     /// The whole answer, 200.
     #[must_use]
     fn to_response(&self, request_id: &RequestId) -> Response<Vec<u8>> {

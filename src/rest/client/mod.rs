@@ -88,6 +88,7 @@
 //! ```
 
 mod error;
+mod flow;
 mod head;
 mod pace;
 mod paging;
@@ -97,6 +98,9 @@ mod retry_after;
 mod sync;
 
 pub use error::{Action, ClientError, ClientErrorReason, MAX_ERROR_LEN, UnexpectedBody};
+pub use flow::{
+    Fetch, Flow, FlowError, Pages, PagesState, PagesStep, Progress, Step, Sync, Task, Ticket,
+};
 pub use head::ResponseHead;
 pub use pace::Pace;
 pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError};

@@ -1,5 +1,6 @@
 //! The customer's side: answers, retries, pages and the sync.
 
+mod flow;
 mod paging;
 mod replies;
 mod retry;

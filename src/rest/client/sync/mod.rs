@@ -6,12 +6,14 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use self::walk::{Covered, UnreadableKey, Walk};
+use self::walk::{Covered, Walk};
+pub(super) use self::walk::{Place, UnreadableKey};
+use super::flow::FlowError;
 use super::paging::PagingError;
 use crate::Timestamp;
-use crate::id::CallId;
-use crate::model::{Call, CallList, ListedCall, UnreadableCall};
-use crate::rest::{CreatedRange, Limit, ListCalls};
+use crate::id::{AccountId, CallId};
+use crate::model::{Account, Call, CallList, ListedCall, UnreadableCall};
+use crate::rest::{CreatedRange, Limit, ListCalls, Mode};
 
 /// How far below its watermark a sync asks unless told otherwise: a minute.
 pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
@@ -100,6 +102,12 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
     lag: Duration,
+    /// Of the key that the sync was begun with.
+    #[serde(default)]
+    mode: Option<Mode>,
+    /// The account, if the host has named it.
+    #[serde(default)]
+    account_id: Option<AccountId>,
     #[serde(default)]
     since: Option<Timestamp>,
     /// Every call written a lag or more before it has been returned, but for those before `since`.
@@ -156,6 +164,8 @@ impl CallSync {
     pub fn new() -> Self {
         Self {
             lag: DEFAULT_LAG,
+            mode: None,
+            account_id: None,
             since: None,
             watermark: None,
             recent: BTreeMap::new(),
@@ -287,6 +297,23 @@ impl CallSync {
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self { walk: self.walk.as_ref().map(Walk::restarted), ..self.clone() }
+    }
+
+    /// Binds the state to the mode and the account of a key, or refuses the key.
+    pub(super) fn bound_to(
+        mut self,
+        mode: Mode,
+        account: Option<&Account>,
+    ) -> Result<Self, FlowError> {
+        if *self.mode.get_or_insert(mode) != mode {
+            return Err(FlowError::OtherMode);
+        }
+        if let Some(account) = account
+            && *self.account_id.get_or_insert_with(|| account.id.clone()) != account.id
+        {
+            return Err(FlowError::OtherAccount);
+        }
+        Ok(self)
     }
 
     /// The `created_after` of this walk.

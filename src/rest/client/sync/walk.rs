@@ -59,7 +59,7 @@ struct Opening {
 /// The last call of a pass: everything with a later `started_at` has been passed, and these ids
 /// with the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+pub(in crate::rest::client) struct Place {
     started_at: Timestamp,
     ids: BTreeSet<CallId>,
 }
@@ -190,7 +190,7 @@ impl Covered {
 }
 
 impl Place {
-    fn reach(place: Option<Self>, call: &Call) -> Self {
+    pub(in crate::rest::client) fn reach(place: Option<Self>, call: &Call) -> Self {
         let started_at = call.started_at;
         let mut ids = match place {
             Some(place) if place.started_at == started_at => place.ids,
@@ -198,6 +198,16 @@ impl Place {
         };
         ids.insert(call.id.clone());
         Self { started_at, ids }
+    }
+
+    /// Whether a call is before the place in the list, or at it.
+    pub(in crate::rest::client) fn has_passed(&self, call: &Call) -> bool {
+        call.started_at > self.started_at || self.ids.contains(&call.id)
+    }
+
+    /// Whether a call started at the same instant as the place.
+    pub(in crate::rest::client) fn is_at(&self, call: &Call) -> bool {
+        call.started_at == self.started_at
     }
 
     /// The place further down the list.
@@ -220,10 +230,10 @@ impl Place {
 /// What an unreadable item is recognised by: its id, or else the SHA-256 of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct UnreadableKey(String);
+pub(in crate::rest::client) struct UnreadableKey(String);
 
 impl UnreadableKey {
-    pub(super) fn new(item: &UnreadableCall) -> Self {
+    pub(in crate::rest::client) fn new(item: &UnreadableCall) -> Self {
         Self(match item.id() {
             Some(id) => alloc::format!("id:{}", id.as_str()),
             None => alloc::format!("sha256:{}", hex::encode(Sha256::digest(item.json().get()))),

@@ -1,0 +1,45 @@
+use super::super::{Action, ClientError, PagingError, SyncError};
+use crate::rest::UnsendableError;
+
+/// Says why a [`Flow`](super::Flow) stopped before its task was done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FlowError {
+    /// The request failed for good, or too often.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The request cannot be sent.
+    #[error(transparent)]
+    Unsendable(#[from] UnsendableError),
+    /// No page can follow a page, however often it was asked for.
+    #[error(transparent)]
+    Paging(#[from] PagingError),
+    /// A page does not follow the previous one, however often it was asked for.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The service refused the list's cursor again and again.
+    #[error("the list was restarted {restarts} times, and its cursor was refused again")]
+    Restarts {
+        /// How often the list was restarted.
+        restarts: u32,
+    },
+    /// The sync was begun with a live key and this one is a test key, or the other way round.
+    #[error("the sync was begun with a key of the other mode, live or test")]
+    OtherMode,
+    /// The sync was begun for another account.
+    #[error("the sync was begun for another account")]
+    OtherAccount,
+}
+
+impl FlowError {
+    /// Returns who must act, and how.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Client(error) => error.action(),
+            Self::Unsendable(_) => Action::FixRequest,
+            Self::Paging(_) | Self::Sync(_) | Self::Restarts { .. } => Action::ContactSupport,
+            Self::OtherMode | Self::OtherAccount => Action::ReplaceKey,
+        }
+    }
+}

@@ -1,0 +1,410 @@
+mod error;
+mod pages;
+mod task;
+
+use core::fmt;
+use core::time::Duration;
+
+use http::Request;
+use serde::{Deserialize, Serialize};
+
+pub use error::FlowError;
+pub use pages::{Pages, PagesState, PagesStep};
+pub use task::{Fetch, Sync, Task};
+
+use self::task::Applied;
+use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision};
+use crate::Timestamp;
+use crate::model::Account;
+use crate::rest::ApiRequest;
+
+/// Tells the host what to do next, until a task is done: one request, all pages, or a sync.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::rest::GetAccount;
+/// use call_assistant::rest::client::{Client, Flow, Step, Task};
+/// # use call_assistant::model::CallList;
+/// # fn http(_: http::Request<()>) -> Result<http::Response<Vec<u8>>, ()> {
+/// #     let body = br#"{"id":"acct_1","business_name":null,"timezone":"UTC","livemode":true}"#;
+/// #     Ok(http::Response::new(body.to_vec()))
+/// # }
+/// # let (now, random, sleep_until) = (|| Timestamp::UNIX_EPOCH, || [7; 8], |_: Timestamp| ());
+///
+/// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+/// let mut flow = client.fetch(GetAccount);
+/// let account = loop {
+///     match flow.next(random(), now()) {
+///         Step::Send { request, ticket, .. } => match http(request) {
+///             Ok(response) => {
+///                 let (head, body) = response.into_parts();
+///                 flow.answered(ticket, &head, &body, now());
+///             }
+///             Err(_) => flow.lost(ticket, now()), // no connection, a timeout
+///         },
+///         Step::Wait(until) => sleep_until(until),
+///         Step::Store(never) => match *never {}, // pages and syncs have something to store
+///         Step::Done(result) => break result?, // the error says who must act
+///     }
+/// };
+/// assert_eq!(account.timezone, "UTC");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A flow owns the retries, the pace, the paging, the restart of a list whose cursor is refused, and
+/// the reading of answers. The host owns the socket, the clock, the randomness and the store. The
+/// same loop drives every [`Task`], in blocking and in async code.
+///
+/// # Misuse does no harm
+///
+/// - [`next`](Self::next) returns the same step until the step has happened.
+/// - An answer counts only if its [`Ticket`] is that of the request that the flow waits for. An
+///   answer to a previous request, or a second answer, is ignored.
+/// - A request without an answer is a failed try: report it with [`lost`](Self::lost).
+/// - A flow can be dropped at any time. A new one, created from the state that was stored last,
+///   loses nothing and returns nothing again that was stored.
+pub struct Flow<T: Task> {
+    client: Client,
+    task: T,
+    retry: Retry,
+    restarts: u32,
+    time_limit: Duration,
+    pace: Pace,
+    position: Position<T>,
+    /// Why the last try failed, until the wait before the next one is decided: that takes `random`.
+    failure: Option<FlowError>,
+    /// Failed tries of the request at hand.
+    tried: u32,
+    tickets: u64,
+    progress: Progress,
+}
+
+enum Position<T: Task> {
+    /// Before a request.
+    Waiting(Wait),
+    /// The answer to this request is awaited.
+    Sent(Ticket, Request<()>),
+    Storing(T::Batch),
+    Done(T::Output),
+    Stopped(FlowError),
+}
+
+#[derive(Clone, Copy)]
+struct Wait {
+    until: Timestamp,
+    /// How long the wait is at most, whatever the clock does meanwhile.
+    length: Duration,
+    /// Whether the pace has set it.
+    paced: bool,
+}
+
+impl Wait {
+    const OVER: Self = Self { until: Timestamp::MIN, length: Duration::ZERO, paced: false };
+
+    fn new(length: Duration, paced: bool, now: Timestamp) -> Self {
+        Self { until: now.saturating_add(length), length, paced }
+    }
+}
+
+/// What the host does next.
+///
+/// The enum is exhaustive: matching every variant is the point. A [`Fetch`] has nothing to store:
+/// `Store(never) => match *never {}`.
+#[must_use = "do it, and ask again"]
+#[allow(clippy::exhaustive_enums)]
+pub enum Step<'f, T: Task + 'f> {
+    /// Send this request, then report its answer or its loss.
+    Send {
+        /// The request. It has no body.
+        request: Request<()>,
+        /// The time limit for the whole request, up to the last byte of the answer.
+        time_limit: Duration,
+        /// What to report the answer with.
+        ticket: Ticket,
+    },
+    /// Ask again at this instant. Asking earlier returns the same step.
+    Wait(Timestamp),
+    /// Store this in one transaction, then call [`Flow::stored`].
+    Store(&'f T::Batch),
+    /// The task is done, or somebody must act: see [`FlowError::action`].
+    Done(Result<T::Output, FlowError>),
+}
+
+/// Ties an answer to its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    number: u64,
+    /// Tells the tickets of two flows apart: an answer can arrive after its flow was dropped.
+    random: [u8; 8],
+}
+
+/// Says how far a [`Flow`] has come, for a line on a terminal or in a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The pages read.
+    pub pages: u64,
+    /// The calls handed to the host to store.
+    pub calls: u64,
+    /// The items handed to the host that cannot be read as calls.
+    pub unreadable: u64,
+    /// The tries that failed.
+    pub failures: u64,
+    /// How often the list was restarted because its cursor was refused.
+    pub restarts: u32,
+    /// When the wait ends, if the flow waits.
+    pub waits_until: Option<Timestamp>,
+    /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
+    pub reached: Option<Timestamp>,
+    /// The `created_after` that the list is read down to; `None` if it has no such bound.
+    pub wanted: Option<Timestamp>,
+}
+
+impl Client {
+    /// Creates the flow of a single operation, with retries.
+    #[must_use]
+    pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<Fetch<R>> {
+        Flow::new(self, Fetch::new(operation))
+    }
+
+    /// Creates the flow through all pages of a list: from a
+    /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored.
+    #[must_use]
+    pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
+        Flow::new(self, Pages::new(from.into()))
+    }
+
+    /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
+    /// last. It is done when the copy is up to date: create the next flow in a while.
+    ///
+    /// The state remembers whether it was begun with a live or a test key, and a key of the other
+    /// mode is refused.
+    #[must_use]
+    pub fn sync(&self, state: CallSync) -> Flow<Sync> {
+        self.bound_sync(state, None)
+    }
+
+    /// Creates the flow of [`sync`](Self::sync) for a key whose account is known. The state
+    /// remembers the account, and the key of another one is refused.
+    ///
+    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without it, a
+    /// replaced key of another account cannot be told apart.
+    #[must_use]
+    pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<Sync> {
+        self.bound_sync(state, Some(account))
+    }
+
+    fn bound_sync(&self, state: CallSync, account: Option<&Account>) -> Flow<Sync> {
+        let bound = state.clone().bound_to(self.key().mode(), account);
+        let mut flow = Flow::new(self, Sync::new(bound.clone().unwrap_or(state)));
+        if let Err(error) = bound {
+            flow.position = Position::Stopped(error);
+        }
+        flow
+    }
+}
+
+impl<T: Task> Flow<T> {
+    fn new(client: &Client, task: T) -> Self {
+        Self {
+            client: client.clone(),
+            retry: Retry::new(),
+            restarts: 3,
+            time_limit: Duration::from_secs(30),
+            pace: Pace::of(T::QUOTA),
+            position: task.finished().map_or(Position::Waiting(Wait::OVER), Position::Done),
+            failure: None,
+            tried: 0,
+            tickets: 0,
+            progress: Progress { wanted: task.wanted(), ..Progress::default() },
+            task,
+        }
+    }
+
+    /// Sets how often and when a failed request is made again. A request that succeeds starts the
+    /// count anew.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Sets the pace: a [shared](Pace::shared) one if several programs use the same key.
+    #[must_use]
+    pub fn with_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Sets how often the list may be restarted because its cursor is refused: 3 times by default.
+    #[must_use]
+    pub fn with_restarts(self, restarts: u32) -> Self {
+        Self { restarts, ..self }
+    }
+
+    /// Sets the time limit of each request: 30 seconds by default.
+    #[must_use]
+    pub fn with_time_limit(self, time_limit: Duration) -> Self {
+        Self { time_limit, ..self }
+    }
+
+    /// Returns what to do next. `random` is eight random bytes, to stretch the wait before a retry;
+    /// they need not be fit for secrets.
+    pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
+        if let Some(error) = self.failure.take() {
+            self.position = self.after(error, random, now);
+        }
+        if let Position::Waiting(wait) = self.position {
+            self.position = self.waited(wait, random, now);
+        }
+        match &self.position {
+            Position::Waiting(wait) => Step::Wait(wait.until),
+            Position::Sent(ticket, request) => Step::Send {
+                request: request.clone(),
+                time_limit: self.time_limit,
+                ticket: *ticket,
+            },
+            Position::Storing(batch) => Step::Store(batch),
+            Position::Done(output) => Step::Done(Ok(output.clone())),
+            Position::Stopped(error) => Step::Done(Err(error.clone())),
+        }
+    }
+
+    /// Reports the answer to a request. The head is `&http::response::Parts` or a
+    /// [`ResponseHead`].
+    ///
+    /// A request without an answer, or whose answer is no longer awaited, has no effect.
+    pub fn answered<'h>(
+        &mut self,
+        ticket: Ticket,
+        head: impl Into<ResponseHead<'h>>,
+        body: &[u8],
+        now: Timestamp,
+    ) {
+        if !self.awaits(ticket) {
+            return;
+        }
+        match self.task.apply(&self.client, head.into(), body, now) {
+            Ok(applied) => {
+                self.tried = 0;
+                self.position = self.applied(applied);
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Reports that no answer came, or not all of it: no connection, a timeout, a connection that
+    /// broke.
+    pub fn lost(&mut self, ticket: Ticket) {
+        if self.awaits(ticket) {
+            self.failed(FlowError::Client(ClientError::no_response()));
+        }
+    }
+
+    /// Reports that the batch of [`Step::Store`] is stored. Without such a batch, nothing happens.
+    pub fn stored(&mut self) {
+        if let Position::Storing(batch) = &self.position {
+            let done = self.task.stored(batch);
+            self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
+        }
+    }
+
+    /// Returns how far the flow has come.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let waits_until = match &self.position {
+            Position::Waiting(wait) if !wait.length.is_zero() => Some(wait.until),
+            _ => None,
+        };
+        Progress { waits_until, ..self.progress }
+    }
+
+    fn awaits(&self, ticket: Ticket) -> bool {
+        matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
+    }
+
+    fn applied(&mut self, applied: Applied<T>) -> Position<T> {
+        match applied {
+            Applied::Done(output) => Position::Done(output),
+            Applied::Store(batch, page) => {
+                let progress = &mut self.progress;
+                progress.pages = progress.pages.saturating_add(1);
+                progress.calls = progress.calls.saturating_add(page.calls);
+                progress.unreadable = progress.unreadable.saturating_add(page.unreadable);
+                progress.reached = page.reached.or(progress.reached);
+                Position::Storing(batch)
+            }
+        }
+    }
+
+    fn failed(&mut self, error: FlowError) {
+        self.tried = self.tried.saturating_add(1);
+        self.progress.failures = self.progress.failures.saturating_add(1);
+        self.position = Position::Waiting(Wait::OVER);
+        self.failure = Some(error);
+    }
+
+    /// What follows a failed try.
+    fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
+        if error.action() == Action::RestartList && self.task.restart() {
+            if self.progress.restarts == self.restarts {
+                return Position::Stopped(FlowError::Restarts { restarts: self.restarts });
+            }
+            self.progress.restarts = self.progress.restarts.saturating_add(1);
+            self.tried = 0;
+            return Position::Waiting(Wait::OVER);
+        }
+        // A page that does not follow the previous one may be another machine's, a little behind.
+        let lost = ClientError::no_response();
+        let retried = match &error {
+            FlowError::Client(error) => error,
+            _ => &lost,
+        };
+        match self.retry.decide(retried, self.tried, random, now) {
+            RetryDecision::Wait(length) => Position::Waiting(Wait::new(length, false, now)),
+            RetryDecision::GiveUp => Position::Stopped(error),
+        }
+    }
+
+    /// What a wait has come to by now: the request leaves once the wait is over and the pace allows
+    /// it.
+    fn waited(&mut self, mut wait: Wait, random: [u8; 8], now: Timestamp) -> Position<T> {
+        // A clock that was set back makes no wait longer than it was.
+        wait.until = wait.until.min(now.saturating_add(wait.length));
+        if now < wait.until {
+            return Position::Waiting(wait);
+        }
+        if !wait.paced {
+            let pace = self.pace.turn(now);
+            if !pace.is_zero() {
+                return Position::Waiting(Wait::new(pace, true, now));
+            }
+        }
+        match self.task.request(&self.client) {
+            Ok(request) => {
+                self.tickets = self.tickets.wrapping_add(1);
+                Position::Sent(Ticket { number: self.tickets, random }, request)
+            }
+            Err(error) => Position::Stopped(FlowError::Unsendable(error)),
+        }
+    }
+}
+
+/// Without what the task holds, which may be about people.
+impl<T: Task> fmt::Debug for Flow<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flow").field("progress", &self.progress()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Task> fmt::Debug for Step<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send { request, ticket, .. } => {
+                f.debug_struct("Send").field("uri", request.uri()).field("ticket", ticket).finish()
+            }
+            Self::Wait(until) => f.debug_tuple("Wait").field(until).finish(),
+            Self::Store(_) => f.write_str("Store(..)"),
+            Self::Done(Ok(_)) => f.write_str("Done(Ok(..))"),
+            Self::Done(Err(error)) => write!(f, "Done(Err({error:?}))"),
+        }
+    }
+}

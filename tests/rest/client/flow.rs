@@ -1,0 +1,594 @@
+//! Flows: which step comes next, that misuse does no harm, and that a host which is killed anywhere
+//! ends with each call once (SYNC-1, SYNC-2, SYNC-3, RATE-4, RATE-5, D-24, D-31, D-71).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::model::{Account, Call, CallList};
+use call_assistant::rest::client::{
+    Action, CallSync, Client, Flow, FlowError, PagesState, Progress, Retry, Step, Task, Ticket,
+};
+use call_assistant::rest::{GetAccount, GetCall, ListCalls};
+use http::{Request, Response};
+
+use super::world::{Manner, Service};
+use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+
+const RANDOM: [u8; 8] = [0; 8];
+
+fn client() -> Client {
+    Client::new("https://api.example.com", "service_live_kept-where-secrets-are").unwrap()
+}
+
+fn response(status: u16, body: impl Into<Vec<u8>>) -> Response<Vec<u8>> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = http::StatusCode::from_u16(status).unwrap();
+    response
+}
+
+fn account(id: &str) -> Response<Vec<u8>> {
+    response(200, Account::new(AccountId::parse(id).unwrap(), "UTC").to_json())
+}
+
+fn refused(status: u16, code: &str) -> Response<Vec<u8>> {
+    let error = format!(r#"{{"error":{{"code":"{code}","message":"","request_id":"req_1"}}}}"#);
+    response(status, error)
+}
+
+fn answer<T: Task>(
+    flow: &mut Flow<T>,
+    ticket: Ticket,
+    response: Response<Vec<u8>>,
+    now: Timestamp,
+) {
+    let (head, body) = response.into_parts();
+    flow.answered(ticket, &head, &body, now);
+}
+
+#[track_caller]
+fn sent<T: Task>(step: Step<'_, T>) -> (Request<()>, Ticket) {
+    match step {
+        Step::Send { request, ticket, .. } => (request, ticket),
+        other => panic!("{other:?} where a request is due"),
+    }
+}
+
+#[track_caller]
+fn waits<T: Task>(step: Step<'_, T>) -> Timestamp {
+    match step {
+        Step::Wait(until) => until,
+        other => panic!("{other:?} where a wait is due"),
+    }
+}
+
+#[track_caller]
+fn stopped<T: Task>(step: Step<'_, T>) -> FlowError {
+    match step {
+        Step::Done(Err(error)) => error,
+        other => panic!("{other:?} where the flow should stop"),
+    }
+}
+
+fn call(number: i64) -> Call {
+    let id = CallId::parse(&format!("call_{number}")).unwrap();
+    Call::new(id, at(number * SECOND), at(number * SECOND + 500))
+}
+
+fn page(numbers: &[i64], cursor: Option<&str>) -> Response<Vec<u8>> {
+    let calls = numbers.iter().map(|number| call(*number)).collect();
+    response(200, CallList::new(calls, cursor.map(String::from)).to_json())
+}
+
+#[test]
+fn one_request_and_its_answer() {
+    let mut flow = client().fetch(GetAccount).with_time_limit(Duration::from_secs(7));
+    let Step::Send { request, time_limit, ticket } = flow.next(RANDOM, at(0)) else { panic!() };
+    assert_eq!(request.uri(), "https://api.example.com/v1/account");
+    assert_eq!(time_limit, Duration::from_secs(7));
+    answer(&mut flow, ticket, account("acct_1"), at(1));
+    for again in 0..2 {
+        match flow.next(RANDOM, at(2)) {
+            Step::Done(Ok(account)) => assert_eq!(account.id.as_str(), "acct_1", "{again}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn asking_again_returns_the_same_step() {
+    let mut flow = client().pages(ListCalls::new());
+    let (first, ticket) = sent(flow.next(RANDOM, at(0)));
+    let (again, same) = sent(flow.next([9; 8], at(50_000)));
+    assert_eq!((again.uri(), same), (first.uri(), ticket));
+
+    flow.lost(ticket);
+    let until = waits(flow.next(RANDOM, at(0)));
+    assert_eq!(until, at(500));
+    assert_eq!(waits(flow.next([255; 8], at(499))), until, "the wait is decided once");
+    assert_eq!(flow.progress().waits_until, Some(until));
+    let (_, ticket) = sent(flow.next(RANDOM, until));
+
+    answer(&mut flow, ticket, page(&[2, 1], Some("c1")), until);
+    for asked in 0..2 {
+        let Step::Store(batch) = flow.next(RANDOM, until) else { panic!("{asked}") };
+        assert_eq!(batch.calls, [call(2), call(1)], "{asked}");
+    }
+    flow.stored();
+    flow.stored();
+    let until = waits(flow.next(RANDOM, until));
+    assert!(sent(flow.next(RANDOM, until)).0.uri().query().unwrap().contains("cursor=c1"));
+}
+
+/// A client that retries by itself, or a task that wakes up late, reports what nobody waits for.
+#[test]
+fn an_answer_to_another_request_is_ignored() {
+    let mut flow = client().pages(ListCalls::new());
+    let (_, first) = sent(flow.next(RANDOM, at(0)));
+    flow.lost(first);
+    let until = waits(flow.next(RANDOM, at(0)));
+    answer(&mut flow, first, page(&[9], None), at(1));
+    assert_eq!(waits(flow.next(RANDOM, at(1))), until, "late, while waiting");
+
+    let (_, second) = sent(flow.next(RANDOM, until));
+    answer(&mut flow, first, page(&[9], None), until);
+    flow.lost(first);
+    assert_eq!(sent(flow.next(RANDOM, until)).1, second, "late, while another is on its way");
+
+    answer(&mut flow, second, page(&[2], Some("c1")), until);
+    answer(&mut flow, second, page(&[9], None), until);
+    let Step::Store(batch) = flow.next(RANDOM, until) else { panic!() };
+    assert_eq!(batch.calls, [call(2)], "the first of two answers counts");
+    flow.stored();
+    answer(&mut flow, second, page(&[9], None), until);
+    let third = waits(flow.next(RANDOM, until));
+    assert_ne!(sent(flow.next(RANDOM, third)).1, second);
+}
+
+#[test]
+fn what_may_help_is_tried_again_and_nothing_else() {
+    for (status, code, action) in [
+        (400, "invalid_parameter", Action::FixRequest),
+        (401, "invalid_credentials", Action::ReplaceKey),
+        (402, "subscription_inactive", Action::ResumeSubscription),
+        (403, "insufficient_scope", Action::GrantScope),
+        (403, "plan_upgrade_required", Action::UpgradePlan),
+        (403, "account_closed", Action::AccountClosed),
+        (404, "resource_not_found", Action::NotFound),
+        (429, "rate_limit_exceeded", Action::Retry),
+        (500, "internal_error", Action::Retry),
+    ] {
+        let mut flow = client().fetch(GetCall { call_id: CallId::parse("call_1").unwrap() });
+        let mut now = at(0);
+        let mut tries = 0;
+        let error = loop {
+            match flow.next(RANDOM, now) {
+                Step::Send { ticket, .. } => {
+                    tries += 1;
+                    answer(&mut flow, ticket, refused(status, code), now);
+                }
+                Step::Wait(until) => now = until,
+                Step::Store(never) => match *never {},
+                Step::Done(result) => break result.unwrap_err(),
+            }
+        };
+        assert_eq!(error.action(), action, "{code}");
+        assert_eq!(tries, if action == Action::Retry { 5 } else { 1 }, "{code}");
+        assert_eq!(flow.progress().failures, tries, "{code}");
+    }
+}
+
+#[test]
+fn retry_after_is_waited_for() {
+    let mut flow = client().fetch(GetAccount);
+    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+    let mut limited = refused(429, "rate_limit_exceeded");
+    limited.headers_mut().insert("retry-after", 17.into());
+    answer(&mut flow, ticket, limited, at(0));
+    assert_eq!(waits(flow.next(RANDOM, at(0))), at(17_500));
+    // A clock that is set back makes nobody wait longer.
+    assert_eq!(waits(flow.next(RANDOM, at(-HOUR))), at(-HOUR + 17_500));
+}
+
+/// A request that succeeds starts the count of tries anew.
+#[test]
+fn tries_are_counted_per_request() {
+    let mut flow = client().pages(ListCalls::new()).with_retry(Retry::new().with_tries(2));
+    let mut now = at(0);
+    for number in 0..20 {
+        for lost in [true, false] {
+            let ticket = loop {
+                match flow.next(RANDOM, now) {
+                    Step::Send { ticket, .. } => break ticket,
+                    Step::Wait(until) => now = until,
+                    other => panic!("{number}: {other:?}"),
+                }
+            };
+            if lost {
+                flow.lost(ticket);
+            } else {
+                answer(&mut flow, ticket, page(&[-number], Some(&format!("c{number}"))), now);
+            }
+        }
+        let Step::Store(batch) = flow.next(RANDOM, now) else { panic!("{number}") };
+        assert_eq!(batch.calls, [call(-number)], "{number}");
+        flow.stored();
+    }
+    assert_eq!(flow.progress().failures, 20);
+}
+
+#[test]
+fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
+    let mut flow = client().pages(ListCalls::new()).with_restarts(2);
+    let mut now = at(0);
+    let mut stored = Vec::new();
+    let mut first_pages = 0;
+    let error = loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { request, ticket, .. } => {
+                let first = !request.uri().query().unwrap().contains("cursor");
+                first_pages += u32::from(first);
+                // While the list is repeated, another call has arrived at its top.
+                let answered = if !first {
+                    refused(400, "invalid_cursor")
+                } else if first_pages == 1 {
+                    page(&[5, 4], Some("c"))
+                } else {
+                    page(&[6, 5, 4, 3], Some("c"))
+                };
+                answer(&mut flow, ticket, answered, now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                stored.extend(batch.calls.iter().cloned());
+                flow.stored();
+            }
+            Step::Done(result) => break result.unwrap_err(),
+        }
+    };
+    assert_eq!(error, FlowError::Restarts { restarts: 2 });
+    assert_eq!(error.action(), Action::ContactSupport);
+    assert_eq!(stored, [call(5), call(4), call(3)]);
+    assert_eq!(first_pages, 3);
+}
+
+/// An item that cannot be read is returned once, also where its page comes again.
+#[test]
+fn unreadable_items_are_returned_once() {
+    let list = |items: &str| {
+        response(200, format!(r#"{{"data":[{items}],"has_more":true,"next_cursor":"c"}}"#))
+    };
+    let json = |number: i64| String::from_utf8(call(number).to_json()).unwrap();
+    let (odd, none) = (r#"{"id":"odd"}"#, "null");
+    let mut flow = client().pages(ListCalls::new()).with_restarts(1);
+    let mut now = at(0);
+    let (mut seen, mut calls, mut first_pages) = (Vec::new(), 0, 0);
+    loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { request, ticket, .. } => {
+                let answered = if request.uri().query().unwrap().contains("cursor") {
+                    refused(400, "invalid_cursor")
+                } else {
+                    first_pages += 1;
+                    let third =
+                        if first_pages == 1 { odd.into() } else { format!("{odd},{none},7") };
+                    list(&format!("{none},{},{odd},{},{third}", json(2), json(1)))
+                };
+                answer(&mut flow, ticket, answered, now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                calls += batch.calls.len();
+                seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
+                flow.stored();
+            }
+            Step::Done(result) => break assert!(result.is_err()),
+        }
+    }
+    assert_eq!(calls, 2);
+    assert_eq!(seen, [none, odd, odd, none, "7"], "odd above and below call 1 are two items");
+}
+
+/// A page that does not follow the previous one is asked for again, and then given up.
+#[test]
+fn a_page_that_cannot_be_followed_ends_the_flow() {
+    let mut flow = client().pages(ListCalls::new());
+    let mut now = at(0);
+    let mut tries = 0;
+    let error = loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { ticket, .. } => {
+                tries += 1;
+                let body = r#"{"data":[],"has_more":true,"next_cursor":null}"#;
+                answer(&mut flow, ticket, response(200, body), now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(_) => panic!("there is nothing to store"),
+            Step::Done(result) => break result.unwrap_err(),
+        }
+    };
+    assert!(matches!(error, FlowError::Paging(_)), "{error}");
+    assert_eq!(tries, 5);
+}
+
+#[test]
+fn a_request_that_no_url_can_carry_is_not_sent() {
+    let mut flow = client().fetch(GetCall { call_id: CallId::parse("..").unwrap() });
+    let error = stopped(flow.next(RANDOM, at(0)));
+    assert_eq!((error.action(), error.to_string().contains("call_id")), (Action::FixRequest, true));
+}
+
+/// A test key shows other calls than a live one, and a key of another account all others: without
+/// this, such a key would make a copy of two accounts.
+#[test]
+fn a_sync_refuses_the_key_of_another_mode_or_account() {
+    let test =
+        Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap();
+    let mine = Account::new(AccountId::parse("acct_1").unwrap(), "UTC");
+    let other = Account::new(AccountId::parse("acct_2").unwrap(), "UTC");
+
+    let mut flow = client().sync_of(&mine, CallSync::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+    answer(&mut flow, ticket, page(&[1], None), at(0));
+    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    let stored = serde_json::to_string(&batch.next).unwrap();
+    let stored = || serde_json::from_str::<CallSync>(&stored).unwrap();
+
+    assert_eq!(stopped(test.sync(stored()).next(RANDOM, at(0))), FlowError::OtherMode);
+    assert_eq!(stopped(test.sync_of(&mine, stored()).next(RANDOM, at(0))), FlowError::OtherMode);
+    let refused = stopped(client().sync_of(&other, stored()).next(RANDOM, at(0)));
+    assert_eq!((refused.action(), refused), (Action::ReplaceKey, FlowError::OtherAccount));
+    let _ = sent(client().sync_of(&mine, stored()).next(RANDOM, at(0)));
+    let _ = sent(client().sync(stored()).next(RANDOM, at(0)));
+}
+
+#[test]
+fn a_list_that_was_stored_as_done_is_done() {
+    let mut flow = client().pages(ListCalls::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+    answer(&mut flow, ticket, page(&[1], None), at(0));
+    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    assert!(batch.next.is_done());
+    let mut resumed = client().pages(batch.next.clone());
+    assert!(matches!(resumed.next(RANDOM, at(0)), Step::Done(Ok(()))));
+    flow.stored();
+    assert!(matches!(flow.next(RANDOM, at(0)), Step::Done(Ok(()))));
+}
+
+#[test]
+fn progress_says_how_far_it_is() {
+    let mut flow = client().sync(CallSync::since(at(0)));
+    assert_eq!(flow.progress().wanted, Some(at(0)));
+    let (_, ticket) = sent(flow.next(RANDOM, at(HOUR)));
+    answer(&mut flow, ticket, page(&[30, 20], Some("c")), at(HOUR));
+    let Progress { pages, calls, failures, reached, .. } = flow.progress();
+    assert_eq!((pages, calls, failures, reached), (1, 2, 0, Some(at(20 * SECOND))));
+}
+
+#[test]
+fn nothing_of_a_flow_or_a_step_shows_a_key() {
+    let mut flow = client().fetch(GetAccount);
+    let step = format!("{:?}", flow.next(RANDOM, at(0)));
+    let shown = format!("{flow:?} {step}");
+    assert!(!shown.contains("kept-where") && shown.contains("/v1/account"), "{shown}");
+}
+
+/// What a host has stored: the state as text, and each call as often as it was stored.
+#[derive(Default)]
+struct Store {
+    state: Option<String>,
+    calls: BTreeMap<CallId, u32>,
+}
+
+/// What goes wrong, in percent.
+struct Luck {
+    lost: u64,
+    failing: u64,
+    doubled: u64,
+    dropped: u64,
+    refused: u64,
+}
+
+impl Luck {
+    const NONE: Self = Self { lost: 0, failing: 0, doubled: 0, dropped: 0, refused: 0 };
+
+    fn new(dice: &mut Dice) -> Self {
+        let mut percent = |most: i64| dice.up_to(most).unsigned_abs();
+        Self {
+            lost: percent(20),
+            failing: percent(20),
+            doubled: percent(20),
+            dropped: percent(15),
+            refused: percent(10),
+        }
+    }
+}
+
+/// What a world is about: a flow, made of what is stored.
+trait Kind {
+    type Task: Task;
+    fn flow(stored: Option<&str>) -> Flow<Self::Task>;
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String);
+}
+
+struct Syncing;
+
+impl Kind for Syncing {
+    type Task = call_assistant::rest::client::Sync;
+
+    fn flow(stored: Option<&str>) -> Flow<Self::Task> {
+        let state = stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
+        client().sync(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
+    }
+
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String) {
+        (&batch.fresh, serde_json::to_string(&batch.next).unwrap())
+    }
+}
+
+struct Listing;
+
+impl Kind for Listing {
+    type Task = call_assistant::rest::client::Pages;
+
+    fn flow(stored: Option<&str>) -> Flow<Self::Task> {
+        let new = || PagesState::from(ListCalls::new());
+        let state = stored.map_or_else(new, |text| serde_json::from_str(text).unwrap());
+        client().pages(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
+    }
+
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String) {
+        (&batch.calls, serde_json::to_string(&batch.next).unwrap())
+    }
+}
+
+/// Runs a flow to its end over a service, with a host that is killed and makes every mistake.
+/// Returns the time at which it is done.
+fn run<K: Kind>(
+    service: &mut Service,
+    store: &mut Store,
+    luck: &Luck,
+    mut now: i64,
+    dice: &mut Dice,
+) -> i64 {
+    let mut flow = K::flow(store.state.as_deref());
+    let mut old: Vec<(Ticket, Response<Vec<u8>>)> = Vec::new();
+    for _ in 0..100_000 {
+        if dice.chance(luck.dropped) {
+            flow = K::flow(store.state.as_deref());
+        }
+        if dice.chance(luck.doubled) {
+            let _ = flow.next(dice.bytes(), at(now));
+        }
+        if let Some((ticket, response)) = old.pop()
+            && dice.chance(50)
+        {
+            answer(&mut flow, ticket, response, at(now));
+        }
+        match flow.next(dice.bytes(), at(now)) {
+            Step::Send { request, ticket, .. } => {
+                let query = ListCalls::from_query(request.uri().query().unwrap()).unwrap();
+                now += dice.span(2 * SECOND);
+                if dice.chance(luck.refused) {
+                    service.epoch += 1;
+                }
+                let response = if dice.chance(luck.failing) {
+                    refused(500, "internal_error")
+                } else {
+                    match service.list(&query, now, dice) {
+                        Some(list) => response(200, list.to_json()),
+                        None => refused(400, "invalid_cursor"),
+                    }
+                };
+                now += dice.span(2 * SECOND);
+                if dice.chance(luck.lost) {
+                    flow.lost(ticket);
+                } else {
+                    answer(&mut flow, ticket, response.clone(), at(now));
+                }
+                if dice.chance(luck.doubled) {
+                    old.push((ticket, response));
+                }
+            }
+            Step::Wait(until) => now = now.max(millis(until) + 1),
+            Step::Store(batch) => {
+                if dice.chance(luck.dropped) {
+                    flow = K::flow(store.state.as_deref()); // killed before the transaction
+                    continue;
+                }
+                let (calls, state) = K::unpack(batch);
+                for call in calls {
+                    *store.calls.entry(call.id.clone()).or_default() += 1;
+                }
+                store.state = Some(state);
+                if dice.chance(luck.dropped) {
+                    flow = K::flow(store.state.as_deref()); // killed after it
+                } else {
+                    flow.stored();
+                }
+            }
+            Step::Done(result) => {
+                result.unwrap();
+                return now;
+            }
+        }
+    }
+    panic!("a flow without an end");
+}
+
+fn millis(instant: Timestamp) -> i64 {
+    i64::try_from(instant.since(at(0)).as_millis()).unwrap()
+}
+
+/// A service that writes calls for a while, within the default lag.
+fn service(dice: &mut Dice) -> Service {
+    let staleness = dice.up_to(20 * SECOND);
+    let manner = Manner {
+        transaction: MINUTE - staleness,
+        staleness,
+        precision: [1, SECOND][usize::from(dice.chance(50))],
+        ids_upwards: dice.chance(50),
+        terse: dice.chance(50),
+    };
+    let count = dice.up_to(300);
+    Service::new(manner, count, (0, HOUR), 10 * MINUTE, dice)
+}
+
+fn worlds() -> std::ops::Range<u64> {
+    0..std::env::var("SIMULATION_WORLDS").map_or(200, |text| text.parse().unwrap())
+}
+
+#[test]
+fn a_killed_host_syncs_every_call_once() {
+    for seed in worlds() {
+        let mut dice = Dice::new(seed);
+        let mut service = service(&mut dice);
+        let luck = Luck::new(&mut dice);
+        let (mut store, mut now) = (Store::default(), 0);
+        while now <= service.settled() {
+            now = run::<Syncing>(&mut service, &mut store, &luck, now, &mut dice);
+            now += dice.span(20 * MINUTE);
+        }
+        for _ in 0..2 {
+            now = run::<Syncing>(&mut service, &mut store, &luck, now + MINUTE, &mut dice);
+        }
+        for written in service.calls() {
+            let times = store.calls.get(&written.call.id).copied().unwrap_or(0);
+            assert_eq!(times, 1, "seed {seed}: {written:?}");
+        }
+        assert_eq!(store.calls.len(), service.calls().len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_killed_host_lists_every_call_once() {
+    for seed in worlds() {
+        let mut dice = Dice::new(seed);
+        let mut service = service(&mut dice);
+        let luck = Luck::new(&mut dice);
+        let began = dice.up_to(2 * HOUR);
+        let mut store = Store::default();
+        run::<Listing>(&mut service, &mut store, &luck, began, &mut dice);
+        for written in service.calls() {
+            let times = store.calls.get(&written.call.id).copied().unwrap_or(0);
+            // What every replica had when the list began is there; what came later may be.
+            let there = written.visible <= began - MINUTE;
+            assert!(times == 1 || (times == 0 && !there), "seed {seed}: {times} of {written:?}");
+        }
+    }
+}
+
+/// Without mishaps a flow makes one request for each page, and waits for its pace alone.
+#[test]
+fn a_lucky_host_asks_for_each_page_once() {
+    for seed in 0..50 {
+        let mut dice = Dice::new(seed);
+        let mut service = service(&mut dice);
+        let began = service.settled();
+        let mut store = Store::default();
+        let ended = run::<Listing>(&mut service, &mut store, &Luck::NONE, began, &mut dice);
+        assert_eq!(store.calls.len(), service.calls().len(), "seed {seed}");
+        assert!(ended >= began, "seed {seed}");
+    }
+}
