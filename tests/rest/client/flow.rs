@@ -530,6 +530,7 @@ fn service(dice: &mut Dice) -> Service {
         precision: [1, SECOND][usize::from(dice.chance(50))],
         ids_upwards: dice.chance(50),
         terse: dice.chance(50),
+        unreadable: 0,
     };
     let count = dice.up_to(300);
     Service::new(manner, count, (0, HOUR), 10 * MINUTE, dice)

@@ -40,7 +40,7 @@ use crate::rest::ApiRequest;
 ///                 let (head, body) = response.into_parts();
 ///                 flow.answered(ticket, &head, &body, now());
 ///             }
-///             Err(_) => flow.lost(ticket, now()), // no connection, a timeout
+///             Err(_) => flow.lost(ticket), // no connection, a timeout
 ///         },
 ///         Step::Wait(until) => sleep_until(until),
 ///         Step::Store(never) => match *never {}, // pages and syncs have something to store
