@@ -4,11 +4,12 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::fmt::{self, Display, Write as _};
+use core::fmt::{self, Display};
 use core::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Number;
 
 use super::ParseErrorKind;
 
@@ -66,8 +67,8 @@ pub(crate) struct Tracker<'de> {
     fault: RefCell<Option<(ParseErrorKind, String)>>,
 }
 
-/// How many levels a path names. The bodies of this crate have five at most.
-const MAX_STEPS: usize = 8;
+/// How many levels a path names. The bodies of this crate have four.
+const MAX_STEPS: usize = 5;
 
 #[derive(Clone, Copy)]
 enum Step<'de> {
@@ -168,13 +169,12 @@ impl<'de> Tracker<'de> {
     pub(super) fn path(&self) -> Option<String> {
         let mut path = String::new();
         for step in self.steps.iter().take(self.depth.get()) {
-            // Writing into a string does not fail.
-            let _ = match step.get() {
-                Step::Start => Ok(()),
-                Step::Field(name) if path.is_empty() => path.write_str(shown(name)),
-                Step::Field(name) => write!(path, ".{}", shown(name)),
-                Step::Item(index) => write!(path, "[{index}]"),
-            };
+            match step.get() {
+                Step::Start => {}
+                Step::Field(name) if path.is_empty() => path.push_str(shown(name)),
+                Step::Field(name) => path.extend([".", shown(name)]),
+                Step::Item(index) => path.push_str(&alloc::format!("[{index}]")),
+            }
         }
         (!path.is_empty()).then_some(path)
     }
@@ -204,74 +204,64 @@ pub(crate) fn read_object<'de, T: ReadObject<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,
 ) -> Result<T, D::Error> {
-    struct Object<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
+    tracker.expect("an object");
+    from.deserialize_map(Tracked::<T>(tracker, PhantomData))
+}
 
-    impl<'de, T: ReadObject<'de>> Visitor<'de> for Object<'_, 'de, T> {
-        type Value = T;
+impl<'de, T: ReadObject<'de>> Visitor<'de> for Tracked<'_, 'de, T> {
+    type Value = T;
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-            let tracker = self.0;
-            let mut fields = T::Fields::default();
-            tracker.enter();
-            while let Some(Name(name)) = map.next_key()? {
-                tracker.field(match name {
-                    Cow::Borrowed(name) => name,
-                    Cow::Owned(_) => "?", // it was written with an escape, as no name of ours is
-                });
-                if !T::read_field(&mut fields, &name, &mut map, tracker)? {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-            let object = T::build(fields, tracker)?;
-            tracker.leave();
-            Ok(object)
-        }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
 
-    tracker.expect("an object");
-    from.deserialize_map(Object(tracker, PhantomData))
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let tracker = self.0;
+        let mut fields = T::Fields::default();
+        tracker.enter();
+        while let Some(Name(name)) = map.next_key()? {
+            tracker.field(match name {
+                Cow::Borrowed(name) => name,
+                Cow::Owned(_) => "?", // it was written with an escape, as no name of ours is
+            });
+            if !T::read_field(&mut fields, &name, &mut map, tracker)? {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        let object = T::build(fields, tracker)?;
+        tracker.leave();
+        Ok(object)
+    }
 }
 
 /// A field's name, borrowed unless it has an escape: serde would make a `String` of every name.
 #[derive(Deserialize)]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Reads a string and parses it. Without a tracker, the error is serde's.
+/// Reads a string and parses it.
 pub(crate) fn read_text<'de, T, E: Display, D: Deserializer<'de>>(
     from: D,
     expected: &'static str,
     parse: fn(&str) -> Result<T, E>,
-    tracker: Option<&Tracker<'de>>,
+    tracker: &Tracker<'de>,
 ) -> Result<T, D::Error> {
-    struct Text<'t, 'de, T, E> {
-        expected: &'static str,
-        parse: fn(&str) -> Result<T, E>,
-        tracker: Option<&'t Tracker<'de>>,
-    }
+    struct Text<'t, 'de, T, E>(&'t Tracker<'de>, fn(&str) -> Result<T, E>);
 
     impl<T, E: Display> Visitor<'_> for Text<'_, '_, T, E> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.expected)
+            f.write_str(self.0.expected.get())
         }
 
         fn visit_str<F: Error>(self, text: &str) -> Result<T, F> {
-            (self.parse)(text).map_err(|error| match self.tracker {
-                Some(tracker) => tracker.reject(ParseErrorKind::Value, error),
-                None => F::custom(error),
-            })
+            let Self(tracker, parse) = self;
+            parse(text).map_err(|error| tracker.reject(ParseErrorKind::Value, error))
         }
     }
 
-    if let Some(tracker) = tracker {
-        tracker.expect(expected);
-    }
-    from.deserialize_str(Text { expected, parse, tracker })
+    tracker.expect(expected);
+    from.deserialize_str(Text(tracker, parse))
 }
 
 macro_rules! plain {
@@ -288,72 +278,28 @@ macro_rules! plain {
     };
 }
 
-plain!(String: "a string", bool: "a boolean");
+plain!(String: "a string", bool: "a boolean", Number: "a 64-bit integer");
 
 /// An integral number, with or without a fraction of zeros: `240` and `240.0` are one number.
 impl<'de> FromJson<'de> for i64 {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        struct Integer;
-
-        impl Visitor<'_> for Integer {
-            type Value = i64;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an integer")
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<i64, E> {
-                Ok(number)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
-                let wrong = |_| E::invalid_type(Unexpected::Unsigned(number), &self);
-                i64::try_from(number).map_err(wrong)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
-                // Beyond 2^53 a float has been rounded already.
-                const EXACT: f64 = 9_007_199_254_740_992.0;
-                if number % 1.0 != 0.0 || number.abs() > EXACT {
-                    return Err(E::invalid_type(Unexpected::Float(number), &self));
-                }
-                #[expect(clippy::cast_possible_truncation, reason = "integral, and within 2^53")]
-                #[expect(clippy::as_conversions, reason = "there is no `TryFrom` for floats")]
-                Ok(number as i64)
-            }
-        }
-
-        tracker.expect("a 64-bit integer");
-        from.deserialize_any(Integer)
+        let number = Number::read(from, tracker)?;
+        let integer = number.as_i64().or_else(|| integral(number.as_f64()?));
+        integer.ok_or_else(|| tracker.reject(ParseErrorKind::Value, "expected a 64-bit integer"))
     }
+}
+
+#[expect(clippy::as_conversions, reason = "integral, and within 2^53; floats have no `TryFrom`")]
+fn integral(number: f64) -> Option<i64> {
+    // Beyond 2^53 a float has been rounded already.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number % 1.0 == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
 /// Null, or a value; a field that is missing is null.
 impl<'de, T: FromJson<'de>> FromJson<'de> for Option<T> {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        struct Nullable<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
-
-        impl<'de, T: FromJson<'de>> Visitor<'de> for Nullable<'_, 'de, T> {
-            type Value = Option<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value or null")
-            }
-
-            fn visit_none<E>(self) -> Result<Self::Value, E> {
-                Ok(None)
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(None)
-            }
-
-            fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-                T::read(from, self.0).map(Some)
-            }
-        }
-
-        from.deserialize_option(Nullable(tracker, PhantomData))
+        from.deserialize_option(Tracked::<Self>(tracker, PhantomData))
     }
 
     fn absent() -> Option<Self> {
@@ -361,43 +307,54 @@ impl<'de, T: FromJson<'de>> FromJson<'de> for Option<T> {
     }
 }
 
+impl<'de, T: FromJson<'de>> Visitor<'de> for Tracked<'_, 'de, Option<T>> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or null")
+    }
+
+    fn visit_none<E>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Option<T>, D::Error> {
+        T::read(from, self.0).map(Some)
+    }
+}
+
 impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        struct Items<'t, 'de, T>(&'t Tracker<'de>, PhantomData<T>);
-
-        impl<'de, T: FromJson<'de>> Visitor<'de> for Items<'_, 'de, T> {
-            type Value = Vec<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
-                let tracker = self.0;
-                let mut items = Vec::new();
-                tracker.enter();
-                tracker.item(0);
-                while let Some(item) = seq.next_element_seed(tracker.seed())? {
-                    items.push(item);
-                    tracker.item(items.len());
-                }
-                tracker.leave();
-                Ok(items)
-            }
-        }
-
         tracker.expect("an array");
-        from.deserialize_seq(Items(tracker, PhantomData))
+        from.deserialize_seq(Tracked::<Self>(tracker, PhantomData))
+    }
+}
+
+impl<'de, T: FromJson<'de>> Visitor<'de> for Tracked<'_, 'de, Vec<T>> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let tracker = self.0;
+        let mut items = Vec::new();
+        tracker.enter();
+        tracker.item(0);
+        while let Some(item) = seq.next_element_seed(tracker.seed())? {
+            items.push(item);
+            tracker.item(items.len());
+        }
+        tracker.leave();
+        Ok(items)
     }
 }
 
 /// The JSON name of a Rust field: `r#type` is `type`.
 pub(crate) const fn field_name(ident: &'static str) -> &'static str {
     match ident.as_bytes() {
-        [b'r', b'#', name @ ..] => match core::str::from_utf8(name) {
-            Ok(name) => name,
-            Err(_) => ident,
-        },
+        [b'r', b'#', ..] => ident.split_at(2).1,
         _ => ident,
     }
 }
@@ -477,7 +434,7 @@ macro_rules! deserialize {
     };
 }
 
-/// Reads a type from a string by a function `&str -> Result<Self, E>`, with and without a tracker.
+/// Reads a type from a string by a function `&str -> Result<Self, E>`.
 macro_rules! json_text {
     ($name:ident, $expected:expr, $parse:expr) => {
         impl<'de> $crate::json::FromJson<'de> for $name {
@@ -485,15 +442,11 @@ macro_rules! json_text {
                 from: D,
                 tracker: &$crate::json::Tracker<'de>,
             ) -> Result<Self, D::Error> {
-                $crate::json::read_text(from, $expected, $parse, Some(tracker))
+                $crate::json::read_text(from, $expected, $parse, tracker)
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::json::read_text(from, $expected, $parse, None)
-            }
-        }
+        $crate::json::deserialize!($name);
     };
 }
 

@@ -1,7 +1,6 @@
 //! RFC 3339 read into a [`Timestamp`].
 
 use core::fmt;
-use core::ops::RangeInclusive;
 use core::str::FromStr;
 
 use ::time::{Date, Month, OffsetDateTime};
@@ -59,9 +58,9 @@ impl Timestamp {
     /// - A space instead of `T`, and a time without an offset, are errors.
     ///
     /// # Errors
-    /// Returns the first thing that is wrong with the text, and its position.
+    /// Returns what is wrong with the text, and its position.
     pub fn parse(text: &str) -> Result<Self, ParseTimestampError> {
-        Parser { text: text.as_bytes(), at: 0 }.timestamp()
+        parse(text.as_bytes())
     }
 }
 
@@ -75,144 +74,158 @@ impl FromStr for Timestamp {
 
 json_text!(Timestamp, "an RFC 3339 instant", Timestamp::parse);
 
-const DAY: i64 = 86_400;
-const HOUR: i64 = 3_600;
-const MINUTE: i64 = 60;
-
 type Parsed<T> = Result<T, ParseTimestampError>;
 
-/// Goes through the text once. The calendar is that of the `time` crate; its own parser of RFC 3339
-/// accepts any separator and cuts long fractions off, so the grammar is here.
-struct Parser<'a> {
-    text: &'a [u8],
-    at: usize,
+const DAY: i64 = 86_400;
+
+/// The calendar is that of the `time` crate; its own parser of RFC 3339 accepts any separator and
+/// cuts long fractions off, so the grammar is here.
+#[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
+fn parse(text: &[u8]) -> Parsed<Timestamp> {
+    const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
+    let fault = |reason, at| Err(ParseTimestampError { reason, at });
+
+    let [
+        y1,
+        y2,
+        y3,
+        y4,
+        b'-',
+        m1,
+        m2,
+        b'-',
+        d1,
+        d2,
+        b'T' | b't',
+        h1,
+        h2,
+        b':',
+        n1,
+        n2,
+        b':',
+        s1,
+        s2,
+        rest @ ..,
+    ] = text
+    else {
+        return Err(mismatch(text, 0, "0000-00-00T00:00:00"));
+    };
+    let [Some(century), Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] =
+        [[y1, y2], [y3, y4], [m1, m2], [d1, d2], [h1, h2], [n1, n2], [s1, s2]].map(two_digits)
+    else {
+        return Err(mismatch(text, 0, "0000-00-00T00:00:00"));
+    };
+    let Ok(month) = Month::try_from(month) else {
+        return fault("expected a month from 01 to 12", 5);
+    };
+    let year = i32::from(century) * 100 + i32::from(year);
+    let Ok(date) = Date::from_calendar_date(year, month, day) else {
+        return fault("expected a day of that month", 8);
+    };
+    let minutes = time_of_day(hour, minute, 11)?;
+    if second > 60 {
+        return fault("expected a second from 00 to 59", 17);
+    }
+    let (nanos, offset_text) = fraction(text, rest)?;
+    let offset = offset(text, offset_text)?;
+
+    let days = i64::from(date.to_julian_day() - EPOCH);
+    let seconds = days * DAY + minutes + i64::from(second.min(59)) - offset;
+    let nanos = match second {
+        60 if seconds.rem_euclid(DAY) == DAY - 1 => 999_999_999,
+        60 => return fault("second 60 exists at 23:59:60 UTC only, not here:", 17),
+        _ => nanos,
+    };
+    let reason = "expected a year from 0000 to 9999 in UTC";
+    Timestamp::from_parts(seconds, nanos).ok_or(ParseTimestampError { reason, at: 0 })
 }
 
-#[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
-impl Parser<'_> {
-    fn timestamp(&mut self) -> Parsed<Timestamp> {
-        let days = self.days()?;
-        if !self.skip(b"Tt") {
-            return Err(self.error("expected 'T'"));
+/// The nanoseconds, 0 if there is no fraction; and what follows.
+#[expect(clippy::arithmetic_side_effects, reason = "nine digits are below a billion")]
+fn fraction<'a>(text: &[u8], rest: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
+    let [b'.', digits @ ..] = rest else { return Ok((0, rest)) };
+    let (mut nanos, mut unit) = (0, 1_000_000_000);
+    let mut rest = digits;
+    while let [digit @ b'0'..=b'9', more @ ..] = rest {
+        unit /= 10;
+        if unit == 0 {
+            return Err(fault_at(
+                text,
+                rest,
+                "expected at most 9 digits in a fraction, found another",
+            ));
         }
-        let minutes = self.hour_and_minute()?;
-        self.literal(b':', "expected ':'")?;
-        let second_at = self.at;
-        let second = self.number(0..=60, "expected a second from 00 to 59")?;
-        let nanos = self.fraction()?;
-        let offset = self.offset()?;
-        if self.at < self.text.len() {
-            return Err(self.error("unexpected text after the offset"));
-        }
+        nanos += u32::from(digit & 0x0f) * unit;
+        rest = more;
+    }
+    if rest.len() == digits.len() {
+        return Err(fault_at(text, rest, "expected a digit after the point"));
+    }
+    Ok((nanos, rest))
+}
 
-        let seconds = days * DAY + minutes - offset + i64::from(second.min(59));
-        let nanos = match second {
-            60 if seconds.rem_euclid(DAY) == DAY - 1 => 999_999_999,
-            60 => {
-                let reason = "second 60 exists at 23:59:60 UTC only, not here:";
-                return Err(ParseTimestampError { reason, at: second_at });
-            }
-            _ => nanos,
+/// How far local time is ahead of UTC, in seconds.
+#[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
+fn offset(text: &[u8], rest: &[u8]) -> Parsed<i64> {
+    let at = text.len() - rest.len();
+    let (seconds, rest) = match rest {
+        [b'Z' | b'z', rest @ ..] => (0, rest),
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2, rest @ ..] => {
+            let [Some(hour), Some(minute)] = [[h1, h2], [m1, m2]].map(two_digits) else {
+                return Err(mismatch(text, at, "+00:00"));
+            };
+            let seconds = time_of_day(hour, minute, at + 1)?;
+            (if *sign == b'-' { -seconds } else { seconds }, rest)
+        }
+        [b'+' | b'-', ..] => return Err(mismatch(text, at, "+00:00")),
+        [b' ', ..] => {
+            let reason = "expected Z or an offset, found a space (in a query, write + as %2B)";
+            return Err(ParseTimestampError { reason, at });
+        }
+        _ => return Err(fault_at(text, rest, "expected Z or an offset like +01:00")),
+    };
+    if rest.is_empty() {
+        Ok(seconds)
+    } else {
+        Err(fault_at(text, rest, "unexpected text after the offset"))
+    }
+}
+
+/// The seconds of an hour and a minute; `at` is where the hour is.
+#[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
+fn time_of_day(hour: u8, minute: u8, at: usize) -> Parsed<i64> {
+    match (hour, minute) {
+        (24.., _) => Err(ParseTimestampError { reason: "expected an hour from 00 to 23", at }),
+        (_, 60..) => {
+            Err(ParseTimestampError { reason: "expected a minute from 00 to 59", at: at + 3 })
+        }
+        _ => Ok(i64::from(hour) * 3_600 + i64::from(minute) * 60),
+    }
+}
+
+fn two_digits([tens, units]: [&u8; 2]) -> Option<u8> {
+    let [tens, units] = [tens, units].map(|digit| digit.wrapping_sub(b'0'));
+    (tens <= 9 && units <= 9).then(|| tens.wrapping_mul(10).wrapping_add(units))
+}
+
+/// The first byte from `at` on that differs from a shape, in which `0` is any digit.
+#[cold]
+fn mismatch(text: &[u8], at: usize, shape: &str) -> ParseTimestampError {
+    for (at, expected) in (at..).zip(shape.bytes()) {
+        let found = text.get(at).copied().unwrap_or(0);
+        let reason = match expected {
+            b'0' if !found.is_ascii_digit() => "expected a digit",
+            b'T' if !found.eq_ignore_ascii_case(&b'T') => "expected 'T'",
+            b'-' if found != b'-' => "expected '-'",
+            b':' if found != b':' => "expected ':'",
+            _ => continue,
         };
-        let reason = "expected a year from 0000 to 9999 in UTC";
-        Timestamp::from_parts(seconds, nanos).ok_or(ParseTimestampError { reason, at: 0 })
+        return ParseTimestampError { reason, at };
     }
+    ParseTimestampError { reason: "expected an RFC 3339 instant", at }
+}
 
-    /// The date, as days since 1970-01-01.
-    fn days(&mut self) -> Parsed<i64> {
-        const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
-
-        let century = self.number(0..=99, "expected a year")?;
-        let year = i32::from(century) * 100 + i32::from(self.number(0..=99, "expected a year")?);
-        self.literal(b'-', "expected '-'")?;
-        let month = self.number(1..=12, "expected a month from 01 to 12")?;
-        self.literal(b'-', "expected '-'")?;
-        let at = self.at;
-        let day = self.number(1..=31, "expected a day of that month")?;
-        let date = Month::try_from(month)
-            .and_then(|month| Date::from_calendar_date(year, month, day))
-            .map_err(|_| ParseTimestampError { reason: "expected a day of that month", at })?;
-        Ok((date.to_julian_day() - EPOCH).into())
-    }
-
-    /// `hh:mm`, in seconds.
-    fn hour_and_minute(&mut self) -> Parsed<i64> {
-        let hour = self.number(0..=23, "expected an hour from 00 to 23")?;
-        self.literal(b':', "expected ':'")?;
-        let minute = self.number(0..=59, "expected a minute from 00 to 59")?;
-        Ok(i64::from(hour) * HOUR + i64::from(minute) * MINUTE)
-    }
-
-    /// The nanoseconds; 0 if there is no fraction.
-    fn fraction(&mut self) -> Parsed<u32> {
-        if !self.skip(b".") {
-            return Ok(0);
-        }
-        let (mut nanos, mut unit) = (0, 1_000_000_000);
-        while let Some(digit) = self.digit() {
-            unit /= 10;
-            if unit == 0 {
-                self.at -= 1;
-                return Err(self.error("expected at most 9 digits in a fraction, found another"));
-            }
-            nanos += u32::from(digit) * unit;
-        }
-        if unit == 1_000_000_000 {
-            return Err(self.error("expected a digit after the point"));
-        }
-        Ok(nanos)
-    }
-
-    /// How far local time is ahead of UTC, in seconds.
-    fn offset(&mut self) -> Parsed<i64> {
-        if self.skip(b"Zz") {
-            Ok(0)
-        } else if self.skip(b"+") {
-            self.hour_and_minute()
-        } else if self.skip(b"-") {
-            Ok(-self.hour_and_minute()?)
-        } else if self.text.get(self.at) == Some(&b' ') {
-            Err(self.error("expected Z or an offset, found a space (in a query, write + as %2B)"))
-        } else {
-            Err(self.error("expected Z or an offset like +01:00"))
-        }
-    }
-
-    /// Two digits. A missing digit is reported at its own place, a number out of range at its first.
-    fn number(&mut self, range: RangeInclusive<u8>, expected: &'static str) -> Parsed<u8> {
-        let at = self.at;
-        let (Some(tens), Some(units)) = (self.digit(), self.digit()) else {
-            return Err(self.error("expected a digit"));
-        };
-        let number = tens * 10 + units;
-        if range.contains(&number) {
-            Ok(number)
-        } else {
-            Err(ParseTimestampError { reason: expected, at })
-        }
-    }
-
-    fn digit(&mut self) -> Option<u8> {
-        let digit = self.text.get(self.at)?.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        self.at += 1;
-        Some(digit)
-    }
-
-    fn literal(&mut self, byte: u8, expected: &'static str) -> Parsed<()> {
-        if self.skip(&[byte]) { Ok(()) } else { Err(self.error(expected)) }
-    }
-
-    /// Skips one of these bytes, if it is next.
-    fn skip(&mut self, bytes: &[u8]) -> bool {
-        let found = self.text.get(self.at).is_some_and(|byte| bytes.contains(byte));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn error(&self, reason: &'static str) -> ParseTimestampError {
-        ParseTimestampError { reason, at: self.at }
-    }
+/// A fault where the rest of the text begins.
+fn fault_at(text: &[u8], rest: &[u8], reason: &'static str) -> ParseTimestampError {
+    ParseTimestampError { reason, at: text.len().wrapping_sub(rest.len()) }
 }

@@ -57,15 +57,15 @@ impl TimestampText {
     }
 
     /// As many digits as are needed; none for whole seconds.
-    #[expect(clippy::arithmetic_side_effects, reason = "ten times a digit")]
+    #[expect(clippy::arithmetic_side_effects, reason = "ten digits were written")]
     fn push_fraction(&mut self, nanos: u32) {
-        let pairs =
-            [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10, nanos % 10 * 10];
-        let pairs = pairs.map(|pair| two_digits(pair % 100));
-        let digits = pairs.as_flattened();
-        if let Some(last) = digits.iter().rposition(|digit| *digit != b'0') {
-            self.push(b".");
-            self.push(digits.get(..=last).unwrap_or(digits));
+        if nanos > 0 {
+            let pairs = [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10];
+            let [[f1, f2], [f3, f4], [f5, f6], [f7, f8]] = pairs.map(|pair| two_digits(pair % 100));
+            let [_, f9] = two_digits(nanos % 10);
+            let fraction = [b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9];
+            self.push(&fraction);
+            self.len -= fraction.iter().rev().take_while(|digit| **digit == b'0').count();
         }
     }
 
