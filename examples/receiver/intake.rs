@@ -30,7 +30,7 @@ const LONGEST_BODY: usize = 1024 * 1024;
 const BODY_PATIENCE: Duration = Duration::from_secs(5);
 const STORE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// So many events may wait to be stored. More are answered 503, and come again.
+/// How many events may wait to be stored. Further ones are answered 503, and the sender repeats them.
 const QUEUE: usize = 256;
 
 /// Takes requests, and hands what is genuine to the thread that stores it.

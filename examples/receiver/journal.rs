@@ -52,7 +52,7 @@ pub(crate) enum Stored {
 pub(crate) enum StoreError {
     /// The disk is full, for instance. The journal is as it was, so later may be better.
     NotNow(io::Error),
-    /// What is on the disk is not known any more. Only reading it anew can tell.
+    /// What is on the disk is unknown until the journal is read again.
     Unknown(io::Error),
 }
 

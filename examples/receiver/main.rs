@@ -1,24 +1,24 @@
-//! A customer's endpoint: receives webhooks, loses none and acts on none twice.
+//! Receives webhooks at a customer's endpoint: loses no event and acts on no event twice.
 //!
 //! `cargo run --example receiver -- --secret whsec_... --journal events.journal`
 //!
 //! # What happens to a delivery
 //!
-//! 1. **The exact bytes are read**, up to a size and within a time for all of them, and verified
-//!    before anything else looks at them.
-//! 2. **The event is put into the journal, and the journal onto the disk.** One thread does this,
-//!    for as many deliveries at once as are waiting, and it is the one that knows which events are
-//!    there already: of two deliveries of one event at the same moment, one is the duplicate.
-//! 3. **The sender gets its answer**: 204, and from now on it may forget the event. What cannot be
-//!    stored in time is answered 503, and comes again.
-//! 4. **The event is acted on**, by another thread that reads the journal from where it stopped. A
-//!    slow action keeps no sender waiting.
+//! 1. **The exact bytes are read**, up to a maximum size and within a maximum time, and verified
+//!    before anything else reads them.
+//! 2. **The event is written to the journal, and the journal is synced to the disk.** One thread does
+//!    this for all waiting deliveries together. The same thread knows which events the journal has:
+//!    of two simultaneous deliveries of one event, one is the duplicate.
+//! 3. **The sender gets its response**: 204, and may forget the event. A delivery that cannot be
+//!    stored in time is answered 503, and the sender repeats it.
+//! 4. **The event is acted on** by another thread, which reads the journal from where it stopped. A
+//!    slow action does not delay any sender.
 //!
 //! # Why nothing is done twice, and nothing is lost
 //!
-//! Acting, here, is to append one line to a file, the journal's name with `.actions` after it. That
-//! line *is* the mark that the event was acted on: it says from where to where in the journal its
-//! event stands. Effect and mark are one write, so no crash can part them.
+//! The action of this example is to append one line to a file, the journal's name with `.actions`
+//! appended. That line *is* the mark that the event was acted on: it tells the event's range in the
+//! journal. Effect and mark are one write, so no crash can separate them.
 //!
 //! | the process dies | then, once it runs again |
 //! |---|---|
@@ -28,14 +28,14 @@
 //! | in the middle of either line | a line without its end was never finished: it is cut off |
 //! | after the action's line | its mark is found, and it is not written again |
 //!
-//! A host that acts on something else keeps the same order: a table that has the event's id as its
-//! key, written in the transaction that makes the change; or a request to somebody else with the
-//! event's id as its idempotency key. Standard output is only a view of the actions: a line is
-//! shown after it is written, so a kill just then leaves it unshown, not undone.
+//! A host with other actions keeps the same order: it writes a table with the event's id as the key
+//! in the transaction that makes the change, or sends a request with the event's id as the
+//! idempotency key. Standard output only shows the actions: each line is printed after it is
+//! written, so a line that was not printed before a crash is still written.
 //!
-//! Both files are text, a JSON object a line. They keep what callers said, so keep them as such. One
-//! receiver at a time writes them: another that is begun says so and ends. Every id is kept, though none can come again after thirty
-//! days: a table would forget those that are older.
+//! Both files are text, with one JSON object on each line. They contain what callers said, so protect
+//! them accordingly. Only one receiver writes them at a time: a second one says so and exits. Every
+//! id is kept, although no event is sent again after thirty days; a table would delete older ids.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -90,7 +90,7 @@ const HELP: Help = Help {
         Flag::value(
             "--journal",
             "FILE",
-            "where events are stored; FILE.actions is written beside it [events.journal]",
+            "where events are stored; FILE.actions is written next to it [events.journal]",
         ),
         Flag::value("--product", "NAME", "whose header names are used [Service]"),
         Flag::switch("--explain", "look for the cause of a mismatch, once a second at most"),

@@ -56,7 +56,7 @@ fn header(line: &[u8]) -> Option<(String, Vec<u8>)> {
     let at = line.iter().position(|byte| *byte == b':')?;
     let (name, value) = line.split_at_checked(at)?;
     let name = std::str::from_utf8(name).ok().filter(|name| !name.contains(' '))?;
-    // HTTP does not count blanks around a value as part of it.
+    // In HTTP, spaces around a value are not part of the value.
     Some((name.to_owned(), value.strip_prefix(b":")?.trim_ascii().to_vec()))
 }
 

@@ -1,4 +1,4 @@
-//! Signatures at a terminal and in scripts: check one, explain one, make one, run the vectors.
+//! Checks, explains and makes signatures, and runs test vectors, at a terminal and in scripts.
 //!
 //! ```text
 //! export WEBHOOK_SECRET=whsec_...
@@ -9,9 +9,9 @@
 //! verify vectors tests/vectors/signatures.json
 //! ```
 //!
-//! A secret is never an argument, where a process list and a shell's history would show it: it
-//! comes from an environment variable or a file. `check` says its verdict in one word of
-//! `tests/vectors/README.md` and with its exit status:
+//! Secrets come from an environment variable or a file, never from an argument: process lists and
+//! shell histories show arguments. `check` prints its verdict as one word of
+//! `tests/vectors/README.md` and returns it as the exit status:
 //!
 //! | status | verdict |
 //! |---|---|
@@ -61,7 +61,7 @@ const ALL: Help = Help {
     usage: "verify check|explain|sign|vectors [FLAGS]",
     about: "Signatures of webhooks.\n\n\
             check    is this delivery genuine? The exit status says\n\
-            explain  why is it not? In words\n\
+            explain  why is it not genuine?\n\
             sign     make a signature, or all headers of a delivery\n\
             vectors  run a file of test vectors\n\n\
             verify COMMAND --help tells more.",
@@ -82,7 +82,7 @@ const EXPLAIN: Help = Help {
     usage: "verify explain (--signature TEXT | --headers FILE) [--body FILE] \
             [--secret-file FILE | --secret-env NAME]",
     about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
-            header. The secret's text is taken as it stands, blanks included, for they may be the\n\
+            header. The secret's text is used exactly as given, with its spaces: they may be the\n\
             cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
     flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
     positional: 0,

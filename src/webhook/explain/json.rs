@@ -16,8 +16,8 @@ pub(super) fn find_style<T>(
     is_signed: impl Fn(&[u8]) -> Option<T>,
 ) -> Option<(Cause, T)> {
     let mut json = Json::parse(core::str::from_utf8(body).ok()?, MAX_DEPTH)?;
-    for order in [KeyOrder::AsReceived, KeyOrder::Protocol, KeyOrder::Sorted] {
-        json.sort(order);
+    for (sort, order) in ORDERS {
+        json.sort(sort);
         for style in styles() {
             let Some(mut text) = Writer::write(&json, style) else { continue };
             for line_end in ["", "\n"] {
@@ -50,12 +50,7 @@ fn styles() -> impl Iterator<Item = Style> {
 }
 
 impl Style {
-    fn cause(self, order: KeyOrder, line_end: &str) -> Cause {
-        let order = match order {
-            KeyOrder::AsReceived => "",
-            KeyOrder::Protocol => ", its keys in the protocol's order",
-            KeyOrder::Sorted => ", its keys sorted",
-        };
+    fn cause(self, order: &str, line_end: &str) -> Cause {
         let slashes = if self.slashes { r", \/ for /" } else { "" };
         let line_end = if line_end.is_empty() { "" } else { ", with a line end after it" };
         let (layout, escapes) = (self.layout.words, self.escapes.words);
@@ -119,22 +114,24 @@ const fn escapes(is_escaped: fn(char) -> bool, uppercase: bool, words: &'static 
     Escapes { is_escaped, uppercase, words }
 }
 
-/// In which order the keys of an object come.
-#[derive(Clone, Copy)]
-enum KeyOrder {
-    AsReceived,
-    /// As the protocol lists them, unknown keys last.
-    Protocol,
-    Sorted,
-}
+/// An order of an object's keys, and its words.
+type Order = (fn(&mut [Member<'_>]), &'static str);
+
+const ORDERS: [Order; 3] = [
+    (|_| {}, ""),
+    (sort_as_listed, ", its keys in the protocol's order"),
+    (|members| members.sort_by(|(one, _), (other, _)| one.cmp(other)), ", its keys sorted"),
+];
 
 /// A JSON text taken apart, with its numbers as they were written.
 enum Json<'a> {
-    Object(Vec<(Cow<'a, str>, Self)>),
+    Object(Vec<Member<'a>>),
     Array(Vec<Self>),
     String(String),
     Plain(&'a str),
 }
+
+type Member<'a> = (Cow<'a, str>, Json<'a>);
 
 /// Deeper texts are left alone: taking one apart reads it once for each level.
 const MAX_DEPTH: usize = 32;
@@ -161,23 +158,19 @@ impl<'a> Json<'a> {
         })
     }
 
-    fn sort(&mut self, order: KeyOrder) {
+    fn sort(&mut self, sort: fn(&mut [Member<'_>])) {
         match self {
             Self::Object(members) => {
-                match order {
-                    KeyOrder::AsReceived => {}
-                    KeyOrder::Protocol => sort_as_listed(members),
-                    KeyOrder::Sorted => members.sort_by(|(one, _), (other, _)| one.cmp(other)),
-                }
-                members.iter_mut().for_each(|(_, value)| value.sort(order));
+                sort(members);
+                members.iter_mut().for_each(|(_, value)| value.sort(sort));
             }
-            Self::Array(items) => items.iter_mut().for_each(|item| item.sort(order)),
+            Self::Array(items) => items.iter_mut().for_each(|item| item.sort(sort)),
             Self::String(_) | Self::Plain(_) => {}
         }
     }
 }
 
-fn sort_as_listed(members: &mut [(Cow<'_, str>, Json<'_>)]) {
+fn sort_as_listed(members: &mut [Member<'_>]) {
     let is_member = |name: &str| members.iter().any(|(key, _)| key == name);
     let Some((_, listed)) = KEYS.iter().find(|(mark, _)| is_member(mark)) else { return };
     // Keys that are not listed come last, in the order received.

@@ -86,8 +86,7 @@ impl<'a> Search<'a> {
 
     fn run(&self) -> Option<Vec<Cause>> {
         let body = self.evidence.body;
-        self.any_key(body)
-            .or_else(|| self.any_construction(body))
+        self.any_construction(body)
             .or_else(|| {
                 if body.len() > Evidence::MAX_SEARCHED {
                     return None;
@@ -103,39 +102,27 @@ impl<'a> Search<'a> {
             .or_else(|| self.any_delivery())
     }
 
-    /// The body as it is, under whatever may have happened to the secret and the time.
-    fn any_key(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let t = self.reading.timestamp;
-        let seconds = t.get(..t.len().saturating_sub(3)).filter(|seconds| seconds.len() > 8);
-        let milliseconds = [t, "000"].concat();
-        let times = [
-            (Some(t), None),
-            (seconds, Some(MILLISECONDS)),
-            (Some(&milliseconds), Some(SIGNED_MILLISECONDS)),
-        ];
-        times.into_iter().find_map(|(time, cause)| {
-            let causes = self.sign(&[time?.as_bytes(), b".", body], ALL)?;
-            Some(cause.into_iter().chain(causes).collect())
-        })
-    }
-
-    /// Another construction of what is signed.
+    /// The body as it is, signed at another time or in another construction, under whatever may
+    /// have happened to the secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let time = self.reading.timestamp.as_bytes();
-        if let Some(signed) = body.strip_prefix(time).and_then(|rest| rest.strip_prefix(b"."))
-            && let Some(causes) = self.sign(&[time, b".", signed], ALL)
-        {
-            return Some(after(TIME_PREPENDED, causes));
+        let t = self.reading.timestamp;
+        let (time, period) = (t.as_bytes(), b".".as_slice());
+        let mut messages = alloc::vec![(None, alloc::vec![time, period, body])];
+        let mut add = |cause, message| messages.push((Some(cause), message));
+        if let Some(seconds) = t.get(..t.len().saturating_sub(3)).filter(|text| text.len() > 8) {
+            add(MILLISECONDS, alloc::vec![seconds.as_bytes(), period, body]);
         }
+        add(SIGNED_MILLISECONDS, alloc::vec![time, b"000.", body]);
+        if body.strip_prefix(time).is_some_and(|rest| rest.starts_with(period)) {
+            add(TIME_PREPENDED, alloc::vec![body]);
+        }
+        add(SIGNED_WITHOUT_TIME, alloc::vec![body]);
+        add(SIGNED_WITHOUT_PERIOD, alloc::vec![time, body]);
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
-        let constructions: [(&[&[u8]], Cause); 3] = [
-            (&[body], SIGNED_WITHOUT_TIME),
-            (&[time, body], SIGNED_WITHOUT_PERIOD),
-            (&[id, b".", time, b".", body], SIGNED_WITH_ID),
-        ];
-        constructions
-            .into_iter()
-            .find_map(|(message, cause)| Some(after(cause, self.sign(message, ALL)?)))
+        add(SIGNED_WITH_ID, alloc::vec![id, period, time, period, body]);
+        messages.into_iter().find_map(|(cause, message)| {
+            Some(cause.into_iter().chain(self.sign(&message, ALL)?).collect())
+        })
     }
 
     /// One change of the body, undone.
