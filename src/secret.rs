@@ -50,10 +50,12 @@ impl fmt::Debug for Secret {
 
 #[cfg(any(feature = "client", feature = "service"))]
 pub(crate) use excerpt::excerpt;
+#[cfg(feature = "events")]
+pub(crate) use excerpt::one_line;
 
 /// What others send back may hold a secret of ours: an error page may echo a request's headers, or
 /// show a configuration.
-#[cfg(any(feature = "client", feature = "service"))]
+#[cfg(feature = "events")]
 mod excerpt {
     use alloc::string::String;
 
@@ -68,6 +70,24 @@ mod excerpt {
             _ => body,
         };
         redacted(&String::from_utf8_lossy(kept))
+    }
+
+    /// The first `max` bytes of a text at most, as a part of a line: what would end the line or
+    /// hide in it is escaped, and what looks like a secret is replaced.
+    pub(crate) fn one_line(text: &str, max: usize) -> String {
+        // Marks that direct the text are no control characters, and yet can turn a line around.
+        let hidden = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        let mut line = String::new();
+        for c in excerpt(text.as_bytes(), max).chars() {
+            if hidden(c) { line.extend(c.escape_default()) } else { line.push(c) }
+        }
+        if text.len() > max {
+            line.push_str("...");
+        }
+        line
     }
 
     /// Without the beginning of a character that was cut through, which is not the sender's fault.

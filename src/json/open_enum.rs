@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::secret::one_line;
+
 /// Holds a text for which the open enum `E` has no variant.
 ///
 /// Only reading creates one, so a text that has a variant is never in here.
@@ -35,15 +37,20 @@ impl<E> Unrecognized<E> {
     }
 }
 
+/// How much of a text is shown, in bytes. The texts of this API have half as many at most.
+const SHOWN: usize = 64;
+
+/// Shows the text in one line, shortened, and without what looks like a secret.
 impl<E> fmt::Debug for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        write!(f, "\"{self}\"")
     }
 }
 
+/// Shows the text in one line, shortened, and without what looks like a secret.
 impl<E> fmt::Display for Unrecognized<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.pad(&one_line(&self.text, SHOWN))
     }
 }
 
@@ -89,7 +96,10 @@ macro_rules! open_enum {
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.as_str())
+                match self {
+                    Self::Other(text) => core::fmt::Display::fmt(text, f),
+                    known => f.pad(known.as_str()),
+                }
             }
         }
 

@@ -1,8 +1,3 @@
-//! The error envelope: what every refusal of the REST API says, written and read.
-//!
-//! Branch on [`ErrorCode`], never on the message. Codes and types are open enums: one that this
-//! version does not know is kept, so a service may add some without breaking anybody.
-
 use alloc::string::String;
 use core::fmt;
 
@@ -10,11 +5,15 @@ use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize, Serializer};
 
-use crate::id::RequestId;
+use crate::id::{MAX_ID_LEN, RequestId};
 use crate::json::{FromJson, RawJson, Tracker, deserialize, json_body, json_object, open_enum};
+use crate::secret::one_line;
 
 open_enum! {
-    /// What went wrong: what clients branch on.
+    /// Says what went wrong. Clients branch on it, never on the message.
+    ///
+    /// A code that this version does not know is kept: a service can add codes without breaking
+    /// clients.
     pub enum ErrorCode {
         /// A path or query parameter is invalid; the message names it.
         InvalidParameter = "invalid_parameter",
@@ -36,16 +35,15 @@ open_enum! {
         RateLimitExceeded = "rate_limit_exceeded",
         /// The service failed.
         InternalError = "internal_error",
-        /// The path exists, but not with this method. The one code that is not in the
-        /// specification, which says nothing of other methods (D-3).
+        /// The path exists, but not with this method.
         MethodNotAllowed = "method_not_allowed",
     }
 }
 
 open_enum! {
-    /// The family an [`ErrorCode`] belongs to.
+    /// Groups the values of [`ErrorCode`].
     pub enum ErrorType {
-        /// The request cannot be answered as it stands.
+        /// The request itself is not valid.
         InvalidRequest = "invalid_request",
         /// The credential is not accepted.
         AuthenticationError = "authentication_error",
@@ -61,9 +59,8 @@ open_enum! {
 struct Row(ErrorCode, StatusCode, ErrorType, &'static str);
 
 /// Everything that is fixed about a code, in one place.
-///
-/// The specification leaves the type of three codes open. They are permission errors: the
-/// credential is good and something else stands in the way (D-2).
+// The specification leaves the type of three codes open. They are permission errors: the credential
+// is valid, and something else is missing (D-2). The code for other methods is our own (D-3).
 static TABLE: [Row; 11] = {
     use ErrorCode as C;
     use ErrorType as T;
@@ -129,19 +126,19 @@ static TABLE: [Row; 11] = {
 };
 
 impl ErrorCode {
-    /// The status this code is sent with; `None` for a code this version does not know.
+    /// Returns the status this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         self.row().map(|row| row.1)
     }
 
-    /// The type this code is sent with; `None` for a code this version does not know.
+    /// Returns the type this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn error_type(&self) -> Option<ErrorType> {
         self.row().map(|row| row.2.clone())
     }
 
-    /// What to say to a person where there is nothing more precise to say.
+    /// Returns the message for people that an error has by default.
     #[must_use]
     pub fn default_message(&self) -> &'static str {
         self.row().map_or("The request was refused.", |row| row.3)
@@ -152,7 +149,7 @@ impl ErrorCode {
     }
 }
 
-/// An error as the API reports it.
+/// Describes an error as the API reports it.
 ///
 /// ```
 /// use call_assistant::rest::{ApiError, ErrorCode};
@@ -165,22 +162,26 @@ impl ErrorCode {
 /// );
 /// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Display` and `Debug` are for logs: one line, of bounded length, without what looks like a secret,
+/// whatever the sender wrote. The fields hold the texts as they came. A reader takes an error that
+/// has a code and nothing else.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
-    /// The family. A reader takes an error without one.
+    /// The group of the code.
     pub error_type: Option<ErrorType>,
     /// What to branch on.
     pub code: ErrorCode,
-    /// What to show to a person. Its words may change at any time.
+    /// What to show to a person. Its wording may change at any time.
     pub message: String,
-    /// What to quote to support. A reader takes an error without one, or with one that is none.
+    /// What to quote to support.
     pub request_id: Option<RequestId>,
 }
 
 impl ApiError {
-    /// The error of a code, with its type and default message. A code that this version does not
-    /// know is answered with 500, and is an `api_error` as that is: no envelope is without a type.
+    /// Creates the error of a code, with its type and default message. A code that this version does
+    /// not know is an `api_error`, and is sent with status 500.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {
@@ -191,7 +192,7 @@ impl ApiError {
         }
     }
 
-    /// The same error with a message that says more.
+    /// Returns the same error with another message.
     #[must_use]
     pub fn with_message(self, message: impl Into<String>) -> Self {
         Self { message: message.into(), ..self }
@@ -200,14 +201,28 @@ impl ApiError {
 
 json_body!(ApiError);
 
-/// `code: message (request_id)`, for people.
+/// How much of a message is shown, in bytes.
+const SHOWN_MESSAGE: usize = 500;
+
+/// `code: message (request_id)`.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)?;
+        write!(f, "{}: {}", self.code, one_line(&self.message, SHOWN_MESSAGE))?;
         match &self.request_id {
             Some(id) => write!(f, " ({id})"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiError")
+            .field("error_type", &self.error_type)
+            .field("code", &self.code)
+            .field("message", &one_line(&self.message, SHOWN_MESSAGE))
+            .field("request_id", &self.request_id)
+            .finish()
     }
 }
 
@@ -219,7 +234,7 @@ struct Envelope<T> {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct ErrorBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<&'a ErrorType>,
     code: &'a ErrorCode,
@@ -230,7 +245,7 @@ struct Written<'a> {
 
 impl Serialize for ApiError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let error = Written {
+        let error = ErrorBody {
             r#type: self.error_type.as_ref(),
             code: &self.code,
             message: &self.message,
@@ -264,7 +279,8 @@ impl<'de> FromJson<'de> for ApiError {
             error_type: r#type.0,
             message: message.0.unwrap_or_else(|| code.default_message().into()),
             code,
-            request_id: request_id.0,
+            // It is shown everywhere, so it must not be a secret that somebody sent back.
+            request_id: request_id.0.filter(|id| one_line(id.as_str(), MAX_ID_LEN) == id.as_str()),
         })
     }
 }

@@ -5,10 +5,10 @@ use core::fmt;
 use http::StatusCode;
 
 use super::{ResponseHead, RetryAfter};
-use crate::id::RequestId;
+use crate::id::{MAX_ID_LEN, RequestId};
 use crate::json::{ParseError, ParseErrorKind};
 use crate::rest::{ApiError, ApiResponse, ErrorCode};
-use crate::secret::excerpt;
+use crate::secret::{excerpt, one_line};
 
 /// How many bytes of an error response are read. No error of the service is nearly as long.
 pub const MAX_ERROR_LEN: usize = 64 * 1024;
@@ -216,7 +216,12 @@ pub(super) fn read<A: ApiResponse>(head: ResponseHead<'_>, body: &[u8]) -> Resul
     let after = head.retry_after.and_then(RetryAfter::parse);
     Err(ClientError {
         status,
-        request_id: head.request_id.and_then(|id| RequestId::parse(id).ok()).or(own_id),
+        // It is shown everywhere, so it must not be a secret that somebody sent back.
+        request_id: head
+            .request_id
+            .filter(|id| one_line(id, MAX_ID_LEN) == *id)
+            .and_then(|id| RequestId::parse(id).ok())
+            .or(own_id),
         retry_after: after.map(|after| match head.date {
             Some(date) => after.relative_to(date),
             None => after,

@@ -44,6 +44,10 @@ pub fn reply(bytes: &[u8]) {
             continue;
         };
         assert_eq!(error.action() == Action::Retry, error.is_transient());
+        let printed = format!("{error} {error:?}");
+        // A character that is escaped becomes ten at most.
+        assert!(printed.len() < 12 * 1024 && !printed.contains(char::is_control), "{printed:?}");
+        shows_no_secret(&printed);
         match &error.reason {
             ClientErrorReason::Refused(refused) => {
                 assert_ne!(status, 200);

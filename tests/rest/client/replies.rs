@@ -248,6 +248,20 @@ fn a_foreign_body_shows_no_key() {
     assert_eq!(foreign(&error).as_str(), r#"["acme_test_[redacted]",1]"#);
 }
 
+/// ERR-4, KEY-7: a stranger's error is shown in one line, short, and without a key.
+#[test]
+fn a_strangers_error_is_shown_in_one_line() {
+    let long = "x".repeat(60_000);
+    for (row, code) in [("a key", KEY), ("a line end", "a\\nERROR b"), ("long", &long)] {
+        let body = format!(r#"{{"error":{{"code":"{code}","message":"you sent {KEY}"}}}}"#);
+        let error = answer(403, &[("x-request-id", &format!("req_{KEY}"))], &body).unwrap_err();
+        assert_eq!(error.action(), Action::ContactSupport, "{row}");
+        let printed = format!("{error} {error:?}");
+        assert!(!printed.contains("d41d8cd9"), "{row}: {printed}");
+        assert!(!printed.contains('\n') && printed.len() < 1_000, "{row}: {printed}");
+    }
+}
+
 /// A list of calls is about people: an error about it shows nothing of it.
 #[test]
 fn successes_that_cannot_be_read() {

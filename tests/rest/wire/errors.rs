@@ -93,3 +93,44 @@ fn a_reader_survives_what_it_does_not_know_and_what_is_missing() {
     );
     assert_eq!((wrong.error_type, wrong.request_id), (None, None));
 }
+
+/// KEY-7: whoever wrote an error, what is shown of it is one line, short, and shows no key.
+#[test]
+fn an_error_shows_in_one_line_without_a_key() {
+    let key = "service_live_d41d8cd98f00b204e9800998ecf8427e";
+    let long = "x".repeat(60_000);
+    for (row, text, shown) in [
+        ("a key", key.to_owned(), "service_live_[redacted]"),
+        ("a secret", format!("see whsec_{long}"), "see whsec_[redacted]"),
+        ("a line end", "a\nERROR b\r\u{2028}\u{1b}[2J".into(), r"a\nERROR b\r\u{2028}\u{1b}[2J"),
+        ("another direction", "a\u{202e}b".into(), r"a\u{202e}b"),
+        ("60,000 characters", long.clone(), "xxxx"),
+        ("any language", "\u{e9}\u{1f4de}".into(), "\u{e9}\u{1f4de}"),
+    ] {
+        let text_json = serde_json::to_string(&text).unwrap();
+        let json = format!(
+            r#"{{"error":{{"type":{text_json},"code":{text_json},"message":{text_json},"request_id":"req_{key}"}}}}"#
+        );
+        let error = ApiError::from_json(json.as_bytes()).unwrap();
+        // The texts themselves are kept, for whoever branches on them.
+        assert_eq!((error.code.as_str(), error.message.as_str()), (&*text, &*text), "{row}");
+        assert_eq!(error.request_id, None, "{row}");
+        let code = error.code.clone();
+        let error_type = error.error_type.clone().unwrap();
+        for printed in [
+            error.to_string(),
+            format!("{error:?}"),
+            format!("{code} {code:?}"),
+            format!("{error_type} {error_type:?}"),
+        ] {
+            assert!(
+                printed.contains(shown) || printed.contains(&shown.replace('\\', r"\\")),
+                "{row}: {printed}"
+            );
+            assert!(printed.len() < 1_500, "{row}: {} bytes", printed.len());
+            assert!(!printed.contains(char::is_control), "{row}: {printed:?}");
+            assert!(!printed.contains("d41d8cd9"), "{row}: {printed}");
+            assert!(!printed.contains('\u{202e}'), "{row}: {printed}");
+        }
+    }
+}
