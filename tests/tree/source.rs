@@ -307,6 +307,25 @@ fn colons(tokens: &[TokenTree], at: usize) -> bool {
     is(tokens.get(at), ':') && is(tokens.get(at + 1), ':')
 }
 
+/// What the documentation of a file says, which the compiler takes for attributes.
+pub(crate) fn documentation(text: &str) -> String {
+    fn read(code: TokenStream, said: &mut String) {
+        let tokens: Vec<TokenTree> = code.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                TokenTree::Group(group) => read(group.stream(), said),
+                TokenTree::Ident(ident) if *ident == "doc" && is(tokens.get(at + 1), '=') => {
+                    said.extend(tokens[at + 2..].iter().map(|text| text.to_string() + "\n"));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut said = String::new();
+    read(text.parse().unwrap(), &mut said);
+    said
+}
+
 /// `webhook/mod.rs` and `webhook.rs` are `webhook`, `lib.rs` is the root.
 fn module_of(file: &str) -> Names {
     let path = file.trim_end_matches(".rs");
