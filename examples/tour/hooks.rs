@@ -66,7 +66,7 @@ fn ping(world: &mut World) -> Result<EventBody, Box<dyn Error>> {
     let account = AccountId::parse("acct_1")?;
     let event =
         NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), world.now);
-    Ok(event.ping("It works."))
+    Ok(event.ping("It works.")?)
 }
 
 /// A genuine delivery, and all the ways in which it is none.

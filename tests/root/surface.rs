@@ -186,7 +186,9 @@ fn exchanges() -> Vec<Printed> {
 fn ping() -> EventBody {
     let (id, account) = (EventId::parse("evt_1"), AccountId::parse("acct_1"));
     let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), now()).ping("hello")
+    NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), now())
+        .ping("hello")
+        .unwrap()
 }
 
 /// What is made of a signing secret. A signature that verifies can be replayed for five minutes,

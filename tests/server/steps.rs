@@ -37,7 +37,7 @@ fn event(now: Timestamp) -> EventBody {
     let account = AccountId::parse("acct_1").unwrap();
     let version = ApiVersion::parse("2026-01-15").unwrap();
     let id = EventId::parse("evt_1").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello")
+    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
 }
 
 fn accept(tables: &mut Tables, now: Timestamp) -> ToSend {

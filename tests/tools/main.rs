@@ -45,5 +45,5 @@ fn new_event(id: &str) -> NewEvent {
 }
 
 fn ping(id: &str) -> EventBody {
-    new_event(id).ping(format!("this is {id}"))
+    new_event(id).ping(format!("this is {id}")).unwrap()
 }

@@ -226,7 +226,7 @@ fn whoever_does_not_listen_keeps_no_sender_waiting() {
     let journal = folder.path("a.journal");
     let (unread, address) = listening(Running::unread(&mut receiver(&journal)));
     for number in 0..40 {
-        let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096));
+        let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096)).unwrap();
         assert_eq!(send(address, &event.signed_request(&signer(), now())).unwrap(), 204);
     }
     // Nor whoever wants it to end.

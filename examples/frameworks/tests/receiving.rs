@@ -25,7 +25,7 @@ fn secret() -> SigningSecret {
 fn event() -> EventBody {
     let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
     let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id, account, version, Origin::voice(), now()).ping("It works.")
+    NewEvent::new(id, account, version, Origin::voice(), now()).ping("It works.").unwrap()
 }
 
 fn signed(at: Timestamp) -> Request<Vec<u8>> {

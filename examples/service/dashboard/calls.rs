@@ -7,7 +7,7 @@ use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::model::Call;
 use call_assistant::rest::Mode;
 use call_assistant::webhook::event::{
-    ApiVersion, Event, EventBody, EventData, NewEvent, Origin, OriginSource,
+    ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
 };
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,8 @@ impl Dashboard {
         let plan = tables.account(account.as_str())?.plan.webhooks;
         plan.check_webhooks().map_err(Refused::from)?;
         let body = new_event(account, dashboard(), asked.now)
-            .ping("This is a test from the dashboard. Your endpoint works.");
+            .ping("This is a test from the dashboard. Your endpoint works.")
+            .map_err(not_created)?;
         let accepted = tables.accept(&body, Some(number), now)?;
         Ok(self.emitted(&body, accepted, &tables))
     }
@@ -142,11 +143,16 @@ fn any_event(
             return Err(Bad::of_json("", drifted.error()).into());
         }
         EventData::AppointmentCancelled(appointment) => {
-            return Ok(new_event(account, dashboard(), now).appointment_cancelled(appointment));
+            let event = new_event(account, dashboard(), now);
+            return event.appointment_cancelled(appointment).map_err(not_created);
         }
         _ => {}
     }
     Ok(EventBody::from_stored(&event.to_json()).map_err(wrong)?)
+}
+
+fn not_created(error: NewEventError) -> Error {
+    Bad::new("", error).into()
 }
 
 fn dashboard() -> Origin {

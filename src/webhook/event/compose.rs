@@ -1,4 +1,4 @@
-//! How the service makes events: what the specification says of each type holds by construction.
+//! How the service creates events: what the protocol says of each type holds by construction.
 
 use alloc::string::String;
 
@@ -10,19 +10,16 @@ use super::read::Head;
 use super::usage::ThresholdReached;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::JsonObject;
+use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// An event about to be made: everything but what it is about.
-///
-/// One method for each type says that, checks what the specification says of the type, and writes
-/// the event, once.
+/// Creates one event: everything but its type and data is given first.
 ///
 /// ```
+/// use call_assistant::Timestamp;
 /// use call_assistant::id::{AccountId, EventId};
 /// use call_assistant::json::JsonObject;
 /// use call_assistant::model::Appointment;
-/// use call_assistant::Timestamp;
 /// use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 ///
 /// let event = NewEvent::new(
@@ -34,16 +31,23 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// );
 /// let appointment = Appointment::from(JsonObject::parse(r#"{"id":"appt_7","status":"booked"}"#)?);
 ///
-/// let body: EventBody = event.appointment_cancelled(&appointment);
+/// let body: EventBody = event.appointment_cancelled(&appointment)?;
 /// assert!(body.as_str().ends_with(r#""data":{"object":{"id":"appt_7","status":"cancelled"}}}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// One method for each type adds the data, checks what the protocol requires of the type, and
+/// writes the event, once.
+///
+/// # Errors
+/// Each method returns [`NewEventError::TooLong`] if the event is longer than
+/// [`MAX_JSON_LEN`] bytes, which no receiver reads. Some check more, as they say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct NewEvent(Head);
 
 impl NewEvent {
-    /// An event made now. Draw the id once per event, not once per endpoint.
+    /// Starts an event that is created now. Draw one id per event, not one per endpoint.
     pub fn new(
         id: EventId,
         account_id: AccountId,
@@ -51,19 +55,14 @@ impl NewEvent {
         origin: Origin,
         now: Timestamp,
     ) -> Self {
-        Self(Head {
-            id,
-            created_at: now,
-            api_version: Some(api_version),
-            account_id,
-            origin: Some(origin),
-        })
+        let (api_version, origin) = (Some(api_version), Some(origin));
+        Self(Head { id, created_at: now, api_version, account_id, origin })
     }
 
-    /// `call.ended`: the call has ended and its summary is ready.
+    /// Creates `call.ended`: the call is over and has its summary.
     ///
     /// # Errors
-    /// It has not, or it is not.
+    /// Returns an error if `ended_at` or `summary` is missing, or the event is too long.
     pub fn call_ended(self, call: &Call) -> Result<EventBody, NewEventError> {
         if call.ended_at.is_none() {
             return Err(NewEventError::CallNotEnded);
@@ -71,41 +70,59 @@ impl NewEvent {
         if call.summary.is_none() {
             return Err(NewEventError::SummaryNotReady);
         }
-        Ok(self.about(EventData::CallEnded(call.clone())))
+        self.write(EventData::CallEnded(call.clone()))
     }
 
-    /// `call.transferred`.
-    #[must_use]
-    pub fn call_transferred(self, call: &TransferredCall) -> EventBody {
-        self.about(EventData::CallTransferred(call.clone()))
-    }
-
-    /// `appointment.created`.
-    #[must_use]
-    pub fn appointment_created(self, appointment: &Appointment) -> EventBody {
-        self.about(EventData::AppointmentCreated(appointment.clone()))
-    }
-
-    /// `appointment.updated`: edited, moved or restored. Where the assistant moves an appointment,
-    /// see [`voice_reschedule`](Self::voice_reschedule).
-    #[must_use]
-    pub fn appointment_updated(self, appointment: &Appointment) -> EventBody {
-        self.about(EventData::AppointmentUpdated(appointment.clone()))
-    }
-
-    /// `appointment.cancelled`: the appointment with the status `cancelled`, whatever it was.
-    #[must_use]
-    pub fn appointment_cancelled(self, appointment: &Appointment) -> EventBody {
-        self.about(EventData::AppointmentCancelled(appointment.cancelled()))
-    }
-
-    /// What the assistant's rescheduling makes: `appointment.cancelled` for the old appointment,
-    /// then `appointment.created` for the new one, which has a new id. Store both together and
-    /// send them in this order.
+    /// Creates `call.transferred`.
     ///
     /// # Errors
-    /// The event ids are the same, the two appointments are (the same `id`, or without one the
-    /// same object), or the origin is not the assistant.
+    /// Returns an error if the event is too long.
+    pub fn call_transferred(self, call: &TransferredCall) -> Result<EventBody, NewEventError> {
+        self.write(EventData::CallTransferred(call.clone()))
+    }
+
+    /// Creates `appointment.created`.
+    ///
+    /// # Errors
+    /// Returns an error if the event is too long.
+    pub fn appointment_created(
+        self,
+        appointment: &Appointment,
+    ) -> Result<EventBody, NewEventError> {
+        self.write(EventData::AppointmentCreated(appointment.clone()))
+    }
+
+    /// Creates `appointment.updated`: edited, moved or restored. If the assistant moves an
+    /// appointment, use [`voice_reschedule`](Self::voice_reschedule).
+    ///
+    /// # Errors
+    /// Returns an error if the event is too long.
+    pub fn appointment_updated(
+        self,
+        appointment: &Appointment,
+    ) -> Result<EventBody, NewEventError> {
+        self.write(EventData::AppointmentUpdated(appointment.clone()))
+    }
+
+    /// Creates `appointment.cancelled`: the appointment with its status set to `cancelled`.
+    ///
+    /// # Errors
+    /// Returns an error if the event is too long.
+    pub fn appointment_cancelled(
+        self,
+        appointment: &Appointment,
+    ) -> Result<EventBody, NewEventError> {
+        self.write(EventData::AppointmentCancelled(appointment.cancelled()))
+    }
+
+    /// Creates the two events of a reschedule by the assistant: `appointment.cancelled` for the old
+    /// appointment, then `appointment.created` for the new one, which has a new id. Store both
+    /// together and send them in this order.
+    ///
+    /// # Errors
+    /// Returns an error if the event ids are the same, if the appointments are the same (by `id`, or
+    /// as objects if one has no `id`), if the origin is not the assistant, or if an event is too
+    /// long.
     pub fn voice_reschedule(
         self,
         created_id: EventId,
@@ -126,26 +143,31 @@ impl NewEvent {
             return Err(NewEventError::SameAppointment);
         }
         let created = Self(Head { id: created_id, ..self.0.clone() });
-        Ok([self.appointment_cancelled(old), created.appointment_created(new)])
+        Ok([self.appointment_cancelled(old)?, created.appointment_created(new)?])
     }
 
-    /// `contact.created`.
-    #[must_use]
-    pub fn contact_created(self, contact: &ApprovedContact) -> EventBody {
-        self.about(EventData::ContactCreated(contact.0.clone()))
-    }
-
-    /// `contact.updated`.
-    #[must_use]
-    pub fn contact_updated(self, contact: &ApprovedContact) -> EventBody {
-        self.about(EventData::ContactUpdated(contact.0.clone()))
-    }
-
-    /// `usage.threshold_reached`, with what [`UsageWatch`](super::UsageWatch) gave as its reason.
-    /// The specification does not name the counters.
+    /// Creates `contact.created`.
     ///
     /// # Errors
-    /// The counters have a field `object`, which this event has not.
+    /// Returns an error if the event is too long.
+    pub fn contact_created(self, contact: &ApprovedContact) -> Result<EventBody, NewEventError> {
+        self.write(EventData::ContactCreated(contact.0.clone()))
+    }
+
+    /// Creates `contact.updated`.
+    ///
+    /// # Errors
+    /// Returns an error if the event is too long.
+    pub fn contact_updated(self, contact: &ApprovedContact) -> Result<EventBody, NewEventError> {
+        self.write(EventData::ContactUpdated(contact.0.clone()))
+    }
+
+    /// Creates `usage.threshold_reached`, for the reason that
+    /// [`UsageWatch`](super::UsageWatch) returned. The protocol does not name the counters.
+    ///
+    /// # Errors
+    /// Returns an error if the counters have a field `object`, which this type does not have, or if
+    /// the event is too long.
     pub fn usage_threshold_reached(
         self,
         _reason: ThresholdReached,
@@ -154,45 +176,57 @@ impl NewEvent {
         if counters.get("object").is_some() {
             return Err(NewEventError::ObjectInCounters);
         }
-        Ok(self.about(EventData::UsageThresholdReached(counters.clone())))
+        self.write(EventData::UsageThresholdReached(counters.clone()))
     }
 
-    /// `ping`, with a text that confirms the test.
-    #[must_use]
-    pub fn ping(self, message: impl Into<String>) -> EventBody {
-        self.about(EventData::Ping(Ping { message: message.into() }))
+    /// Creates `ping`, with a text that confirms the test.
+    ///
+    /// # Errors
+    /// Returns an error if the event is too long.
+    pub fn ping(self, message: impl Into<String>) -> Result<EventBody, NewEventError> {
+        self.write(EventData::Ping(Ping { message: message.into() }))
     }
 
-    fn about(self, data: EventData) -> EventBody {
-        EventBody::write(&Event::new(self.0, data))
+    fn write(self, data: EventData) -> Result<EventBody, NewEventError> {
+        let body = EventBody::write(&Event::new(self.0, data));
+        match body.as_bytes().len() {
+            len if len > MAX_JSON_LEN => Err(NewEventError::TooLong { len }),
+            _ => Ok(body),
+        }
     }
 }
 
-/// A contact whose name a person stands behind. Only such a contact makes events.
+/// Holds a contact whose name was not only inferred. Only such a contact makes events.
+///
+/// ```
+/// use call_assistant::json::JsonObject;
+/// use call_assistant::webhook::event::{ApprovedContact, NameSource};
+///
+/// let contact = JsonObject::parse(r#"{"display_name":"Kari"}"#)?;
+/// assert!(ApprovedContact::new(contact.clone().into(), NameSource::Inferred).is_none());
+/// assert!(ApprovedContact::new(contact.into(), NameSource::Approved).is_some());
+/// # Ok::<(), call_assistant::json::ParseError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovedContact(Contact);
 
 impl ApprovedContact {
-    /// A contact, unless its name is the assistant's guess that nobody has approved yet. Once
-    /// somebody does, it is added: `contact.created`.
+    /// Accepts a contact, unless its name was inferred and nobody has approved it. As soon as a
+    /// person approves the name, the contact counts as added: `contact.created`.
     #[must_use]
     pub fn new(contact: Contact, name: NameSource) -> Option<Self> {
-        match name {
-            NameSource::Entered | NameSource::Imported | NameSource::Approved => {
-                Some(Self(contact))
-            }
-            NameSource::Inferred => None,
-        }
+        (name != NameSource::Inferred).then_some(Self(contact))
     }
 
-    /// The contact.
+    /// Returns the contact.
     #[must_use]
     pub fn contact(&self) -> &Contact {
         &self.0
     }
 }
 
-/// Where a contact's name comes from.
+/// Says where the name of a contact comes from. Matching all variants is the point: each new source
+/// must be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
     /// The account's owner entered it.
@@ -205,10 +239,16 @@ pub enum NameSource {
     Approved,
 }
 
-/// Why there is no such event.
+/// Says why an event cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NewEventError {
+    /// The event would be longer than [`MAX_JSON_LEN`] bytes.
+    #[error("event has {len} bytes, more than {MAX_JSON_LEN}")]
+    TooLong {
+        /// The length, in bytes.
+        len: usize,
+    },
     /// The call has no `ended_at`.
     #[error("call.ended: the call has no ended_at")]
     CallNotEnded,

@@ -32,7 +32,7 @@
 //! # let version = ApiVersion::parse("2026-01-15")?;
 //! # let id = EventId::parse("evt_1")?;
 //! # let request = NewEvent::new(id, account, version, Origin::voice(), now)
-//! #     .ping("It works.")
+//! #     .ping("It works.")?
 //! #     .signed_request(&Signer::new(secret.clone()), now);
 //! # let verifier = Verifier::new(secret);
 //! # let (headers, body) = (request.headers(), request.body());

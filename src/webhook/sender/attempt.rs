@@ -23,7 +23,7 @@ use crate::webhook::event::EventBody;
 /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
-/// # let event = event.ping("It works.");
+/// # let event = event.ping("It works.")?;
 /// # let endpoint = Endpoint::new(now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 /// let attempt = delivery.begin(&endpoint, now)?;

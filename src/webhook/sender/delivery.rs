@@ -27,7 +27,7 @@ use crate::webhook::event::EventBody;
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let version = ApiVersion::parse("2026-01-15")?;
 /// # let event = NewEvent::new(id, account, version, Origin::voice(), Timestamp::UNIX_EPOCH);
-/// # let event = event.ping("It works.");
+/// # let event = event.ping("It works.")?;
 /// let delivery = Delivery::accept(&event, &Endpoint::new(now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,

@@ -13,7 +13,7 @@
 //! # let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
 //! # let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1")?);
 //! # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
-//! # let event = event.ping("It works.");
+//! # let event = event.ping("It works.")?;
 //! let target = Target::parse("https://hooks.example.com/calls")?;
 //! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
 //! let mut endpoint = Endpoint::new(now);

@@ -847,7 +847,7 @@ fn a_call_is_the_same_wherever_it_is_read() {
         let ended = event().call_ended(&stored).unwrap();
         assert!(ended.as_str().contains(&format!(r#""object":{object}"#)), "{}", ended.as_str());
         let moved = TransferredCall::new(stored.clone(), "desk", second(2));
-        let moved = event().call_transferred(&moved);
+        let moved = event().call_transferred(&moved).unwrap();
         let open = object.strip_suffix('}').unwrap();
         assert!(moved.as_str().contains(&format!(r#""object":{open},"#)), "{}", moved.as_str());
         let booked = Appointment::from_json(br#"{"id":"appt_1","status":"booked"}"#).unwrap();

@@ -16,9 +16,9 @@ fn half(kind: &str, id: &str, made: i64, origin: Origin, contact: &str) -> Event
     let version = ApiVersion::parse("2026-01-15").unwrap();
     let new = NewEvent::new(event(id), account("acct_1"), version, origin, at(made));
     let body = match kind {
-        "created" => new.appointment_created(&appointment),
-        "updated" => new.appointment_updated(&appointment),
-        _ => new.appointment_cancelled(&appointment.cancelled()),
+        "created" => new.appointment_created(&appointment).unwrap(),
+        "updated" => new.appointment_updated(&appointment).unwrap(),
+        _ => new.appointment_cancelled(&appointment.cancelled()).unwrap(),
     };
     Event::from_bytes_verified_earlier(body.as_bytes()).unwrap()
 }

@@ -40,7 +40,7 @@ pub(crate) fn event(created_at: Timestamp) -> EventBody {
         let version = ApiVersion::parse("2026-01-15").unwrap();
         let new =
             NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), created_at);
-        last.insert(new.ping("It works.")).clone()
+        last.insert(new.ping("It works.").unwrap()).clone()
     })
 }
 

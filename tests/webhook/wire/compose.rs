@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, AppointmentId, CallId, EventId};
-use call_assistant::json::JsonObject;
+use call_assistant::json::{JsonObject, MAX_JSON_LEN};
 use call_assistant::model::{Appointment, Call, Contact, TransferredCall};
 use call_assistant::webhook::event::{
     ApiVersion, ApprovedContact, Event, EventBody, EventData, EventType, NameSource, NewEvent,
@@ -59,14 +59,14 @@ fn each_type_is_written_as_specified() {
     let reached = UsageWatch::default().record(at(NOW), 75, 100).unwrap();
     let bodies = [
         new_event().call_ended(&call()).unwrap(),
-        new_event().call_transferred(&transferred),
-        new_event().appointment_created(&booked),
-        new_event().appointment_updated(&booked),
-        new_event().appointment_cancelled(&booked),
-        new_event().contact_created(&contact),
-        new_event().contact_updated(&contact),
+        new_event().call_transferred(&transferred).unwrap(),
+        new_event().appointment_created(&booked).unwrap(),
+        new_event().appointment_updated(&booked).unwrap(),
+        new_event().appointment_cancelled(&booked).unwrap(),
+        new_event().contact_created(&contact).unwrap(),
+        new_event().contact_updated(&contact).unwrap(),
         new_event().usage_threshold_reached(reached, &counters).unwrap(),
-        new_event().ping("Webhooks work."),
+        new_event().ping("Webhooks work.").unwrap(),
     ];
     assert_eq!(bodies.len(), EventType::KNOWN.len());
     for (made, (event_type, data)) in bodies.iter().zip(golden()) {
@@ -81,7 +81,7 @@ fn each_type_is_written_as_specified() {
 /// DEL-13: stored and taken up again, a body is the same to the byte, however it was written.
 #[test]
 fn a_stored_body_is_the_same_bytes() {
-    let made = new_event().ping("æ \u{2028} \"quoted\"");
+    let made = new_event().ping("æ \u{2028} \"quoted\"").unwrap();
     assert_eq!(EventBody::from_stored(made.as_bytes()).unwrap(), made);
     assert_eq!(
         format!("{made:?}"),
@@ -142,7 +142,7 @@ fn a_cancelled_appointment_has_that_status() {
         ("{}", r#"{"status":"cancelled"}"#),
         (r#"{"\ud800":1,"status":"confirmed"}"#, r#"{"\ud800":1,"status":"cancelled"}"#),
     ] {
-        let made = new_event().appointment_cancelled(&appointment(before));
+        let made = new_event().appointment_cancelled(&appointment(before)).unwrap();
         assert!(made.as_str().ends_with(&format!(r#""data":{{"object":{after}}}}}"#)), "{made:?}");
     }
 }
@@ -155,7 +155,7 @@ fn a_voice_reschedule_is_a_pair() {
     let new = appointment(r#"{"id":"appt_2","status":"confirmed"}"#);
 
     let [cancelled, created] = new_event().voice_reschedule(id(), &old, &new).unwrap();
-    assert_eq!(cancelled, new_event().appointment_cancelled(&old));
+    assert_eq!(cancelled, new_event().appointment_cancelled(&old).unwrap());
     assert_eq!((created.id(), created.event_type()), (&id(), &EventType::AppointmentCreated));
     let EventData::AppointmentCreated(read_back) = read(&created).data else { panic!() };
     assert_eq!(read_back, new);
@@ -197,6 +197,32 @@ fn usage_counters_have_no_object() {
     let reached = UsageWatch::default().record(at(NOW), 1, 1).unwrap();
     let refused = new_event().usage_threshold_reached(reached, &object(r#"{"object":1}"#));
     assert_eq!(refused, Err(NewEventError::ObjectInCounters));
+    // Nor is it hidden by a name that no text can hold, or by an escape.
+    for counters in
+        [r#"{"\ud800":1,"object":1}"#, r#"{"object":1,"\ud800":1}"#, r#"{"\u006fbject":1}"#]
+    {
+        let reached = UsageWatch::default().record(at(NOW), 1, 1).unwrap();
+        let refused = new_event().usage_threshold_reached(reached, &object(counters));
+        assert_eq!(refused, Err(NewEventError::ObjectInCounters), "{counters}");
+    }
+}
+
+/// What is created can be read: an event that is too long is refused where it is made.
+#[test]
+fn an_event_is_no_longer_than_what_is_read() {
+    let empty = new_event().ping("").unwrap().as_bytes().len();
+    let longest = new_event().ping("m".repeat(MAX_JSON_LEN - empty)).unwrap();
+    assert_eq!(longest.as_bytes().len(), MAX_JSON_LEN);
+    assert_eq!(EventBody::from_stored(longest.as_str()).as_ref(), Ok(&longest));
+    assert!(Event::from_bytes_verified_earlier(longest.as_bytes()).is_ok());
+
+    let len = MAX_JSON_LEN + 1;
+    let error = new_event().ping("m".repeat(len - empty)).unwrap_err();
+    assert_eq!(error, NewEventError::TooLong { len });
+    assert_eq!(error.to_string(), "event has 16777217 bytes, more than 16777216");
+    // What counts is the length as written.
+    let escaped = new_event().ping("\u{1}".repeat(MAX_JSON_LEN / 6 + 1)).unwrap_err();
+    assert!(matches!(escaped, NewEventError::TooLong { .. }), "{escaped:?}");
 }
 
 /// EVT-5, D-61: exactly at three quarters, whatever the numbers.
@@ -311,27 +337,27 @@ proptest! {
         let cases = [
             (make().call_ended(&call).unwrap(), EventData::CallEnded(call.clone())),
             (
-                make().call_transferred(&transferred),
+                make().call_transferred(&transferred).unwrap(),
                 EventData::CallTransferred(transferred.clone()),
             ),
             (
-                make().appointment_created(&appointment),
+                make().appointment_created(&appointment).unwrap(),
                 EventData::AppointmentCreated(appointment.clone()),
             ),
             (
-                make().appointment_updated(&appointment),
+                make().appointment_updated(&appointment).unwrap(),
                 EventData::AppointmentUpdated(appointment.clone()),
             ),
             (
-                make().appointment_cancelled(&appointment),
+                make().appointment_cancelled(&appointment).unwrap(),
                 EventData::AppointmentCancelled(appointment.cancelled()),
             ),
             (
-                make().contact_created(&contact),
+                make().contact_created(&contact).unwrap(),
                 EventData::ContactCreated(contact.contact().clone()),
             ),
             (
-                make().contact_updated(&contact),
+                make().contact_updated(&contact).unwrap(),
                 EventData::ContactUpdated(contact.contact().clone()),
             ),
             (
@@ -346,7 +372,7 @@ proptest! {
             prop_assert_eq!(event.origin.as_ref().unwrap().source.as_str(), &source);
             prop_assert_eq!(event.to_json(), made.as_bytes());
         }
-        let ping = read(&make().ping(text.clone()));
+        let ping = read(&make().ping(text.clone()).unwrap());
         prop_assert!(matches!(ping.data, EventData::Ping(ping) if ping.message == text));
     }
 }
