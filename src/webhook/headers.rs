@@ -1,4 +1,4 @@
-//! What stands beside the body, read and written.
+//! The headers of a delivery that carry the product's name.
 
 use core::fmt;
 
@@ -6,23 +6,23 @@ use http::{HeaderMap, HeaderName};
 
 use crate::Product;
 
-/// The three headers of a delivery as they came.
-///
-/// Names are compared without regard to case. A header that comes twice is remembered as such, and
-/// refused when the delivery is verified: which of the two was meant, nobody knows.
+/// Holds the three headers of a delivery as they were received.
 ///
 /// ```
 /// use call_assistant::Product;
 /// use call_assistant::webhook::DeliveryHeaders;
 ///
-/// // From any framework that hands out names and values.
+/// // From any framework that gives names and values.
 /// let pairs = [("X-SERVICE-EVENT", "ping"), ("x-service-signature", "t=1,v1=00"), ("Host", "h")];
 /// let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
 ///
-/// // From one that is asked for them by name.
+/// // From a framework that is asked by name.
 /// let same = DeliveryHeaders::new().signature(b"t=1,v1=00").event(b"ping");
 /// assert_eq!(headers, same);
 /// ```
+///
+/// Names are compared without regard to case. A repeated signature header is refused when the
+/// delivery is verified; a repeated event or delivery header is refused when the event is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryHeaders<'a> {
     signature: Field<'a>,
@@ -39,7 +39,7 @@ enum Field<'a> {
 }
 
 impl<'a> DeliveryHeaders<'a> {
-    /// No header yet.
+    /// Creates an empty set of headers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -54,10 +54,10 @@ impl<'a> DeliveryHeaders<'a> {
         })
     }
 
-    /// Finds the three headers among names and values of any framework.
+    /// Finds the three headers in pairs of name and value, from any framework.
     ///
-    /// A framework that joins repeated headers with commas has hidden the repetition, but not from
-    /// the signature's own form, which allows no second `t`.
+    /// If a framework joins repeated headers with commas, a repeated signature header still fails:
+    /// its form allows no second `t`.
     #[must_use]
     pub fn from_pairs<'n, V>(
         product: &Product,
@@ -83,28 +83,28 @@ impl<'a> DeliveryHeaders<'a> {
         }
     }
 
-    /// Adds a signature header. Call it for each one there is.
+    /// Adds a signature header. Call it for each one received.
     #[must_use]
     pub fn signature(mut self, value: &'a [u8]) -> Self {
         self.signature.add(value);
         self
     }
 
-    /// Adds an event header. Call it for each one there is.
+    /// Adds an event header. Call it for each one received.
     #[must_use]
     pub fn event(mut self, value: &'a [u8]) -> Self {
         self.event.add(value);
         self
     }
 
-    /// Adds a delivery header. Call it for each one there is.
+    /// Adds a delivery header. Call it for each one received.
     #[must_use]
     pub fn delivery(mut self, value: &'a [u8]) -> Self {
         self.delivery.add(value);
         self
     }
 
-    /// The one header of this name; `None` if there is none, or more than one.
+    /// Returns the value of a header; `None` if it is absent or repeated.
     #[must_use]
     pub fn value(&self, header: DeliveryHeader) -> Option<&'a [u8]> {
         match self.field(header) {
@@ -113,7 +113,7 @@ impl<'a> DeliveryHeaders<'a> {
         }
     }
 
-    /// The first header that is there more than once.
+    /// Returns the first repeated header.
     #[must_use]
     pub fn repeated(&self) -> Option<DeliveryHeader> {
         DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Field::Repeated)
@@ -137,8 +137,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Shows which headers there are. A signature that verifies can be replayed for five minutes, so
-/// no log gets one from here.
+/// Shows which headers are present. A valid signature can be replayed for five minutes, so no log gets
+/// one from here.
 impl fmt::Debug for DeliveryHeaders<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DeliveryHeaders");
@@ -156,7 +156,7 @@ impl fmt::Debug for DeliveryHeaders<'_> {
     }
 }
 
-/// One of the three headers of a delivery that carry the product's name.
+/// Names one of the three headers of a delivery that carry the product's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeliveryHeader {
@@ -171,7 +171,7 @@ pub enum DeliveryHeader {
 impl DeliveryHeader {
     const ALL: [Self; 3] = [Self::Signature, Self::Event, Self::Delivery];
 
-    /// The name under which a product sends it.
+    /// Returns the name of the header for a product.
     #[must_use]
     pub fn name(self, product: &Product) -> &HeaderName {
         match self {

@@ -1,7 +1,35 @@
-//! The language both ends of a webhook speak: who signed which bytes, and when.
+//! Signs and verifies webhooks: what both sides of a delivery share.
 //!
-//! A delivery is a POST whose body the service signs afresh for every attempt. Beside the body
-//! stand three headers, named after the [`Product`](crate::Product):
+//! ```
+//! use call_assistant::Timestamp;
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+//!
+//! let secret = SigningSecret::parse("whsec_from-your-secret-store")?;
+//! let verifier = Verifier::new(secret.clone()); // once, when the program starts
+//!
+//! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! # let body = br#"{"id":"evt_1","type":"ping"}"#;
+//! # let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now)?;
+//! # let headers = request.headers();
+//! let response: http::Response<String> = match verifier.verify(headers, body, now) {
+//!     Ok(verified) => {
+//!         assert_eq!(verified.bytes(), body); // the exact bytes: store them, then acknowledge
+//!         WebhookResponse::Accepted.into_response()
+//!     }
+//!     Err(error) => error.into_response(), // 400, empty; log the error, it says what is wrong
+//! };
+//! assert_eq!(response.status(), 204);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Verify before anything else touches the body: JSON middleware that parses and writes it again
+//! has already lost the bytes that were signed. Frameworks with header types of their own pass text:
+//! see [`DeliveryHeaders`] and [`Verifier::verify_parts`].
+//!
+//! # The signature
+//!
+//! A delivery is a POST that the service signs again for each attempt. Three of its headers are named
+//! after the [`Product`](crate::Product):
 //!
 //! | header | content |
 //! |---|---|
@@ -10,59 +38,29 @@
 //! | `X-Service-Delivery` | the event's id; not covered by the signature |
 //!
 //! `HEX` is the lowercase hex of HMAC-SHA256 over the timestamp as written, a period, and the body
-//! byte for byte. **The key is the secret's complete text, `whsec_` included.** It is never
-//! base64-decoded, which is what libraries for Standard Webhooks do with a secret that looks the
-//! same; with one of those every delivery mismatches.
+//! byte for byte. **The key is the complete text of the secret, including `whsec_`.** It is never
+//! base64-decoded, as libraries for Standard Webhooks do with secrets that look the same; with such
+//! a library every delivery mismatches.
 //!
-//! The header is read strictly: what two readers could read differently is refused.
+//! The header is read strictly, so that no two readers can read it differently:
 //!
-//! - It has at most 1024 bytes and 16 parts with commas between. Blanks and tabs may stand around a
-//!   part, nowhere else, and no byte that is not printable ASCII.
-//! - A part is `name=value`. Names are case-sensitive; those other than `t` and `v1` mean nothing.
-//! - There is one `t`: 1 to 19 digits, without a sign or a leading zero. What is signed is its text.
-//! - There is a `v1` at least. All are tried, and one good one suffices; an ill-formed one is passed
-//!   over where there is another. Uppercase hex is refused, and named where it is the right digest.
-//! - None of the three headers is there twice.
+//! - It has at most 1024 bytes and 16 parts, separated by commas. Spaces and tabs are allowed around
+//!   a part only; all other bytes are printable ASCII.
+//! - A part is `name=value`. Names are case-sensitive; names other than `t` and `v1` are ignored.
+//! - Exactly one `t` is present: 1 to 19 digits, without a sign or a leading zero. Its text is what
+//!   is signed.
+//! - At least one `v1` is required. All are tried and one match is enough; malformed ones are ignored
+//!   if another one is well formed. Uppercase hex is rejected, and named if the digest is right.
+//! - A second signature header is rejected.
 //!
-//! The digest is judged before the time, which may be off by 300 seconds either way.
-//!
-//! # Receiving
-//!
-//! Verify before anything else touches the body: a JSON middleware that parses and writes it again
-//! has already lost the bytes that were signed.
-//!
-//! ```
-//! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
-//!
-//! let secret = SigningSecret::parse("whsec_kept-where-secrets-are-kept")?;
-//! let verifier = Verifier::new(secret.clone()); // once, when the program starts
-//!
-//! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! # let body = br#"{"id":"evt_1","type":"ping"}"#;
-//! # let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now)?;
-//! # let headers = request.headers();
-//! let answer: http::Response<String> = match verifier.verify(headers, body, now) {
-//!     // The exact bytes, proven: queue them or read them, then acknowledge.
-//!     Ok(verified) => {
-//!         assert_eq!(verified.bytes(), body);
-//!         WebhookResponse::Accepted.into_response()
-//!     }
-//!     // 400 with nothing in it. `refused` says precisely what was wrong, for the log.
-//!     Err(refused) => refused.into_response(),
-//! };
-//! assert_eq!(answer.status(), 204);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! A host whose framework has header types of its own passes its headers as text:
-//! [`DeliveryHeaders`] and [`Verifier::verify_parts`].
+//! The digest is checked before the time, which may differ by 300 seconds in both directions. The
+//! [protocol](crate::guide::protocol) gives the reasons.
 //!
 //! # Rotating a secret
 //!
-//! Both ends hold two secrets for a while: the service signs with both
-//! ([`Signer::newest_first`]), the customer accepts either ([`Verifier::and`]), and
-//! [`Verified::secret`] tells the customer when the old one has fallen out of use.
+//! For a while both sides hold two secrets: the service signs with both ([`Signer::and`]), the
+//! customer accepts either ([`Verifier::and`]), and [`Verified::secret`] shows when the old one is
+//! no longer used.
 
 #[cfg(feature = "events")]
 pub mod event;

@@ -2,37 +2,39 @@
 
 use http::{Response, StatusCode};
 
-/// What a receiver says to a delivery. Any 2xx acknowledges it; everything else makes the service
-/// try again, up to six attempts in all.
+/// Answers a delivery.
 ///
 /// ```
 /// use call_assistant::webhook::WebhookResponse;
 ///
-/// let answer: http::Response<Vec<u8>> = WebhookResponse::Duplicate.into_response();
-/// assert_eq!(answer.status(), 204);
+/// let response: http::Response<Vec<u8>> = WebhookResponse::Duplicate.into_response();
+/// assert_eq!(response.status(), 204);
 /// assert_eq!(WebhookResponse::Unavailable.status(), 503);
 /// ```
+///
+/// Any 2xx acknowledges the delivery. After any other status the service tries again, up to six
+/// attempts in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
-    /// The event is safely stored: 204.
+    /// 204: the event is safely stored.
     Accepted,
-    /// An event seen before: 204, for it has already been accepted.
+    /// 204: the event was accepted before.
     Duplicate,
-    /// An event of a type that is not handled here: 204. Anything else would count as a failed
-    /// delivery, and twenty of those in a row disable the endpoint.
+    /// 204: events of this type are not handled. Any other status would count as a failed delivery,
+    /// and twenty of those in a row disable the endpoint.
     Ignored,
-    /// The signature does not prove the body, or a header contradicts it: 400.
+    /// 400: the signature does not prove the body, or a header contradicts it.
     Rejected,
-    /// The event cannot be stored now: 503, and the service tries again later.
+    /// 503: the event cannot be stored now. The service tries again later.
     Unavailable,
-    /// 410: the service disables the endpoint at once, and no further event comes. Nothing in this
-    /// crate answers so by itself.
+    /// 410: the service disables the endpoint immediately and sends no further event. Nothing in
+    /// this crate answers so by itself.
     DisableEndpoint,
 }
 
 impl WebhookResponse {
-    /// The status to answer with.
+    /// Returns the status.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
@@ -43,7 +45,7 @@ impl WebhookResponse {
         }
     }
 
-    /// The answer, with an empty body of whatever type the host uses.
+    /// Creates the HTTP response, with an empty body of any type.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         let mut response = Response::new(B::default());

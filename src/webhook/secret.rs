@@ -1,12 +1,10 @@
-//! The text that both ends share.
+//! The text that both sides share.
 
 use core::fmt;
 
 use crate::secret::Secret;
 
-/// The secret with which a webhook endpoint's deliveries are signed.
-///
-/// It is wiped when dropped, and nothing shows it but [`reveal`](Self::reveal).
+/// Holds the secret that signs the deliveries to one webhook endpoint.
 ///
 /// ```
 /// use call_assistant::webhook::{SecretError, SigningSecret};
@@ -20,26 +18,28 @@ use crate::secret::Secret;
 /// let same = SigningSecret::parse(shown_once)?;
 /// assert_eq!(format!("{same:?}"), "SigningSecret([redacted])");
 ///
-/// // Blanks, quotes and line ends that came along are refused: they would sign differently.
+/// // Spaces, quotes and line ends around it are refused: they would sign differently.
 /// assert_eq!(SigningSecret::parse("whsec_abc\n").unwrap_err(), SecretError::Character { at: 9 });
 /// # Ok::<(), SecretError>(())
 /// ```
+///
+/// It is wiped when dropped. Only [`reveal`](Self::reveal) shows it.
 #[derive(Clone)]
 pub struct SigningSecret(Secret);
 
 impl SigningSecret {
-    /// How every signing secret begins. It is part of the key.
+    /// The first characters of every signing secret. They are part of the key.
     pub const PREFIX: &'static str = "whsec_";
 
-    /// The longest secret accepted, in bytes, prefix included.
+    /// The length of the longest secret, in bytes, including the prefix.
     pub const MAX_LEN: usize = 255;
 
-    /// Takes a secret exactly as it was shown when the endpoint was created.
+    /// Reads a secret exactly as it was shown when the endpoint was created.
     ///
     /// # Errors
-    /// The text does not begin with `whsec_`, has nothing after it, is longer than
-    /// [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII. Nothing is
-    /// trimmed: a text that needs it is not the secret.
+    /// Returns an error if the text does not begin with `whsec_`, has nothing after it, is longer
+    /// than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII. Nothing is
+    /// trimmed: a text that needs trimming is not the secret.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         if text.len() > Self::MAX_LEN {
             return Err(SecretError::TooLong { len: text.len() });
@@ -56,13 +56,13 @@ impl SigningSecret {
         }
     }
 
-    /// Makes a new secret from 32 random bytes of the caller's.
+    /// Creates a new secret from 32 random bytes of the caller.
     #[must_use]
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(Secret::from_random(Self::PREFIX, bytes))
     }
 
-    /// The complete text. Show it once, when the endpoint is created, and store it encrypted.
+    /// Returns the complete text. Show it once, when the endpoint is created, and store it encrypted.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.0.as_str()
@@ -87,7 +87,7 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// Why a text is not a [`SigningSecret`]. It never carries the text.
+/// Says why a text is not a [`SigningSecret`]. It never holds the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretError {
@@ -100,7 +100,7 @@ pub enum SecretError {
         /// The length, in bytes.
         len: usize,
     },
-    /// A byte is not visible ASCII: a blank, a quote of a typesetter's, a line end.
+    /// A byte is not visible ASCII: a space, a typographic quote, a line end.
     Character {
         /// The byte's position, from 0.
         at: usize,

@@ -1,9 +1,4 @@
-//! Signed requests for a receiver's own tests.
-//!
-//! What a customer writes is the code around the verifier, and that deserves tests which go
-//! through it: a request that is good, one that is stale, one with another secret, one whose body
-//! was tampered with. All of them are [`signed_request`] and a line. With the feature `events`,
-//! `event::NewEvent` makes the body of any type, and `EventBody::signed_request` the request.
+//! Creates signed requests for the tests of a receiver.
 //!
 //! ```
 //! use core::time::Duration;
@@ -31,6 +26,10 @@
 //! # assert_eq!(verify(&request, now), Err(VerifyError::Mismatch));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Test the code around the verifier with requests that are good, stale, signed with another secret,
+//! or changed on the way. With the feature `events`, `event::NewEvent` creates the body of any event
+//! and `event::EventBody::signed_request` the request; [`signed_request`] takes any other body.
 
 use alloc::vec::Vec;
 use core::fmt;
