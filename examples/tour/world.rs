@@ -13,9 +13,10 @@ use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
-use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{ApiRequest, BaseUrl};
 use http::{Request, Response};
 

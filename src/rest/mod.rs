@@ -49,7 +49,7 @@ mod response;
 #[cfg(feature = "service")]
 pub mod server;
 
-pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyState, Mode, Scope, StoredKey};
+pub use api_key::{ApiKey, ApiKeyError, Mode, Scope};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;

@@ -25,8 +25,9 @@ use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
+use call_assistant::rest::server::KeyDigest;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
-use call_assistant::rest::{ApiKey, KeyDigest, Mode};
+use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;

@@ -3,7 +3,7 @@
 use call_assistant::json::{self, JsonObject, ParseErrorKind};
 use call_assistant::model::{Account, Appointment, Call, CallList, ListedCall, UnreadableCall};
 use call_assistant::rest::ApiError;
-use call_assistant::rest::StoredKey;
+use call_assistant::rest::server::StoredKey;
 
 const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":null,"phone_number":"+4712345678",
 "display_name":"Kari"},"started_at":"2026-03-01T09:30:00Z","answered_at":null,"ended_at":null,

@@ -3,7 +3,7 @@
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::model::Call;
-use call_assistant::rest::StoredKey;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{LogEntry, Outcome, Status, Target};
 use serde::Serialize;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::Entitlements;
-use call_assistant::rest::{KeyState, Mode, Scope, StoredKey};
+use call_assistant::rest::server::{KeyState, StoredKey};
+use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::WebhookPlan;
 
 use super::Calls;

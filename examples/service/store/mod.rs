@@ -14,11 +14,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::model::{Account, Call};
+use call_assistant::rest::Mode;
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::PageQuery;
 use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{CallRow, Identified, Received};
-use call_assistant::rest::{Mode, StoredKey};
 use call_assistant::webhook::sender::PlanError;
 
 use crate::support::clock;

@@ -1,7 +1,8 @@
 //! What an authenticated request may do, whatever it was authenticated by.
 
 use crate::id::{AccountId, CredentialId};
-use crate::rest::{Mode, Scope, StoredKey};
+use crate::rest::server::StoredKey;
+use crate::rest::{Mode, Scope};
 
 /// One account, in one mode, and what may be done with it.
 ///

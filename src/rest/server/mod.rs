@@ -13,6 +13,7 @@ mod page;
 mod plan;
 mod rate;
 mod rejection;
+mod stored_key;
 
 pub use account_status::{AccountStatus, Check};
 pub use cursor::{
@@ -28,6 +29,7 @@ pub use page::{Page, PageQuery, RowsError};
 pub use plan::{Entitlements, Feature, NotInPlanError};
 pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
+pub use stored_key::{KeyDigest, KeyState, StoredKey};
 
 /// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///

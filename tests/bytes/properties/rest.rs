@@ -12,10 +12,11 @@ use call_assistant::rest::Operation;
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
 use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::rest::{ApiKey, Mode, Scope};
 use http::{Request, Response, Uri};
 
 /// Whatever a head is made of, there is exactly one well-formed answer, with a code that is known

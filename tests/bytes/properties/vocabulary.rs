@@ -4,7 +4,7 @@ use call_assistant::id::{CallId, EventId, IdError, MAX_ID_LEN};
 use call_assistant::json::{JsonObject, ParseError};
 use call_assistant::model::{Account, Appointment, Call, CallList, Contact, TransferredCall};
 use call_assistant::rest::ApiError;
-use call_assistant::rest::StoredKey;
+use call_assistant::rest::server::StoredKey;
 
 /// An id is exactly its text, and what is no id says why.
 pub fn ids(bytes: &[u8]) {

@@ -8,12 +8,13 @@ use call_assistant::rest::Quota;
 use call_assistant::rest::server::CursorError;
 use call_assistant::rest::server::Grant;
 use call_assistant::rest::server::RowsError;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{RateLimitReason, RateWindow};
 use call_assistant::rest::server::{Rejection, RejectionReason};
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{BaseUrl, ParameterError};
-use call_assistant::rest::{Mode, Scope, StoredKey};
+use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use http::{Response, StatusCode};
 

@@ -7,11 +7,12 @@ use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Admitted, Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{Rejection, RejectionReason};
 use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
+use call_assistant::rest::{ApiKey, Mode, Scope};
 use http::Response;
 
 use crate::second;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
-use call_assistant::rest::{ApiKey, ApiKeyError, KeyDigest, KeyState, Mode, Scope, StoredKey};
+use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
+use call_assistant::rest::{ApiKey, ApiKeyError, Mode, Scope};
 
 const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
 
@@ -54,6 +55,37 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
         ApiKeyError::TooLong { len: 268 }.to_string(),
         "API key has 268 bytes, more than 255"
     );
+}
+
+/// A customer knows no product's name: the form is checked, and the mode read.
+#[test]
+fn a_key_is_read_without_its_product() {
+    let slug = format!("a{}", "_9".repeat(20));
+    for (text, mode, hint) in [
+        (SECRET, Mode::Live, "service_live_...eeff"),
+        ("acme_voice_test_x", Mode::Test, "acme_voice_test_..."),
+        // What follows the first mark is the secret.
+        ("service_live_a_test_b", Mode::Live, "service_live_..."),
+        ("service_test_a_live_b", Mode::Test, "service_test_..."),
+        (&format!("{slug}_live_x"), Mode::Live, &format!("{slug}_live_...")),
+    ] {
+        let key = ApiKey::parse(text).unwrap();
+        assert_eq!((key.mode(), &*key.hint()), (mode, hint), "{text}");
+        assert_eq!(text.parse::<ApiKey>(), Ok(key), "{text}");
+    }
+    assert_eq!(ApiKey::parse(SECRET), ApiKey::parse_for(&product(), SECRET));
+    for (text, error) in [
+        ("", ApiKeyError::Prefix),
+        ("_live_x", ApiKeyError::Prefix),
+        ("9a_live_x", ApiKeyError::Prefix),
+        ("Service_live_x", ApiKeyError::Prefix),
+        ("serv-ice_live_x", ApiKeyError::Prefix),
+        ("whsec_x", ApiKeyError::Prefix),
+        ("service_live_", ApiKeyError::PrefixOnly),
+        ("service_live_ x", ApiKeyError::Character { at: 13 }),
+    ] {
+        assert_eq!(ApiKey::parse(text), Err(error), "{text}");
+    }
 }
 
 #[test]

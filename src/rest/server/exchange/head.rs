@@ -4,7 +4,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 
 use crate::rest::BaseUrl;
-use crate::rest::KeyDigest;
+use crate::rest::server::KeyDigest;
 use crate::rest::server::RejectionReason;
 
 /// The head of a request, of any framework.

@@ -25,7 +25,8 @@
 //! use std::collections::HashMap;
 //!
 //! use call_assistant::Product;
-//! use call_assistant::rest::{ApiKey, Mode, Scope, StoredKey};
+//! use call_assistant::rest::{ApiKey, Mode, Scope};
+//! use call_assistant::rest::server::StoredKey;
 //! use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 //! use call_assistant::model::{Account, Call};
 //! use call_assistant::rest::server::Entitlements;

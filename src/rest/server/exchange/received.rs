@@ -6,9 +6,9 @@ use super::{Asked, Context, Identified, RequestHead};
 use crate::Timestamp;
 use crate::id::RequestId;
 use crate::rest::server::Grant;
+use crate::rest::server::{KeyDigest, KeyState, StoredKey};
 use crate::rest::server::{Rejection, RejectionReason};
 use crate::rest::{AnyRequest, Operation, ReadError};
-use crate::rest::{KeyDigest, KeyState, StoredKey};
 
 /// A request for one of the operations. Who sends it is not known yet.
 #[derive(Debug)]

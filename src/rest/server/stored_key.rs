@@ -1,0 +1,224 @@
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::Timestamp;
+use crate::id::{AccountId, CredentialId};
+use crate::mac;
+use crate::rest::{ApiKey, Mode, Scope};
+
+/// Holds what the service keeps of a key, from which the key cannot be recovered.
+///
+/// ```
+/// use call_assistant::id::{AccountId, CredentialId};
+/// use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
+/// use call_assistant::rest::{Mode, Scope};
+/// # use call_assistant::Timestamp;
+/// # struct Row { digest: [u8; 32], live: bool, scopes: &'static str, created: i64, revoked: i64 }
+/// # let row = Row { digest: [1; 32], live: true, scopes: "calls:read", created: 0, revoked: 60 };
+///
+/// let key = StoredKey {
+///     id: CredentialId::parse("cred_1")?,
+///     account_id: AccountId::parse("acct_1")?,
+///     digest: KeyDigest::from_bytes(row.digest),
+///     mode: if row.live { Mode::Live } else { Mode::Test },
+///     name: "Nightly sync".into(),
+///     hint: "service_live_...eeff".into(),
+///     scopes: row.scopes.split(' ').map(Scope::from).collect(),
+///     created_at: Timestamp::from_unix(row.created).ok_or("out of range")?,
+///     last_used_at: None,
+///     expires_at: None,
+///     revoked_at: Timestamp::from_unix(row.revoked),
+/// };
+/// assert_eq!(key.state(Timestamp::UNIX_EPOCH), KeyState::Revoked);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`new`](Self::new) makes the value for a new key. For a key that is read from a table, all fields
+/// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
+/// serialised form, in which unknown fields are ignored.
+///
+/// ```text
+/// created ──> [valid] ──────────────> expired   from `expires_at` on
+///                └──────────────────> revoked   from the moment it is recorded
+/// ```
+///
+/// An account can have several valid keys. A key is rotated by creating the next key before the
+/// old one is revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredKey {
+    /// The id of the key in logs and rate limits. It is not a secret.
+    pub id: CredentialId,
+    /// The account that the key belongs to.
+    pub account_id: AccountId,
+    /// What a presented key is looked up by.
+    pub digest: KeyDigest,
+    /// Production or test data.
+    // Requests use this, not the text of the prefix (D-12).
+    pub mode: Mode,
+    /// The name that its owner gave it.
+    pub name: String,
+    /// What may be shown of the secret.
+    pub hint: String,
+    /// What it may do.
+    pub scopes: BTreeSet<Scope>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last authenticated a request.
+    // An explicit reader, so that a value without the field is refused.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub last_used_at: Option<Timestamp>,
+    /// When it expires.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Says whether a stored key can be used. Exhaustive: matching all variants is the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums)]
+pub enum KeyState {
+    /// The key can be used.
+    Valid,
+    /// The key's `expires_at` has come.
+    // From that instant on (D-11).
+    Expired,
+    /// The key was revoked.
+    Revoked,
+}
+
+impl StoredKey {
+    /// Creates what to store of a new key: without a name, scopes or expiry.
+    #[must_use]
+    pub fn new(id: CredentialId, account_id: AccountId, key: &ApiKey, now: Timestamp) -> Self {
+        Self {
+            id,
+            account_id,
+            digest: key.digest(),
+            mode: key.mode(),
+            name: String::new(),
+            hint: key.hint(),
+            scopes: BTreeSet::new(),
+            created_at: now,
+            last_used_at: None,
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    /// Returns the same key with a display name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Returns the same key with these scopes and no others.
+    #[must_use]
+    pub fn with_scopes(self, scopes: impl IntoIterator<Item = Scope>) -> Self {
+        Self { scopes: scopes.into_iter().collect(), ..self }
+    }
+
+    /// Returns the same key, expired from this instant on.
+    #[must_use]
+    pub fn expiring(self, at: Timestamp) -> Self {
+        Self { expires_at: Some(at), ..self }
+    }
+
+    /// Revokes the key at once. A recorded revocation counts whatever the clock says, so a clock
+    /// that steps back re-enables nothing. Revoking again keeps the first instant.
+    pub fn revoke(&mut self, now: Timestamp) {
+        self.revoked_at.get_or_insert(now);
+    }
+
+    /// Returns whether the key can be used.
+    #[must_use]
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        match (self.revoked_at, self.expires_at) {
+            (Some(_), _) => KeyState::Revoked,
+            (None, Some(expires_at)) if now >= expires_at => KeyState::Expired,
+            _ => KeyState::Valid,
+        }
+    }
+}
+
+/// Holds the SHA-256 of a key's text, which is stored instead of the key.
+///
+/// ```
+/// use call_assistant::rest::ApiKey;
+/// use call_assistant::rest::server::KeyDigest;
+///
+/// let key = ApiKey::parse("service_live_kept-where-secrets-are")?;
+/// assert_eq!(KeyDigest::of(key.reveal().as_bytes()), key.digest());
+/// # Ok::<(), call_assistant::rest::ApiKeyError>(())
+/// ```
+///
+/// A plain hash is enough, because a key holds 256 random bits: there is no dictionary to try.
+/// Comparing takes constant time. It serialises as 64 lowercase hex digits.
+#[derive(Clone, Copy)]
+pub struct KeyDigest([u8; 32]);
+
+impl KeyDigest {
+    /// Computes the digest of the text that a request presents as its key, well-formed or not.
+    #[must_use]
+    pub fn of(presented: &[u8]) -> Self {
+        Self(Sha256::digest(presented).into())
+    }
+
+    /// Returns the bytes, for a look-up.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Creates a digest from stored bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl PartialEq for KeyDigest {
+    fn eq(&self, other: &Self) -> bool {
+        mac::same(&self.0, &other.0).into()
+    }
+}
+
+impl Eq for KeyDigest {}
+
+/// Shows enough of the digest, which is not a secret, to tell two apart.
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, ..] = self.0;
+        write!(f, "KeyDigest({}...)", hex::encode([a, b, c, d]))
+    }
+}
+
+impl Serialize for KeyDigest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 32];
+        match hex::decode_to_slice(&text, &mut bytes) {
+            Ok(()) => Ok(Self(bytes)),
+            Err(_) => Err(serde::de::Error::custom("expected 64 hex digits")),
+        }
+    }
+}
+
+impl ApiKey {
+    /// Returns what to store of the key, and what to look it up by.
+    #[must_use]
+    pub fn digest(&self) -> KeyDigest {
+        KeyDigest::of(self.reveal().as_bytes())
+    }
+}
