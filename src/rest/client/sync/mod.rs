@@ -1,3 +1,4 @@
+mod error;
 mod walk;
 
 use alloc::collections::BTreeMap;
@@ -6,10 +7,10 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::error::SyncError;
 use self::walk::{Covered, Walk};
 pub(super) use self::walk::{Place, UnreadableKey};
 use super::flow::FlowError;
-use super::paging::PagingError;
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::model::{Account, Call, CallList, ListedCall, UnreadableCall};
@@ -139,23 +140,6 @@ pub struct SyncStep {
     pub unreadable: Vec<UnreadableCall>,
     /// The state to store together with them, and to continue from.
     pub next: CallSync,
-}
-
-/// Why a page could not be applied. The state is unchanged, and the page can be asked for again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SyncError {
-    /// No page can follow this one.
-    #[error(transparent)]
-    Paging(#[from] PagingError),
-    /// A call started after the previous one in the list, so this page is not the one that was
-    /// asked for, or the service does not order the list by `started_at`. Whether the call has
-    /// been returned before cannot be told.
-    #[error("item {index} of the page started after the previous call of the list")]
-    Order {
-        /// The item's index on the page, from 0.
-        index: usize,
-    },
 }
 
 impl CallSync {
