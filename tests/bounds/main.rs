@@ -35,12 +35,13 @@ use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, 
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+#[path = "../support/mod.rs"]
+mod support;
+
+use support::secret;
+
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const MEBIBYTE: usize = 1024 * 1024;
-
-fn secret(text: &str) -> SigningSecret {
-    SigningSecret::parse(text).unwrap()
-}
 
 /// The result, and what it took beside the memory it still holds.
 fn counted<T>(work: impl FnOnce() -> T) -> (T, AllocationInfo) {

@@ -29,11 +29,10 @@ fn an_id_is_one_to_255_bytes_of_visible_ascii() {
             let full = format!("{}{}", $prefix, "x".repeat(MAX_ID_LEN - $prefix.len()));
             for text in [concat!($prefix, "1"), concat!($prefix, "a/b%2e..?&\"~!"), &full] {
                 let id = $id::parse(text).unwrap();
-                assert_eq!(id.as_str(), text);
-                assert_eq!(id.to_string(), text);
-                assert_eq!(text.parse(), Ok(id.clone()));
+                assert_eq!((id.as_str(), &*id.to_string()), (text, text), "{}", $what);
+                assert_eq!(text.parse(), Ok(id.clone()), "{}", $what);
                 let json = serde_json::to_string(&id).unwrap();
-                assert_eq!(serde_json::from_str::<$id>(&json).unwrap(), id);
+                assert_eq!(serde_json::from_str::<$id>(&json).unwrap(), id, "{}", $what);
             }
             assert_eq!($id::parse(""), Err(IdError::Empty { what: $what }));
             let len = full.len() + 1;
@@ -41,7 +40,8 @@ fn an_id_is_one_to_255_bytes_of_visible_ascii() {
             for (text, at) in [(" a", 0), ("ab ", 2), ("a\0", 1), ("a\n", 1), ("a\u{e9}", 1)] {
                 let text = format!("{}{text}", $prefix);
                 let at = at + $prefix.len();
-                assert_eq!($id::parse(&text), Err(IdError::Character { what: $what, at }));
+                let expected = Err(IdError::Character { what: $what, at });
+                assert_eq!($id::parse(&text), expected, "{text:?}");
             }
         };
     }

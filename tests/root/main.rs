@@ -12,5 +12,7 @@ mod ids;
 mod json;
 mod models;
 mod names;
+#[path = "../support/mod.rs"]
+mod support;
 mod surface;
 mod time;

@@ -10,9 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn at(text: &str) -> Timestamp {
-    text.parse().unwrap()
-}
+use crate::support::instant as at;
 
 fn account() -> Value {
     json!({
@@ -47,6 +45,7 @@ fn bytes(json: &Value) -> Vec<u8> {
 
 /// Section 2's tables: the name of each field, and whether null may stand there. Anything absent
 /// that may be null reads as null; anything else is missed by name.
+#[track_caller]
 fn check_fields<T: PartialEq + core::fmt::Debug>(
     full: &Value,
     table: &[(&str, bool)],
@@ -74,13 +73,17 @@ fn check_fields<T: PartialEq + core::fmt::Debug>(
             assert_eq!(read(&bytes(&absent)).unwrap(), value, "{name} absent is null");
         } else {
             let error = read(&bytes(&null)).unwrap_err();
-            assert_eq!((error.kind(), error.field()), (ParseErrorKind::Value, Some(name)));
+            assert_eq!((error.kind(), error.field()), (ParseErrorKind::Value, Some(name)), "null");
             let error = read(&bytes(&absent)).unwrap_err();
-            assert_eq!((error.kind(), error.field()), (ParseErrorKind::Missing, Some(name)));
+            assert_eq!(
+                (error.kind(), error.field()),
+                (ParseErrorKind::Missing, Some(name)),
+                "absent"
+            );
         }
         let mut more = full.clone();
         more["not_in_the_specification"] = json!({"name": [1, {}]});
-        assert_eq!(read(&bytes(&more)).unwrap(), read(&bytes(full)).unwrap());
+        assert_eq!(read(&bytes(&more)).unwrap(), read(&bytes(full)).unwrap(), "{name}");
     }
 }
 
@@ -123,11 +126,11 @@ fn a_caller_is_an_object_whose_three_fields_may_be_null() {
         let mut null = call();
         null["caller"][name] = Value::Null;
         let read = Call::from_json(&bytes(&null)).unwrap();
-        assert_eq!(serde_json::to_value(&read).unwrap(), null);
+        assert_eq!(serde_json::to_value(&read).unwrap(), null, "{name}");
 
         let mut absent = call();
         absent["caller"].as_object_mut().unwrap().remove(name);
-        assert_eq!(Call::from_json(&bytes(&absent)), Ok(read));
+        assert_eq!(Call::from_json(&bytes(&absent)), Ok(read), "{name}");
     }
     let unknown = Call::new(CallId::parse("call_1").unwrap(), Timestamp::MIN, Timestamp::MAX);
     let written = serde_json::to_value(&unknown).unwrap();

@@ -63,14 +63,14 @@ macro_rules! grows {
     ($name:ident) => {
         for known in $name::KNOWN {
             assert_eq!(&$name::from(known.as_str()), known);
-            assert!(!matches!(known, $name::Other(_)));
+            assert!(!matches!(known, $name::Other(_)), "{known}");
             let json = serde_json::to_string(known).unwrap();
             assert_eq!(json, format!("\"{known}\""));
-            assert_eq!(&serde_json::from_str::<$name>(&json).unwrap(), known);
-            // The texts are exact: neither case nor blanks are forgiven.
+            assert_eq!(&serde_json::from_str::<$name>(&json).unwrap(), known, "{known}");
+            // The texts are exact: the case of letters counts.
             let upper = known.as_str().to_uppercase();
             assert_eq!($name::from(upper.as_str()).as_str(), upper);
-            assert!(matches!($name::from(upper.as_str()), $name::Other(_)));
+            assert!(matches!($name::from(upper.as_str()), $name::Other(_)), "{upper}");
         }
         for unknown in ["", "brand.new", "\u{1f4de}", "a\"b\\c\n"] {
             let value = $name::from(unknown);
@@ -78,7 +78,7 @@ macro_rules! grows {
             assert_eq!(text.as_str(), unknown);
             assert_eq!(value.to_string(), unknown);
             let json = serde_json::to_string(&value).unwrap();
-            assert_eq!(serde_json::from_str::<$name>(&json).unwrap(), value);
+            assert_eq!(serde_json::from_str::<$name>(&json).unwrap(), value, "{unknown:?}");
         }
         assert!(serde_json::from_str::<$name>("5").unwrap_err().is_data());
     };

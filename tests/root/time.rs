@@ -8,12 +8,10 @@ use call_assistant::Timestamp;
 use proptest::prelude::*;
 use time::Date;
 
+use crate::support::instant as at;
+
 #[path = "../bytes/properties/time.rs"]
 mod properties;
-
-fn at(text: &str) -> Timestamp {
-    Timestamp::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
-}
 
 // D-8, RES-5
 #[test]
@@ -51,8 +49,8 @@ fn a_fraction_is_read_to_the_nanosecond_and_written_as_short_as_it_can_be() {
         (".000000000", 0, ""),
     ] {
         let instant = at(&format!("2026-07-24T10:00:00{fraction}Z"));
-        assert_eq!(instant.subsec_nanos(), nanos);
-        assert_eq!(instant.to_string(), format!("2026-07-24T10:00:00{written}Z"));
+        assert_eq!(instant.subsec_nanos(), nanos, "{fraction}");
+        assert_eq!(instant.to_string(), format!("2026-07-24T10:00:00{written}Z"), "{fraction}");
     }
 }
 

@@ -11,10 +11,12 @@
 )]
 
 #[cfg(all(feature = "std", feature = "client", feature = "service"))]
-#[path = "../support/dice.rs"]
-mod dice;
-#[cfg(all(feature = "std", feature = "client", feature = "service"))]
 mod receiver;
 #[cfg(all(feature = "std", feature = "client", feature = "service"))]
 mod sender;
+#[path = "../support/mod.rs"]
+mod support;
 mod wire;
+
+#[cfg(all(feature = "std", feature = "client", feature = "service"))]
+use support::dice;

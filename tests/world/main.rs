@@ -14,9 +14,9 @@
 )]
 
 mod customer;
-#[path = "../support/dice.rs"]
-mod dice;
 mod service;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::panic::catch_unwind;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use http::{Response, StatusCode};
 use crate::customer::{Customer, Met};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 use crate::service::Service;
+use crate::support::dice;
 
 /// The way back.
 fn millis(instant: Timestamp) -> i64 {

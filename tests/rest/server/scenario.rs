@@ -2,7 +2,7 @@
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Entitlements;
@@ -44,9 +44,7 @@ pub(crate) fn api_key() -> ApiKey {
     ApiKey::from_random(&Product::default(), Mode::Live, [7; 32])
 }
 
-pub(crate) fn request_id() -> RequestId {
-    RequestId::from_random([9; 16])
-}
+pub(crate) use crate::request_id;
 
 /// The account's calls `call_1` to `call_N`, newest first.
 pub(crate) fn rows(count: u64) -> Vec<CallRow> {

@@ -2,7 +2,7 @@
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, IdError, RequestId};
+use call_assistant::id::{AccountId, CallId, IdError};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::Quota;
@@ -16,6 +16,8 @@ use call_assistant::rest::{CreatedRange, Limit};
 use proptest::prelude::*;
 
 use crate::second;
+
+use crate::request_id;
 
 fn base(text: &str) -> BaseUrl {
     BaseUrl::parse(text).unwrap()
@@ -471,10 +473,6 @@ fn base_addresses_are_what_every_parser_agrees_on() {
         assert_eq!(BaseUrl::parse(text), Err(error), "{text}");
         assert_eq!(text.parse::<BaseUrl>(), Err(error), "{text}");
     }
-}
-
-fn request_id() -> RequestId {
-    RequestId::from_random([3; 16])
 }
 
 /// HTTP-2, RES-1, RES-3, RES-9, D-21.

@@ -7,18 +7,15 @@ use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Delivery, Endpoint, Excerpt, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
 };
-use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use call_assistant::webhook::{Signer, Verifier};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
 use super::{answered, at, event, failed_before, start};
+use crate::support::secret;
 
 const BODY: &str = r#"{"id":"evt_1", "type" : "call.ended","created_at":"2026-01-01T00:00:00Z",
     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"odd":1.0}}"#;
-
-fn secret(text: &str) -> SigningSecret {
-    SigningSecret::parse(text).unwrap()
-}
 
 fn target() -> Target {
     Target::parse("https://hooks.example.com/in?a=b").unwrap()

@@ -15,18 +15,12 @@ mod stored;
 mod target;
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Delivery, Endpoint, Outcome, RETRY_WAITS};
 use http::StatusCode;
-
-/// 2026-01-01T00:00:00Z: where every test begins.
-pub(crate) fn start() -> Timestamp {
-    Timestamp::from_unix(1_767_225_600).unwrap()
-}
 
 /// A ping that was created then.
 pub(crate) fn event(created_at: Timestamp) -> EventBody {
@@ -44,10 +38,7 @@ pub(crate) fn event(created_at: Timestamp) -> EventBody {
     })
 }
 
-/// This many seconds after the start.
-pub(crate) fn at(seconds: u64) -> Timestamp {
-    start().saturating_add(Duration::from_secs(seconds))
-}
+pub(crate) use crate::support::{seconds as at, start};
 
 /// The outcome of an answer with this status.
 pub(crate) fn answered(status: u16) -> Outcome {

@@ -7,13 +7,10 @@ use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
     Outcome, RETENTION, RedeliverError, Status, Target,
 };
-use call_assistant::webhook::{Signer, SignerError, SigningSecret, Verifier};
+use call_assistant::webhook::{Signer, SignerError, Verifier};
 
 use super::{answered, at, event, failed_before, start};
-
-fn secret(text: &str) -> SigningSecret {
-    SigningSecret::parse(text).unwrap()
-}
+use crate::support::secret;
 
 /// One failure on record, so that resets show.
 fn endpoint_with_a_failure() -> Endpoint {

@@ -1,7 +1,7 @@
 //! Who signed what, and how it is refused.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use call_assistant::webhook::{Signer, Verifier};
 
 mod answers;
 #[cfg(feature = "events")]
@@ -22,13 +22,12 @@ mod window;
 
 const NOW: i64 = 1_767_225_600;
 
+#[track_caller]
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_unix(seconds).unwrap()
 }
 
-pub(crate) fn secret(text: &str) -> SigningSecret {
-    SigningSecret::parse(text).unwrap()
-}
+pub(crate) use crate::support::secret;
 
 pub(crate) fn signer() -> Signer {
     Signer::new(secret("whsec_test"))
