@@ -51,7 +51,7 @@ fn cursor(filters: bool) -> Cursor {
             started_at: now(),
             id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
         },
-        window: CreatedRange::new(bound, bound).unwrap(),
+        created: CreatedRange::new(bound, bound).unwrap(),
     }
 }
 

@@ -49,19 +49,19 @@ impl Api {
         let request_id = RequestId::from_random(random::bytes());
         let id = request_id.clone();
         let answered = self.0.serve(&RequestHead::from_parts(&parts), request_id, began);
-        let (answer, cause) = match answered {
+        let (answer, reason) = match answered {
             Ok(answer) => (answer, String::new()),
-            // The cause is for this log, and nothing that the caller sees.
-            Err(refusal) => {
-                let cause = format!(" {}", refusal.cause());
-                (refusal.into_response(), cause)
+            // The reason is for this log, and nothing that the caller sees.
+            Err(rejection) => {
+                let reason = format!(" {}", rejection.reason());
+                (rejection.into_response(), reason)
             }
         };
         let took = clock::now().since(began).as_micros();
         let status = answer.status().as_u16();
         let route = route(parts.uri.path());
         let method = serve::method(&parts.method);
-        log::line(&format!("api {method} {route} {status} {took} us {id}{cause}"));
+        log::line(&format!("api {method} {route} {status} {took} us {id}{reason}"));
         answer.map(|body| Full::new(Bytes::from(body)))
     }
 }
@@ -82,21 +82,20 @@ impl Host {
             identified.admit_in(&mut rates, now)?
         };
 
-        let Some((account, standing)) = self.store.standing(admitted.grant().account_id()) else {
+        let Some((account, status)) = self.store.status(admitted.account_id()) else {
             return Err(admitted.internal_error());
         };
-        match admitted.authorize(&standing, &self.cursors)? {
+        match admitted.authorize(&status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(account),
             Authorized::Calls(granted) => {
-                let query = granted.query();
-                let rows = self.store.page(query.account_id(), query.mode(), query.page());
-                granted.answer(rows, &self.cursors)
+                let rows = self.store.page(granted.query());
+                granted.answer(rows)
             }
             Authorized::Call(granted) => {
-                let query = granted.query();
-                let row = self.store.call(query.account_id(), query.mode(), query.call_id());
+                let row = self.store.call(granted.query());
                 granted.answer(row)
             }
+            other => Err(other.internal_error()),
         }
     }
 }

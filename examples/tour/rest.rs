@@ -5,13 +5,11 @@ use std::error::Error;
 use std::time::Duration;
 
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::Limit;
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
     Action, Client, ClientError, Paging, ResponseHead, Retry, RetryDecision,
 };
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 use call_assistant::rest::{Mode, Scope};
@@ -45,9 +43,9 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
     let revoked = error.is_some_and(|error| error.action() == Action::ReplaceKey);
     table.show("KEY-4", "the request after a revocation is refused", revoked);
 
-    set(world, &account, |standing| standing.plan = Entitlements::pro());
+    set(world, &account, |status| status.api_in_plan = false);
     let error = world.ask(&second, &GetAccount)?.err();
-    set(world, &account, |standing| standing.plan = Entitlements::business().with_public_api());
+    set(world, &account, |status| status.api_in_plan = true);
     let plan = error.is_some_and(|error| error.action() == Action::UpgradePlan);
     table.tell("a plan without the API: the key is fine, the plan stands in the way");
     table.show("ERR-5", "a plan in the way is told apart from a bad key", plan);
@@ -69,7 +67,7 @@ pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box
         world.record(&account, &call);
     }
     let (mut met, mut sizes) = (Vec::new(), Vec::new());
-    let mut next = Some(Paging::new(ListCalls::new().with_limit(Limit::MAX)));
+    let mut next = Some(Paging::new(ListCalls::new().with_limit(ListCalls::MAX_LIMIT)));
     while let Some(paging) = next {
         let page = world.ask(&client, paging.list())??;
         sizes.push(page.data.len().to_string());
@@ -125,9 +123,9 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
         meet(why, error, status);
         Ok(())
     };
-    obstructed("no subscription", |standing| standing.subscribed = false)?;
-    obstructed("a plan without the API", |standing| standing.plan = Entitlements::pro())?;
-    obstructed("an account that is closing", |standing| standing.closing = true)?;
+    obstructed("no subscription", |status| status.subscribed = false)?;
+    obstructed("a plan without the API", |status| status.api_in_plan = false)?;
+    obstructed("an account that is closing", |status| status.closing = true)?;
     world.broken = true;
     let (status, error) = raw(world, &client, Method::GET, "/v1/calls")?;
     meet("a store out of order", error, status);
@@ -211,7 +209,7 @@ fn catch_up(
         let step = sync.apply(&page, None, world.now)?;
         for call in &step.fresh {
             // Whatever a list says of a call, the call itself says too (RES-8).
-            if world.ask(client, &GetCall { call_id: call.id.clone() })?? != *call {
+            if world.ask(client, &GetCall::new(call.id.clone()))?? != *call {
                 return Err("a call and its record differ".into());
             }
             world.pass(Duration::from_millis(200));
@@ -246,17 +244,17 @@ fn while_so(
     client: &Client,
     change: fn(&mut AccountStatus),
 ) -> Result<(u16, ApiError), Box<dyn Error>> {
-    let before = world.standing(account).cloned();
+    let before = world.status(account).cloned();
     set(world, account, change);
     let answer = raw(world, client, Method::GET, "/v1/calls");
-    if let (Some(standing), Some(before)) = (world.standing(account), before) {
-        *standing = before;
+    if let (Some(status), Some(before)) = (world.status(account), before) {
+        *status = before;
     }
     answer
 }
 
 fn set(world: &mut World, account: &AccountId, change: impl FnOnce(&mut AccountStatus)) {
-    if let Some(standing) = world.standing(account) {
-        change(standing);
+    if let Some(status) = world.status(account) {
+        change(status);
     }
 }

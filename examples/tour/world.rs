@@ -10,7 +10,6 @@ use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::client::{Client, ClientError};
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
@@ -18,7 +17,8 @@ use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{ApiRequest, BaseUrl};
-use http::{Request, Response};
+use http::header::HOST;
+use http::{HeaderValue, Request, Response};
 
 /// A service, the one account whose customer we follow, and what time it is.
 pub(crate) struct World {
@@ -62,18 +62,18 @@ impl World {
     /// An account in good order.
     pub(crate) fn open_account(&mut self, id: &str) -> Result<AccountId, Box<dyn Error>> {
         let id = AccountId::parse(id)?;
-        let standing = AccountStatus {
+        let status = AccountStatus {
             account_id: id.clone(),
             closing: false,
             subscribed: true,
-            plan: Entitlements::business().with_public_api(),
+            api_in_plan: true,
         };
-        self.accounts.insert(id.clone(), (Account::new(id.clone(), "Europe/Oslo"), standing));
+        self.accounts.insert(id.clone(), (Account::new(id.clone(), "Europe/Oslo"), status));
         Ok(id)
     }
 
-    pub(crate) fn standing(&mut self, account: &AccountId) -> Option<&mut AccountStatus> {
-        self.accounts.get_mut(account).map(|(_, standing)| standing)
+    pub(crate) fn status(&mut self, account: &AccountId) -> Option<&mut AccountStatus> {
+        self.accounts.get_mut(account).map(|(_, status)| status)
     }
 
     /// A new key. The service keeps its digest; the client is all that ever sees the secret.
@@ -132,7 +132,11 @@ impl World {
 
     /// What the service answers to any request.
     pub(crate) fn answer(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
-        let (parts, ()) = request.clone().into_parts();
+        let (mut parts, ()) = request.clone().into_parts();
+        // As every HTTP client does.
+        if let Some(host) = parts.uri.host().and_then(|host| HeaderValue::from_str(host).ok()) {
+            parts.headers.insert(HOST, host);
+        }
         self.serve(&RequestHead::from_parts(&parts)).unwrap_or_else(Rejection::into_response)
     }
 
@@ -147,21 +151,22 @@ impl World {
             key.last_used_at = Some(identified.used_at());
         }
         let admitted = identified.admit_in(&mut self.rates, self.now)?;
-        let Some((account, standing)) = self.accounts.get(admitted.grant().account_id()) else {
+        let Some((account, status)) = self.accounts.get(admitted.account_id()) else {
             return Err(admitted.internal_error());
         };
-        match admitted.authorize(standing, &self.cursors)? {
+        match admitted.authorize(status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(account.clone()),
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|row| query.matches(row));
-                let rows = rows.take(query.page().fetch()).cloned().collect();
-                granted.answer(rows, &self.cursors)
+                let rows = rows.take(query.fetch()).cloned().collect();
+                granted.answer(rows)
             }
             Authorized::Call(granted) => {
                 let row = self.calls.iter().find(|row| granted.query().matches(row));
                 granted.answer(row.cloned())
             }
+            other => Err(other.internal_error()),
         }
     }
 }

@@ -3,143 +3,190 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-use super::parameter_error::UnknownName;
-use super::percent::{Undecodable, decode_query, encode_into};
-use super::{Operation, Parameter, ParameterError};
+use super::parameter_error::MAX_LIMIT;
+use super::percent::{decode_query, encode_into};
+use super::unsendable_error::MAX_CURSOR_LEN;
+use super::{Operation, Parameter, ParameterError, UnsendableError};
 use crate::Timestamp;
-use crate::rest::{CreatedRange, Limit};
+use crate::rest::{CreatedRange, CreatedRangeError};
 
-/// `GET /v1/calls`: a page of the account's calls, newest first.
+/// Requests a page of the account's calls, newest first: `GET /v1/calls`.
 ///
 /// ```
 /// use call_assistant::rest::ListCalls;
-/// use call_assistant::rest::{Limit, CreatedRange};
 ///
 /// let since = "2026-07-24T12:00:00+02:00".parse()?;
-/// let list = ListCalls::new().with_limit(Limit::MAX).with_created(CreatedRange::new(Some(since), None)?);
-/// assert_eq!(list.query(), "limit=100&created_after=2026-07-24T10:00:00Z");
-/// assert_eq!(ListCalls::from_query(&list.query()), Ok(list));
+/// let list = ListCalls::new().with_limit(100).with_created_after(since);
+/// assert_eq!(list.query()?, "limit=100&created_after=2026-07-24T10:00:00Z");
+/// assert_eq!(ListCalls::from_query(&list.query()?), Ok(list));
 ///
-/// let error = ListCalls::from_query("limit=1000").unwrap_err();
-/// assert_eq!(error.to_string(), "limit is not from 1 to 100");
+/// // Values are checked where the request is written.
+/// let error = ListCalls::new().with_limit(1_000).query().unwrap_err();
+/// assert_eq!(error.to_string(), "limit is 1000, not from 1 to 100");
 ///
-/// // `+` is a blank in a query: it must be escaped, and the message says so.
+/// // `+` is a space in a query. It must be escaped, and the message says so.
 /// let error = ListCalls::from_query("created_after=2026-07-24T12:00:00+02:00").unwrap_err();
 /// assert!(error.to_string().contains("%2B"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ListCalls {
-    /// The most calls to answer with. It may change from page to page.
-    pub limit: Limit,
-    /// The `next_cursor` of the page before; `None` for the first page. Opaque, and unchecked here:
-    /// only the service that made it can say whether it is good.
+    /// The maximum number of calls in the response: 1 to 100. It may change from page to page.
+    pub limit: usize,
+    /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
+    /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// Which calls, by `created_at`. A request with a cursor may repeat the window of the list it
-    /// goes on with, or leave it out.
-    pub window: CreatedRange,
+    /// Only calls with `created_at` at or after this instant. A request with a cursor may repeat
+    /// the bounds of its list or leave them out.
+    pub created_after: Option<Timestamp>,
+    /// Only calls with `created_at` before this instant.
+    pub created_before: Option<Timestamp>,
+}
+
+impl Default for ListCalls {
+    /// Equals [`ListCalls::new`].
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl ListCalls {
-    /// The longest cursor that a client hands back, in bytes: it has to fit into an address.
-    pub const MAX_CURSOR_LEN: usize = 8192;
+    /// The maximum limit.
+    pub const MAX_LIMIT: usize = MAX_LIMIT;
 
-    /// The first page of all calls, 50 of them.
+    /// The limit of a request that names none.
+    pub const DEFAULT_LIMIT: usize = 50;
+
+    /// The maximum length of a cursor in a request, in bytes: it has to fit into a URL.
+    pub const MAX_CURSOR_LEN: usize = MAX_CURSOR_LEN;
+
+    /// Requests the first page of all calls, with at most 50 of them.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { limit: Self::DEFAULT_LIMIT, cursor: None, created_after: None, created_before: None }
     }
 
-    /// The same list with at most so many calls on a page.
+    /// Sets the maximum number of calls on a page: 1 to 100.
     #[must_use]
-    pub fn with_limit(self, limit: Limit) -> Self {
+    pub fn with_limit(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// The page that this cursor leads to.
+    /// Requests the page that this cursor leads to.
     #[must_use]
     pub fn with_cursor(self, cursor: impl Into<String>) -> Self {
         Self { cursor: Some(cursor.into()), ..self }
     }
 
-    /// The same list, of the calls within these bounds.
+    /// Selects calls with `created_at` at or after this instant.
     #[must_use]
-    pub fn with_created(self, window: CreatedRange) -> Self {
-        Self { window, ..self }
+    pub fn with_created_after(self, instant: Timestamp) -> Self {
+        Self { created_after: Some(instant), ..self }
     }
 
-    /// The query, without its `?`. The limit is always in it, so that the size of a page does not
-    /// hang on what the service takes for granted. Instants end in `Z`: there is no `+` that
-    /// could be lost on the way.
+    /// Selects calls with `created_at` before this instant.
     #[must_use]
-    pub fn query(&self) -> String {
-        let mut query = String::new();
-        // Writing to a String does not fail.
-        let _ = write!(query, "{}={}", Parameter::Limit, self.limit);
-        if let Some(cursor) = &self.cursor {
-            let _ = write!(query, "&{}=", Parameter::Cursor);
+    pub fn with_created_before(self, instant: Timestamp) -> Self {
+        Self { created_before: Some(instant), ..self }
+    }
+
+    /// Returns the bounds of `created_at`, checked.
+    ///
+    /// # Errors
+    /// `created_before` is earlier than `created_after`.
+    pub fn created(&self) -> Result<CreatedRange, CreatedRangeError> {
+        CreatedRange::new(self.created_after, self.created_before)
+    }
+
+    /// Writes the query, without its `?`.
+    ///
+    /// The limit is always included, so that the size of a page does not depend on the server's
+    /// default. Instants end in `Z`: a `+` would be read as a space.
+    ///
+    /// # Errors
+    /// The limit, the cursor or the bounds are not valid.
+    pub fn query(&self) -> Result<String, UnsendableError> {
+        let Self { limit, cursor, created_after, created_before } = self;
+        if !(1..=Self::MAX_LIMIT).contains(limit) {
+            return Err(UnsendableError::Limit { limit: *limit });
+        }
+        self.created().map_err(|_| UnsendableError::CreatedRange)?;
+        let mut query = alloc::format!("{}={limit}", Parameter::Limit);
+        if let Some(cursor) = cursor {
+            if cursor.len() > Self::MAX_CURSOR_LEN {
+                return Err(UnsendableError::LongCursor { len: cursor.len() });
+            }
+            push(&mut query, Parameter::Cursor);
             encode_into(&mut query, cursor);
         }
-        for (parameter, bound) in [
-            (Parameter::CreatedAfter, self.window.created_after()),
-            (Parameter::CreatedBefore, self.window.created_before()),
-        ] {
+        for (parameter, bound) in
+            [(Parameter::CreatedAfter, created_after), (Parameter::CreatedBefore, created_before)]
+        {
             if let Some(instant) = bound {
-                let _ = write!(query, "&{parameter}={instant}");
+                push(&mut query, parameter);
+                // Writing to a String does not fail.
+                let _ = write!(query, "{instant}");
             }
         }
-        query
+        Ok(query)
     }
 
     /// Reads a query, without its `?`; empty for a request that has none.
     ///
-    /// Parameters come in any order. A cursor is taken as it is, an empty one and one that cannot
-    /// be decoded included: what it is worth is decided, and answered, where cursors are.
+    /// Parameters come in any order. Every text is accepted as a cursor, also an empty one:
+    /// the keys that sealed it check it later.
     ///
     /// # Errors
-    /// The first parameter that is unknown, repeated, empty or out of its bounds (D-5, D-6, D-8),
-    /// or bounds of `created_at` in the wrong order (D-9).
+    /// The first parameter that is unknown, repeated, empty or out of its bounds, or bounds of
+    /// `created_at` in the wrong order.
     pub fn from_query(query: &str) -> Result<Self, ParameterError> {
-        let mut read = Read::default();
+        let mut parameters = Parameters::default();
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
-        for (index, piece) in pieces.enumerate() {
+        for (position, piece) in (1..).zip(pieces) {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            read.parameter(name, value, index.saturating_add(1))?;
+            parameters.read(name, value, position)?;
         }
-        let window = CreatedRange::new(read.created_after, read.created_before)
-            .map_err(|_| ParameterError::CreatedRange)?;
-        Ok(Self { limit: read.limit.unwrap_or_default(), cursor: read.cursor, window })
+        let Parameters { limit, cursor, created_after, created_before } = parameters;
+        let limit = limit.unwrap_or(Self::DEFAULT_LIMIT);
+        let list = Self { limit, cursor, created_after, created_before };
+        list.created().map_err(|_| ParameterError::CreatedRange)?;
+        Ok(list)
     }
 }
 
+fn push(query: &mut String, parameter: Parameter) {
+    query.push('&');
+    query.push_str(parameter.as_str());
+    query.push('=');
+}
+
+/// The parameters read so far, to find repeated ones.
 #[derive(Default)]
-struct Read {
-    limit: Option<Limit>,
+struct Parameters {
+    limit: Option<usize>,
     cursor: Option<String>,
     created_after: Option<Timestamp>,
     created_before: Option<Timestamp>,
 }
 
-impl Read {
-    fn parameter(&mut self, name: &str, value: &str, place: usize) -> Result<(), ParameterError> {
+impl Parameters {
+    fn read(&mut self, name: &str, value: &str, position: usize) -> Result<(), ParameterError> {
         let known = decode_query(name).ok().and_then(|name| {
             Operation::ListCalls.parameters().iter().find(|known| known.as_str() == name)
         });
-        match known {
-            Some(&parameter @ Parameter::Limit) => set(&mut self.limit, parameter, || limit(value)),
-            Some(&parameter @ Parameter::Cursor) => {
+        match known.copied() {
+            Some(parameter @ Parameter::Limit) => set(&mut self.limit, parameter, || limit(value)),
+            Some(parameter @ Parameter::Cursor) => {
                 set(&mut self.cursor, parameter, || Ok(cursor(value)))
             }
-            Some(&parameter @ Parameter::CreatedAfter) => {
+            Some(parameter @ Parameter::CreatedAfter) => {
                 set(&mut self.created_after, parameter, || instant(parameter, value))
             }
-            Some(&parameter @ Parameter::CreatedBefore) => {
+            Some(parameter @ Parameter::CreatedBefore) => {
                 set(&mut self.created_before, parameter, || instant(parameter, value))
             }
-            Some(Parameter::CallId) | None => {
-                Err(ParameterError::Unknown { name: UnknownName::new(name, place) })
-            }
+            Some(Parameter::CallId) | None => Err(ParameterError::unknown(name, position)),
         }
     }
 }
@@ -156,37 +203,33 @@ fn set<T>(
     Ok(())
 }
 
-fn limit(value: &str) -> Result<Limit, ParameterError> {
+fn limit(value: &str) -> Result<usize, ParameterError> {
     let parameter = Parameter::Limit;
-    let text = decode_query(value).map_err(|error| undecodable(parameter, error))?;
+    let text =
+        decode_query(value).map_err(|error| ParameterError::undecodable(parameter, error))?;
     match text.as_bytes() {
         [] => Err(ParameterError::Empty { parameter }),
         [b'0', _, ..] => Err(ParameterError::LimitForm),
         digits if digits.iter().all(u8::is_ascii_digit) => {
             // Digits that no integer holds are a number out of range too.
-            let number = text.parse().map_err(|_| ParameterError::LimitRange)?;
-            Limit::new(number).map_err(|_| ParameterError::LimitRange)
+            let limit =
+                text.parse().ok().filter(|limit| (1..=ListCalls::MAX_LIMIT).contains(limit));
+            limit.ok_or(ParameterError::LimitRange)
         }
         _ => Err(ParameterError::LimitForm),
     }
 }
 
-/// A cursor never has a `%`, so text that cannot be decoded stays as it is and cannot be good.
+/// No cursor contains a `%`, so text that cannot be decoded is kept as it is: it will not be valid.
 fn cursor(value: &str) -> String {
     decode_query(value).map_or_else(|_| value.into(), Into::into)
 }
 
 fn instant(parameter: Parameter, value: &str) -> Result<Timestamp, ParameterError> {
-    let text = decode_query(value).map_err(|error| undecodable(parameter, error))?;
+    let text =
+        decode_query(value).map_err(|error| ParameterError::undecodable(parameter, error))?;
     if text.is_empty() {
         return Err(ParameterError::Empty { parameter });
     }
     Timestamp::parse(&text).map_err(|error| ParameterError::Timestamp { parameter, error })
-}
-
-pub(super) fn undecodable(parameter: Parameter, error: Undecodable) -> ParameterError {
-    match error {
-        Undecodable::Broken => ParameterError::Encoding { parameter },
-        Undecodable::NotUtf8 => ParameterError::NotUtf8 { parameter },
-    }
 }

@@ -1,45 +1,43 @@
-//! The REST API's three operations, each in both directions.
+//! Describes the REST API: its three operations, written by one side and read by the other.
 //!
-//! | operation | request | answer |
+//! ```
+//! use call_assistant::id::RequestId;
+//! use call_assistant::model::CallList;
+//! use call_assistant::rest::{ApiRequest, ApiResponse, ListCalls};
+//!
+//! // The customer's side writes a request.
+//! let list = ListCalls::new().with_cursor("abc");
+//! assert_eq!(list.target()?, "/v1/calls?limit=50&cursor=abc");
+//!
+//! // The service's side reads it and writes the response.
+//! assert_eq!(ListCalls::from_query("limit=50&cursor=abc"), Ok(list));
+//! let response = CallList::new(vec![], None).to_response(&RequestId::from_random([1; 16]));
+//! assert_eq!(response.body(), br#"{"data":[],"next_cursor":null,"has_more":false}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | operation | request | response |
 //! |---|---|---|
 //! | [`GetAccount`] | `GET /v1/account` | [`Account`](crate::model::Account) |
 //! | [`ListCalls`] | `GET /v1/calls` | [`CallList`](crate::model::CallList) |
 //! | [`GetCall`] | `GET /v1/calls/{call_id}` | [`Call`](crate::model::Call) |
 //!
-//! A client writes the address of an operation ([`ApiRequest::target`]). A service reads it
-//! ([`AnyRequest::read`]) and writes the answer ([`ApiResponse::to_response`], [`ErrorReply`]). What is
-//! fixed about an operation, its path, scope, quota and error codes, is in one table: [`Operation`].
+//! [`Operation`] is the table of what is fixed about each: path, scope, quota and error codes. The
+//! [protocol](crate::guide::protocol) explains them.
 //!
-//! These are the words of the conversation, not its rules. A service goes through
-//! `service::exchange`, which asks for a credential before anything is looked up. A customer goes
-//! through `client::Client`, which adds the credential, and `client::read`, which tells who must act
-//! on an error. Types of the `http` crate are met at the edges; beside each stands a way in and out
-//! as plain text, for frameworks on another version of it.
-//!
-//! ```
-//! use call_assistant::rest::{ApiResponse, AnyRequest, ApiRequest, ListCalls};
-//! use call_assistant::id::RequestId;
-//! use call_assistant::model::CallList;
-//!
-//! // The customer asks.
-//! let list = ListCalls::new().with_cursor("abc");
-//! assert_eq!(list.target()?, "/v1/calls?limit=50&cursor=abc");
-//!
-//! // The service understands, and answers.
-//! let request = AnyRequest::read("GET", "/v1/calls", Some("limit=50&cursor=abc"))?;
-//! assert_eq!(request, list.into());
-//! let response = CallList::new(vec![], None).to_response(&RequestId::from_random([1; 16]));
-//! assert_eq!(response.body(), br#"{"data":[],"next_cursor":null,"has_more":false}"#);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! This module holds what both sides share. A service answers requests with `rest::server`, which
+//! checks the credential before anything is looked up. A customer sends requests with
+//! `rest::client`, which adds the credential and tells who must act on an error. Types of the
+//! `http` crate appear at the edges only, and next to each is a way in and out as plain text, for
+//! frameworks on another version of `http`.
 
 mod api_key;
 mod base_url;
 #[cfg(feature = "client")]
 pub mod client;
+mod created_range;
 mod error;
 mod list_calls;
-mod listing;
 mod operation;
 mod parameter_error;
 mod percent;
@@ -48,14 +46,16 @@ mod request;
 mod response;
 #[cfg(feature = "service")]
 pub mod server;
+mod unsendable_error;
 
 pub use api_key::{ApiKey, ApiKeyError, Mode, Scope};
 pub use base_url::{BaseUrl, BaseUrlError};
+pub use created_range::{CreatedRange, CreatedRangeError};
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;
-pub use listing::{CreatedRange, CreatedRangeError, Limit, LimitError};
 pub use operation::{Operation, Parameter};
-pub use parameter_error::{ParameterError, UnknownName};
+pub use parameter_error::ParameterError;
 pub use quota::Quota;
-pub use request::{AnyRequest, ApiRequest, GetAccount, GetCall, ReadError, UnsendableError};
-pub use response::{ApiResponse, ErrorReply, REQUEST_ID_HEADER};
+pub use request::{ApiRequest, GetAccount, GetCall};
+pub use response::{ApiResponse, REQUEST_ID_HEADER};
+pub use unsendable_error::UnsendableError;

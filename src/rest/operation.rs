@@ -10,10 +10,7 @@ use crate::rest::ErrorCode;
 use crate::rest::Quota;
 use crate::rest::Scope;
 
-/// One of the operations there are. The API has no others, and none that writes.
-///
-/// Everything that is fixed about an operation stands here: routing, authorisation, rate limits,
-/// the client and the OpenAPI document all read this table.
+/// Lists the operations, with everything that is fixed about each: path, scope, quota and errors.
 ///
 /// ```
 /// use call_assistant::rest::Operation;
@@ -23,25 +20,28 @@ use crate::rest::Scope;
 /// assert_eq!(operation.scope().as_str(), "calls:read");
 /// assert_eq!(operation.quota().per_minute(), 600);
 /// ```
+///
+/// Routing, authorisation, rate limits and the client all read this table. No operation writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Operation {
-    /// Validate a key and read its account.
+    /// Validates a key and returns its account.
     GetAccount,
-    /// List the account's calls, newest first.
+    /// Lists the account's calls, newest first.
     ListCalls,
-    /// Retrieve one call.
+    /// Returns one call.
     GetCall,
 }
 
 impl Operation {
-    /// All operations, in the specification's order.
-    pub const ALL: [Self; 3] = [Self::GetAccount, Self::ListCalls, Self::GetCall];
+    /// All operations.
+    pub const ALL: &'static [Self] = &[Self::GetAccount, Self::ListCalls, Self::GetCall];
 
-    /// The methods that every path takes, as the `Allow` header writes them. `HEAD` is answered as
-    /// `GET` without the body (D-3).
+    /// The methods of every path, in the form of the `Allow` header. The response to `HEAD` is
+    /// that to `GET` without the body.
     pub const ALLOW: &'static str = "GET, HEAD";
 
-    /// A name for logs and metrics, which is also the `operationId` of the OpenAPI document.
+    /// Returns a name for logs and metrics: the `operationId` of the OpenAPI document.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,13 +51,13 @@ impl Operation {
         }
     }
 
-    /// The method to ask with.
+    /// Returns the method of a request.
     #[must_use]
     pub const fn method(self) -> Method {
         Method::GET
     }
 
-    /// The path below the base address, with its parameter in braces.
+    /// Returns the path below the base URL, with its parameter in braces.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Operation {
         }
     }
 
-    /// The parameters it takes.
+    /// Returns the parameters.
     #[must_use]
     pub const fn parameters(self) -> &'static [Parameter] {
         match self {
@@ -82,7 +82,7 @@ impl Operation {
         }
     }
 
-    /// The scope a credential must have.
+    /// Returns the scope that a credential needs.
     #[must_use]
     pub const fn scope(self) -> Scope {
         match self {
@@ -91,7 +91,7 @@ impl Operation {
         }
     }
 
-    /// The quota that its requests count against.
+    /// Returns the quota that requests count against.
     #[must_use]
     pub const fn quota(self) -> Quota {
         match self {
@@ -100,8 +100,10 @@ impl Operation {
         }
     }
 
-    /// The codes it may be refused with, in the order in which they are looked for.
-    /// `method_not_allowed` is not among them: it refuses a path, not an operation.
+    /// Returns the possible error codes, in the order they are checked.
+    ///
+    /// Two errors are checked before the operation is known and are not included:
+    /// `method_not_allowed`, and the `invalid_parameter` of a bad `Host` header.
     #[must_use]
     pub const fn errors(self) -> &'static [ErrorCode] {
         use ErrorCode as C;
@@ -140,11 +142,11 @@ impl Operation {
         }
     }
 
-    /// The operation behind a path below the base address, as it came: still percent-encoded, and
-    /// without the query. `None` for every other path, one with a slash at its end included.
+    /// Finds the operation of a path below the base URL, still percent-encoded and without the
+    /// query. Returns `None` for every other path, also for one that ends in a slash.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
-        Route::find(path).map(|route| route.operation)
+        route(path).map(|(operation, _)| operation)
     }
 }
 
@@ -154,23 +156,31 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A parameter of an operation.
+/// Lists the parameters of the operations.
+///
+/// ```
+/// use call_assistant::rest::{Operation, Parameter};
+///
+/// assert_eq!(Operation::GetCall.parameters(), [Parameter::CallId]);
+/// assert_eq!(Parameter::CreatedAfter.as_str(), "created_after");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Parameter {
-    /// The most calls a page may hold.
+    /// The maximum number of calls on a page.
     Limit,
-    /// Where to go on with a list.
+    /// Where the page begins.
     Cursor,
-    /// Only calls written at this instant or later.
+    /// Only calls created at this instant or later.
     CreatedAfter,
-    /// Only calls written before this instant.
+    /// Only calls created before this instant.
     CreatedBefore,
-    /// Which call: the one parameter that stands in a path.
+    /// The id of the call: the only parameter in a path.
     CallId,
 }
 
 impl Parameter {
-    /// The name as it travels.
+    /// Returns the name in a query.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -189,33 +199,24 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// Where a path leads: the operation, and what stands in the place of `{call_id}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Route<'p> {
-    pub(super) operation: Operation,
-    /// Still percent-encoded; empty where the path has no parameter.
-    pub(super) segment: &'p str,
-}
-
-impl<'p> Route<'p> {
-    /// The raw path is split first and each segment decoded once (D-7), so a `%2F` within an id is
-    /// part of the id.
-    pub(super) fn find(path: &'p str) -> Option<Self> {
-        let mut segments = path.strip_prefix('/')?.split('/');
-        if !is(segments.next()?, "v1") {
-            return None;
-        }
-        let collection = segments.next()?;
-        let (operation, segment) = match segments.next() {
-            None if is(collection, "account") => (Operation::GetAccount, ""),
-            None if is(collection, "calls") => (Operation::ListCalls, ""),
-            Some(segment) if !segment.is_empty() && is(collection, "calls") => {
-                (Operation::GetCall, segment)
-            }
-            _ => return None,
-        };
-        segments.next().is_none().then_some(Self { operation, segment })
+/// Finds the operation of a path, and the segment that stands for `{call_id}`, still
+/// percent-encoded; empty where the path has no parameter.
+///
+/// The raw path is split first and each segment decoded once, so a `%2F` within an id is part of
+/// the id.
+pub(super) fn route(path: &str) -> Option<(Operation, &str)> {
+    let mut segments = path.strip_prefix('/')?.split('/');
+    if !is(segments.next()?, "v1") {
+        return None;
     }
+    let collection = segments.next()?;
+    let route = match segments.next() {
+        None if is(collection, "account") => (Operation::GetAccount, ""),
+        None if is(collection, "calls") => (Operation::ListCalls, ""),
+        Some(id) if !id.is_empty() && is(collection, "calls") => (Operation::GetCall, id),
+        _ => return None,
+    };
+    segments.next().is_none().then_some(route)
 }
 
 fn is(segment: &str, name: &str) -> bool {

@@ -1,76 +1,109 @@
 //! What is wrong with a parameter, in words for whoever wrote the request.
 
-use core::fmt;
+use alloc::string::String;
 
 use super::Parameter;
+use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
-use crate::rest::Limit;
 
-/// Why a parameter is refused. Its text is the message of the `invalid_parameter` that answers it:
-/// it names the parameter and what it should be, and never repeats what stood there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// The maximum `limit`.
+pub(super) const MAX_LIMIT: usize = 100;
+
+/// A parameter that is not valid.
+///
+/// ```
+/// use call_assistant::rest::{ListCalls, Parameter};
+///
+/// let error = ListCalls::from_query("limit=0").unwrap_err();
+/// assert_eq!(error.parameter(), Some(Parameter::Limit));
+/// assert_eq!(error.to_string(), "limit is not from 1 to 100");
+/// ```
+///
+/// The text is the message of the `invalid_parameter` response. It names the parameter and its
+/// bounds, and never repeats the value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// The operation takes no such parameter. A misspelt `created_after` that were passed over
-    /// would quietly widen the result.
-    #[error("unknown parameter {name}: expected limit, cursor, created_after or created_before")]
+    /// The operation takes no such parameter. Ignoring a misspelt `created_after` would silently
+    /// widen the result.
+    #[error(
+        "unknown parameter {}: expected limit, cursor, created_after or created_before",
+        describe(name.as_deref(), *position)
+    )]
     Unknown {
-        /// The name, as far as it looks like one.
-        name: UnknownName,
+        /// The name, if it has at most 32 letters, digits, `_`, `-`, `[` and `]`. Other text may
+        /// be an API key, and is not shown.
+        name: Option<String>,
+        /// The position in the query, from 1.
+        position: usize,
     },
-    /// The parameter is there twice.
+    /// The parameter is repeated.
     #[error("{parameter} is given more than once")]
     Repeated {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
     },
-    /// The parameter is there without a value.
+    /// The parameter has no value.
     #[error("{parameter} is empty")]
     Empty {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
     },
-    /// A `%` in it is not followed by two hex digits.
+    /// A `%` is not followed by two hex digits.
     #[error("{parameter} has broken percent-encoding: write % as %25")]
     Encoding {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
     },
-    /// What it decodes to is not UTF-8.
+    /// The decoded value is not UTF-8.
     #[error("{parameter} is not UTF-8 when percent-decoded")]
     NotUtf8 {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
     },
-    /// The limit is not a number as numbers are written here (D-6).
+    /// The limit is not written in digits only.
     #[error(
-        "limit is not a whole number from {} to {} in digits, without sign, blanks or leading zeros",
-        Limit::MIN,
-        Limit::MAX
+        "limit is not a whole number from 1 to {} in digits, without sign, spaces or leading zeros",
+        MAX_LIMIT
     )]
     LimitForm,
     /// The limit is a number, but not one from 1 to 100.
-    #[error("limit is not from {} to {}", Limit::MIN, Limit::MAX)]
+    #[error("limit is not from 1 to {}", MAX_LIMIT)]
     LimitRange,
     /// An instant is not RFC 3339.
     #[error("{parameter} is not an RFC 3339 instant like 2026-07-24T10:00:00Z: {error}")]
     Timestamp {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
-        /// What is wrong with it.
+        /// The error.
         error: ParseTimestampError,
     },
-    /// `created_before` is earlier than `created_after` (D-9).
+    /// `created_before` is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
-    /// The id of the call is too long to be one.
+    /// The id of the call is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
 }
 
 impl ParameterError {
-    /// Which parameter is wrong; `None` for one that does not exist.
+    /// Describes an unknown parameter: any text may stand where a name belongs, an API key included.
+    pub(super) fn unknown(name: &str, position: usize) -> Self {
+        let may_show = name.len() <= 32
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte));
+        let name = (may_show && !name.is_empty()).then(|| name.into());
+        Self::Unknown { name, position }
+    }
+
+    pub(super) fn undecodable(parameter: Parameter, error: Undecodable) -> Self {
+        match error {
+            Undecodable::Broken => Self::Encoding { parameter },
+            Undecodable::NotUtf8 => Self::NotUtf8 { parameter },
+        }
+    }
+
+    /// Returns the parameter that is not valid; `None` if it is unknown.
     #[must_use]
     pub fn parameter(&self) -> Option<Parameter> {
         match *self {
@@ -87,59 +120,6 @@ impl ParameterError {
     }
 }
 
-/// The name of an unknown parameter, if it looks like a name.
-///
-/// Anything may stand where a name should, an API key included, and this ends up in answers and
-/// logs. So it is shown if it has at most 32 letters, digits, `_`, `-`, `[` and `]`, and otherwise
-/// it is named by its place in the query.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct UnknownName {
-    text: [u8; Self::MAX_LEN],
-    len: usize,
-    place: usize,
-}
-
-impl UnknownName {
-    const MAX_LEN: usize = 32;
-
-    pub(super) fn new(name: &str, place: usize) -> Self {
-        let ours = |byte: u8| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte);
-        let mut text = [0; Self::MAX_LEN];
-        let len = match text.get_mut(..name.len()) {
-            Some(room) if name.bytes().all(ours) => {
-                room.copy_from_slice(name.as_bytes());
-                name.len()
-            }
-            _ => 0,
-        };
-        Self { text, len, place }
-    }
-
-    /// The name, or nothing if it does not look like one.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        let text = self.text.get(..self.len).unwrap_or_default();
-        core::str::from_utf8(text).unwrap_or_default()
-    }
-
-    /// Where in the query it stands, from 1.
-    #[must_use]
-    pub fn place(&self) -> usize {
-        self.place
-    }
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.as_str() {
-            "" => write!(f, "number {} of the query", self.place),
-            name => f.write_str(name),
-        }
-    }
-}
-
-impl fmt::Debug for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+fn describe(name: Option<&str>, position: usize) -> String {
+    name.map_or_else(|| alloc::format!("number {position} of the query"), String::from)
 }

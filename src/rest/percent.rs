@@ -1,28 +1,28 @@
-//! Percent-encoding, as strict as it is simple: whatever is written here is read back the same by
-//! any URL parser, and what could be read in two ways is refused.
+//! Strict percent-encoding: any URL parser reads back what is written here, and text that could be
+//! read in two ways is rejected.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write as _;
 
 /// Why a text cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undecodable {
-    /// A `%` without two hex digits behind it.
+    /// A `%` is not followed by two hex digits.
     Broken,
-    /// What comes out is not UTF-8.
+    /// The decoded bytes are not UTF-8.
     NotUtf8,
 }
 
 /// Appends a text with everything but RFC 3986's unreserved characters encoded.
 pub(super) fn encode_into(target: &mut String, text: &str) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |value: u8| char::from(DIGITS.get(usize::from(value)).copied().unwrap_or(b'0'));
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             target.push(char::from(byte));
         } else {
-            target.extend(['%', digit(byte >> 4), digit(byte & 0x0f)]);
+            // Writing to a String does not fail.
+            let _ = write!(target, "%{byte:02X}");
         }
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn decode_segment(text: &str) -> Result<Cow<'_, str>, Undecodable> {
     decode(text, false)
 }
 
-/// Decodes a name or a value of a query, where `+` stands for a blank.
+/// Decodes a name or a value of a query, where `+` is a space.
 pub(super) fn decode_query(text: &str) -> Result<Cow<'_, str>, Undecodable> {
     decode(text, true)
 }
@@ -48,7 +48,7 @@ fn decode(text: &str, plus: bool) -> Result<Cow<'_, str>, Undecodable> {
             [] => break,
             [b'%', high, low, after @ ..] => {
                 let (high, low) = (value(*high)?, value(*low)?);
-                decoded.push((high << 4).wrapping_add(low));
+                decoded.push(high << 4 | low);
                 rest = after;
             }
             [b'%', ..] => return Err(Undecodable::Broken),

@@ -287,7 +287,7 @@ impl Cursors {
         let [account, other] = ["acct_1", "acct_2"].map(|id| AccountId::parse(id).unwrap());
         let id = CallId::parse("call_000").unwrap();
         let position = Position { started_at: NOW, id };
-        let cursor = Cursor { after: position, window: CreatedRange::ALL };
+        let cursor = Cursor { after: position, created: CreatedRange::ALL };
         let right = keys.seal(&account, Mode::Live, &cursor);
         let digit = |at: usize| {
             let mut text = right.clone().into_bytes();

@@ -10,13 +10,12 @@ use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
 use call_assistant::rest::server as service;
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::{Authorized, Received, RequestHead};
 use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{KeyDigest, StoredKey};
-use call_assistant::rest::server::{RateWindow, RateWindows};
-use call_assistant::rest::{AnyRequest, BaseUrl, GetAccount, ListCalls, ReadError};
+use call_assistant::rest::server::{RateWindow, RateWindows, RejectionReason};
 use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
 use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
@@ -127,6 +126,23 @@ fn stored() -> StoredKey {
         .with_scopes([Scope::AccountRead, Scope::CallsRead])
 }
 
+/// Why a request with a good key is refused.
+fn refused(path: &str, query: Option<&str>) -> RejectionReason {
+    let bearer = format!("Bearer {KEY}");
+    let head = RequestHead::new("GET", path, query).host(b"h").authorization(bearer.as_bytes());
+    let received = Received::new(&head, RequestId::parse("req_1").unwrap()).unwrap();
+    let identified = received.identify(Some(&stored()), now()).unwrap();
+    let status = AccountStatus {
+        account_id: account_id(),
+        closing: false,
+        subscribed: true,
+        api_in_plan: true,
+    };
+    let admitted = identified.admit_as(Ok(())).unwrap();
+    let keys = CursorKeys::new(CursorKey::new(1, RANDOM));
+    admitted.authorize(&status, &keys).unwrap_err().reason().clone()
+}
+
 fn keys_and_clients() -> Vec<Printed> {
     let key = key();
     assert_eq!(key.mode(), Mode::Live);
@@ -146,28 +162,33 @@ fn keys_and_clients() -> Vec<Printed> {
 /// Each state of an exchange that a key has led into.
 fn exchanges() -> Vec<Printed> {
     let cursor_key = CursorKey::new(1, RANDOM);
-    let cursors = CursorKeys::new(cursor_key.clone()).beside(CursorKey::new(2, RANDOM)).unwrap();
+    let cursors = CursorKeys::new(cursor_key.clone()).and(CursorKey::new(2, RANDOM)).unwrap();
     let bearer = format!("Bearer {KEY}");
     let request_id = || RequestId::parse("req_1").unwrap();
-    let standing = AccountStatus {
+    let status = AccountStatus {
         account_id: account_id(),
         closing: false,
         subscribed: true,
-        plan: Entitlements::pro().with_public_api(),
+        api_in_plan: true,
     };
     let mut printed =
         vec![debug(&cursor_key), debug(&cursors), debug(&RateWindows::new(10, [0xa7; 16]))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
-        let head = RequestHead::new("GET", path, None).authorization(bearer.as_bytes());
+        let head = RequestHead::new("GET", path, None).host(b"h").authorization(bearer.as_bytes());
         let received = || Received::new(&head, request_id()).unwrap();
         let unknown = received().identify(None, now()).unwrap_err();
-        printed.extend([debug(&head), debug(&received()), error(&unknown), debug(unknown.cause())]);
+        printed.extend([
+            debug(&head),
+            debug(&received()),
+            error(&unknown),
+            debug(unknown.reason()),
+        ]);
         let identified = || received().identify(Some(&stored()), now()).unwrap();
-        printed.extend([debug(&identified()), debug(identified().grant())]);
+        printed.extend([debug(&identified()), debug(identified().credential_id())]);
         let admitted = || identified().admit(&mut RateWindow::default(), now()).unwrap();
         printed.push(debug(&admitted()));
-        let authorized = match admitted().authorize(&standing, &cursors) {
+        let authorized = match admitted().authorize(&status, &cursors) {
             Ok(authorized) => authorized,
             Err(refusal) => {
                 printed.push(error(&refusal));
@@ -179,6 +200,7 @@ fn exchanges() -> Vec<Printed> {
             Authorized::Account(granted) => vec![debug(granted)],
             Authorized::Calls(granted) => vec![debug(granted), debug(granted.query())],
             Authorized::Call(granted) => vec![debug(granted), debug(granted.query())],
+            other => panic!("{other:?}"),
         });
     }
     printed
@@ -325,17 +347,11 @@ fn errors_of_a_secret() -> Vec<Printed> {
             format!("limit=1&limit={secret}"),
             format!("created_after=%{secret}"),
         ] {
-            let wrong = AnyRequest::read("GET", "/v1/calls", Some(&query)).unwrap_err();
-            printed.push(error(&wrong));
-            if let ReadError::Parameter { error: parameter, .. } = &wrong {
-                printed.push(error(parameter));
-                if let call_assistant::rest::ParameterError::Unknown { name } = parameter {
-                    printed.push(error(name));
-                }
-            }
+            printed.push(error(&ListCalls::from_query(&query).unwrap_err()));
+            printed.push(error(&refused("/v1/calls", Some(&query))));
         }
         let path = format!("/v1/calls/%{secret}");
-        printed.push(error(&AnyRequest::read("GET", &path, None).unwrap_err()));
+        printed.push(error(&refused(&path, None)));
         let head = RequestHead::new("GET", "/v1/account", Some(secret));
         printed.push(debug(&head.authorization(secret.as_bytes())));
         for json in [

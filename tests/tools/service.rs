@@ -10,7 +10,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ErrorCode;
-use call_assistant::rest::{AnyRequest, ApiResponse, ErrorReply, ListCalls};
+use call_assistant::rest::{ApiError, ApiResponse, ListCalls, Operation};
 use http::Response;
 
 /// What goes wrong with a request, by its number from 1.
@@ -112,17 +112,17 @@ impl Service {
             let broken_off = matches!(fault, Some(Fault::BrokenOff));
             let response = match fault {
                 Some(Fault::Dropped) => return None,
-                Some(Fault::Error(code)) => ErrorReply::new(code, id).into_response(),
-                Some(Fault::Limited) => ErrorReply::new(ErrorCode::RateLimitExceeded, id)
-                    .with_retry_after(1)
-                    .into_response(),
+                Some(Fault::Error(code)) => error(code, &id),
+                Some(Fault::Limited) => {
+                    let mut limited = error(ErrorCode::RateLimitExceeded, &id);
+                    limited.headers_mut().insert("retry-after", 1.into());
+                    limited
+                }
                 Some(Fault::Html) => {
                     let page = b"<h1>Bad gateway</h1>".to_vec();
                     Response::builder().status(502).body(page).unwrap()
                 }
-                _ if !authorized => {
-                    ErrorReply::new(ErrorCode::InvalidCredentials, id).into_response()
-                }
+                _ if !authorized => error(ErrorCode::InvalidCredentials, &id),
                 _ => self.answer(&lines[0], &id),
             };
             let (head, body) = response.into_parts();
@@ -144,13 +144,16 @@ impl Service {
         let target = line.split(' ').nth(1).unwrap();
         let (path, query) =
             target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        match AnyRequest::read("GET", path, query).unwrap() {
-            AnyRequest::GetAccount(_) => {
+        match Operation::of_path(path) {
+            Some(Operation::GetAccount) => {
                 let account = AccountId::parse(self.0.account).unwrap();
                 Account::new(account, "Europe/Oslo").to_response(id)
             }
-            AnyRequest::ListCalls(query) => self.page(&query).to_response(id),
-            AnyRequest::GetCall(_) => panic!("a sync gets no single call"),
+            Some(Operation::ListCalls) => {
+                let list = ListCalls::from_query(query.unwrap_or_default()).unwrap();
+                self.page(&list).to_response(id)
+            }
+            other => panic!("a sync asks for no {other:?}"),
         }
     }
 
@@ -161,7 +164,8 @@ impl Service {
             (started_at.parse::<Timestamp>().unwrap(), CallId::parse(id).unwrap())
         });
         let mut rows = calls.iter().rev().filter(|(place, call)| {
-            last.as_ref().is_none_or(|last| *place < last) && query.window.contains(call.created_at)
+            last.as_ref().is_none_or(|last| *place < last)
+                && query.created().unwrap().contains(call.created_at)
         });
         let data: Vec<Call> =
             rows.by_ref().take(self.0.page).map(|(_, call)| call.clone()).collect();
@@ -169,4 +173,10 @@ impl Service {
         let cursor = cursor.map(|call| format!("{}_{}", call.started_at, call.id));
         CallList::new(data, cursor)
     }
+}
+
+fn error(code: ErrorCode, id: &RequestId) -> Response<Vec<u8>> {
+    let body = ApiError::new(code.clone(), id.clone()).to_json();
+    let response = Response::builder().status(code.status().unwrap());
+    response.header("x-request-id", id.as_str()).body(body).unwrap()
 }

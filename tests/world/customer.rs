@@ -6,7 +6,6 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ApiKey;
-use call_assistant::rest::Limit;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
@@ -110,7 +109,7 @@ pub(crate) struct Customer {
     retry: Retry,
     pace: Pace,
     tried: u32,
-    limit: Limit,
+    limit: usize,
     /// How far this clock is ahead of the service's: signatures allow for five minutes.
     clock: i64,
     next_at: i64,
@@ -132,7 +131,7 @@ impl Customer {
             retry: Retry::new(),
             pace: Pace::of(Quota::READS),
             tried: 0,
-            limit: Limit::new(1 + dice.span(10).unsigned_abs()).unwrap(),
+            limit: 1 + dice.span(10).unsigned_abs() as usize,
             clock: dice.up_to(8 * MINUTE) - 4 * MINUTE,
             next_at: 0,
             awaited: None,

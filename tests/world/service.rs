@@ -6,7 +6,6 @@ use call_assistant::Product;
 use call_assistant::id::{AccountId, AppointmentId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
@@ -30,7 +29,7 @@ pub(crate) struct Written {
 
 pub(crate) struct Service {
     account: Account,
-    standing: AccountStatus,
+    status: AccountStatus,
     /// The customer's two keys, side by side until the first one is revoked (KEY-6).
     keys: [ApiKey; 2],
     stored: [StoredKey; 2],
@@ -72,11 +71,11 @@ impl Service {
         let settled = calls.iter().map(|written| written.visible).max().unwrap_or(0) + MINUTE;
         Self {
             account: Account::new(id.clone(), "Europe/Oslo"),
-            standing: AccountStatus {
+            status: AccountStatus {
                 account_id: id,
                 closing: false,
                 subscribed: true,
-                plan: Entitlements::business().with_public_api(),
+                api_in_plan: true,
             },
             keys,
             stored,
@@ -115,20 +114,22 @@ impl Service {
         match dice.up_to(120) {
             0 => self.cursors = CursorKeys::new(CursorKey::new(dice.bits() as u8, dice.bytes())),
             1 => self.stored[0].revoke(at(now)),
-            2 => self.standing.subscribed = false,
-            3..20 => self.standing.subscribed = true,
+            2 => self.status.subscribed = false,
+            3..20 => self.status.subscribed = true,
             _ => {}
         }
     }
 
     /// Nothing stands in the way any more.
     pub(crate) fn recover(&mut self) {
-        self.standing.subscribed = true;
+        self.status.subscribed = true;
     }
 
     /// Answers a request: the exchange, with look-ups in memory.
     pub(crate) fn serve(&mut self, request: &Request<()>, now: i64) -> Response<Vec<u8>> {
-        let (head, ()) = request.clone().into_parts();
+        let (mut head, ()) = request.clone().into_parts();
+        // As every HTTP client does.
+        head.headers.insert("host", head.uri.host().unwrap().parse().unwrap());
         self.requests += 1;
         let id = RequestId::parse(&format!("req_{}", self.requests)).unwrap();
         self.lead(&RequestHead::from_parts(&head), id, now).unwrap_or_else(Rejection::into_response)
@@ -145,20 +146,21 @@ impl Service {
         let key = self.stored.iter().find(|key| Some(key.digest) == digest);
         let identified = received.identify(key, at(now))?;
         let admitted = identified.admit_in(&mut self.rates, at(now))?;
-        match admitted.authorize(&self.standing, &self.cursors)? {
+        match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|written| written.visible <= now);
                 let rows = rows.map(|written| &written.row).filter(|row| query.matches(row));
-                let rows = rows.take(query.page().fetch()).cloned().collect();
-                granted.answer(rows, &self.cursors)
+                let rows = rows.take(query.fetch()).cloned().collect();
+                granted.answer(rows)
             }
             Authorized::Call(granted) => {
                 let mut rows = self.calls.iter().map(|written| &written.row);
                 let row = rows.find(|row| granted.query().matches(row));
                 granted.answer(row.cloned())
             }
+            other => panic!("{other:?}"),
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
-use call_assistant::rest::server::PageQuery;
+use call_assistant::rest::server::CallsQuery;
 
 use super::Refused;
 
@@ -45,19 +45,19 @@ impl Calls {
 
     /// The rows of a page, newest first: O(log n) to the first of them, and one step for each; and
     /// one for each call that is newer than a wide window of `created_before`.
-    pub(crate) fn page(&self, query: &PageQuery) -> Vec<Call> {
-        let window = query.window();
-        if window.is_empty() {
+    pub(crate) fn page(&self, query: &CallsQuery) -> Vec<Call> {
+        let created = query.created();
+        if created.is_empty() {
             return Vec::new();
         }
-        if window.created_after().is_some() || window.created_before().is_some() {
-            let from = window.created_after().map_or(Bound::Unbounded, Bound::Included);
-            let to = window.created_before().map_or(Bound::Unbounded, Bound::Excluded);
+        if created.created_after().is_some() || created.created_before().is_some() {
+            let from = created.created_after().map_or(Bound::Unbounded, Bound::Included);
+            let to = created.created_before().map_or(Bound::Unbounded, Bound::Excluded);
             let inside = self.written.range((from, to)).flat_map(|(_, ids)| ids);
             let few: Vec<&CallId> = inside.take(NARROW).collect();
             if few.len() < NARROW {
                 let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
-                rows.retain(|call| query.matches(call));
+                rows.retain(|call| query.matches_call(call));
                 rows.sort_unstable_by(|a, b| {
                     (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
                 });
@@ -69,7 +69,7 @@ impl Calls {
             None => Bound::Unbounded,
         };
         let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);
-        rows.filter(|call| query.matches(call)).take(query.fetch()).cloned().collect()
+        rows.filter(|call| query.matches_call(call)).take(query.fetch()).cloned().collect()
     }
 
     /// The newest calls.

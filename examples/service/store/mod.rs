@@ -16,9 +16,9 @@ use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::PageQuery;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
+use call_assistant::rest::server::{CallQuery, CallsQuery};
 use call_assistant::rest::server::{CallRow, Identified, Received};
 use call_assistant::webhook::sender::PlanError;
 
@@ -109,32 +109,34 @@ impl Store {
     }
 
     /// An account as the public API has it, and how it stands.
-    pub(crate) fn standing(&self, id: &AccountId) -> Option<(Account, AccountStatus)> {
+    pub(crate) fn status(&self, id: &AccountId) -> Option<(Account, AccountStatus)> {
         let tables = self.lock();
         let row = tables.accounts.get(id)?;
         let mut account = Account::new(row.id.clone(), row.timezone.as_str());
         account.business_name.clone_from(&row.business_name);
-        let standing = AccountStatus {
+        let status = AccountStatus {
             account_id: row.id.clone(),
             closing: row.closing,
             subscribed: row.subscription_active,
-            plan: row.plan.entitlements,
+            api_in_plan: row.plan.entitlements.public_api,
         };
-        Some((account, standing))
+        Some((account, status))
     }
 
     /// The rows of a page.
-    pub(crate) fn page(&self, account: &AccountId, mode: Mode, query: &PageQuery) -> Vec<CallRow> {
+    pub(crate) fn page(&self, query: &CallsQuery) -> Vec<CallRow> {
         let tables = self.lock();
-        let Some(row) = tables.accounts.get(account) else { return Vec::new() };
-        row.calls(mode).page(query).into_iter().map(|call| row.call_row(mode, call)).collect()
+        let Some(row) = tables.accounts.get(query.account_id()) else { return Vec::new() };
+        let calls = row.calls(query.mode()).page(query);
+        calls.into_iter().map(|call| row.call_row(query.mode(), call)).collect()
     }
 
     /// The row of a call.
-    pub(crate) fn call(&self, account: &AccountId, mode: Mode, id: &CallId) -> Option<CallRow> {
+    pub(crate) fn call(&self, query: &CallQuery) -> Option<CallRow> {
         let tables = self.lock();
-        let row = tables.accounts.get(account)?;
-        row.calls(mode).find(id).map(|call| row.call_row(mode, call.clone()))
+        let row = tables.accounts.get(query.account_id())?;
+        let call = row.calls(query.mode()).find(query.call_id())?;
+        Some(row.call_row(query.mode(), call.clone()))
     }
 }
 

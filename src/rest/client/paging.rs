@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::model::CallList;
-use crate::rest::{CreatedRange, Limit, ListCalls};
+use crate::rest::ListCalls;
 
 /// How many empty pages in a row a walk takes: an empty page may lead to another one, but a walk
 /// must end.
@@ -173,15 +173,15 @@ struct StoredPaging {
 }
 
 fn default_limit() -> usize {
-    Limit::DEFAULT.calls()
+    ListCalls::DEFAULT_LIMIT
 }
 
 impl From<Paging> for StoredPaging {
     fn from(Paging { list, cursors }: Paging) -> Self {
         Self {
-            limit: list.limit.calls(),
-            created_after: list.window.created_after(),
-            created_before: list.window.created_before(),
+            limit: list.limit,
+            created_after: list.created_after,
+            created_before: list.created_before,
             cursors,
         }
     }
@@ -191,13 +191,16 @@ impl TryFrom<StoredPaging> for Paging {
     type Error = &'static str;
 
     fn try_from(stored: StoredPaging) -> Result<Self, &'static str> {
-        let limit = u64::try_from(stored.limit).ok().and_then(|limit| Limit::new(limit).ok());
+        if !(1..=ListCalls::MAX_LIMIT).contains(&stored.limit) {
+            return Err("limit is out of range");
+        }
         let list = ListCalls {
-            limit: limit.ok_or("limit is out of range")?,
-            window: CreatedRange::new(stored.created_after, stored.created_before)
-                .map_err(|_| "created_after is not before created_before")?,
+            limit: stored.limit,
+            created_after: stored.created_after,
+            created_before: stored.created_before,
             cursor: stored.cursors.cursor.clone(),
         };
+        list.created().map_err(|_| "created_after is not before created_before")?;
         Ok(Self { list, cursors: stored.cursors })
     }
 }

@@ -1,55 +1,4 @@
 //! Cursors: where a page ended, sealed so that only this service's own come back.
-//!
-//! A cursor says after which call to go on and which filters the list has. It is authenticated
-//! together with the account and the mode it was made for, which it does not carry: on another
-//! account's lips it is worthless, and says nothing about its owner.
-//!
-//! ```
-//! use call_assistant::rest::Mode;
-//! use call_assistant::id::{AccountId, CallId};
-//! use call_assistant::rest::CreatedRange;
-//! use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
-//! use call_assistant::Timestamp;
-//!
-//! // Thirty-two random bytes from the service's secret store.
-//! let keys = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
-//!
-//! let cursor = Cursor {
-//!     after: Position { started_at: Timestamp::UNIX_EPOCH, id: CallId::parse("call_8fK2")? },
-//!     window: CreatedRange::ALL,
-//! };
-//! let (ours, theirs) = (AccountId::parse("acct_1")?, AccountId::parse("acct_2")?);
-//! let text = keys.seal(&ours, Mode::Live, &cursor);
-//!
-//! assert_eq!(keys.open(&ours, Mode::Live, &text), Ok(cursor));
-//! assert_eq!(keys.open(&theirs, Mode::Live, &text), Err(CursorError::Digest));
-//! assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorError::Digest));
-//! # Ok::<(), call_assistant::id::IdError>(())
-//! ```
-//!
-//! # Keys
-//!
-//! Cursors do not expire; the life of a key bounds theirs. To change keys where several hosts
-//! serve the same list:
-//! 1. give every host the new key [beside](CursorKeys::beside) the old one: it verifies already;
-//! 2. give every host the ring with the new key first: it signs now;
-//! 3. take the old key away when the walks that began under it may fail.
-//!
-//! # Format
-//!
-//! | bytes | |
-//! |---|---|
-//! | 1 | version, 1, in the upper half; which filters follow, in the lower |
-//! | 1 | id of the key |
-//! | 9 | `started_at`: seconds since the year 0 in 42 bits, then nanoseconds in 30 |
-//! | 0, 9 or 18 | `created_after`, `created_before`, where there are any |
-//! | 1 to 255 | the call's id |
-//! | 16 | the first half of an HMAC-SHA256 |
-//!
-//! The HMAC covers a label, the mode, the account's id with its length in front, and all the
-//! bytes before it. The text is base64url without padding. There is one text for each cursor under
-//! each key: whatever else decodes to the same bytes, or to the same meaning, is refused. With a
-//! call id of 27 bytes it has 72 characters, or 96 with both filters.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -62,11 +11,7 @@ use hmac::digest::zeroize::Zeroize as _;
 use crate::Timestamp;
 use crate::id::{self, AccountId, CallId};
 use crate::mac::{self, MacKey};
-use crate::rest::CreatedRange;
-use crate::rest::Mode;
-
-/// The longest text of a cursor, in characters. A longer one is refused unread.
-pub const MAX_LEN: usize = 400;
+use crate::rest::{CreatedRange, Mode};
 
 const VERSION: u8 = 1;
 const CREATED_AFTER: u8 = 0b01;
@@ -80,25 +25,24 @@ const TAG_LEN: usize = 16;
 /// Keeps these digests apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// Where a call stands in the list, which is newest first, by `started_at` and then `id`.
+/// The position of a call in the list, which is newest first, by `started_at` and then `id`.
 ///
-/// Positions compare as instants do, so of two positions the greater comes first in the list. Ids
-/// compare bytewise.
+/// Of two positions the greater comes first in the list. Ids compare bytewise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// When the call arrived.
+    /// The `started_at` of the call.
     pub started_at: Timestamp,
-    /// Its id, which decides between calls that arrived at the same instant.
+    /// The id of the call. It orders calls with the same `started_at`.
     pub id: CallId,
 }
 
-/// What a cursor says.
+/// The contents of a cursor: where a page ended, and the bounds of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
-    /// The last call of the page that ended here.
+    /// The last call of the page.
     pub after: Position,
-    /// The filters of the list.
-    pub window: CreatedRange,
+    /// The bounds of the list.
+    pub created: CreatedRange,
 }
 
 /// One key of a [`CursorKeys`] ring.
@@ -109,10 +53,10 @@ pub struct CursorKey {
 }
 
 impl CursorKey {
-    /// Takes 32 random bytes and a number of the caller's own, by which cursors name their key.
+    /// Creates a key from 32 random bytes and a number, by which cursors name their key.
     ///
-    /// The number is not secret. It must not be given to another key while cursors of this one are
-    /// about: they would be refused as altered.
+    /// The number is not secret. Do not reuse the number of an old key while its cursors are in
+    /// use: they would be rejected as altered.
     #[must_use]
     pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
         let mac = MacKey::new(&bytes);
@@ -120,7 +64,30 @@ impl CursorKey {
         Self { id, mac }
     }
 
-    /// The number by which cursors name this key.
+    pub(super) fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
+        let Cursor { after, created } = cursor;
+        let bounds =
+            [(created.created_after(), CREATED_AFTER), (created.created_before(), CREATED_BEFORE)];
+        let flags = bounds.iter().filter(|(bound, _)| bound.is_some());
+        let flags = flags.fold(0, |flags, (_, flag)| flags | flag);
+
+        let mut buffer = Buffer::bound_to(account, mode);
+        buffer.push(&[VERSION << 4 | flags, self.id]);
+        buffer.push(&write_instant(after.started_at));
+        for instant in bounds.into_iter().filter_map(|(bound, _)| bound) {
+            buffer.push(&write_instant(instant));
+        }
+        buffer.push(after.id.as_str().as_bytes());
+        buffer.push(&self.tag(buffer.all()));
+        URL_SAFE_NO_PAD.encode(buffer.cursor())
+    }
+
+    #[expect(clippy::expect_used, reason = "a digest has 32 bytes")]
+    fn tag(&self, signed: &[u8]) -> [u8; TAG_LEN] {
+        *self.mac.digest(&[signed]).first_chunk().expect("a digest has 32 bytes")
+    }
+
+    /// Returns the number by which cursors name this key.
     #[must_use]
     pub const fn id(&self) -> u8 {
         self.id
@@ -134,6 +101,60 @@ impl fmt::Debug for CursorKey {
 }
 
 /// The keys that authenticate cursors: the first signs, all verify.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::id::{AccountId, CallId};
+/// use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+/// use call_assistant::rest::{CreatedRange, Mode};
+///
+/// // Thirty-two random bytes from the service's secret store.
+/// let keys = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
+///
+/// let cursor = Cursor {
+///     after: Position { started_at: Timestamp::UNIX_EPOCH, id: CallId::parse("call_8fK2")? },
+///     created: CreatedRange::ALL,
+/// };
+/// let (ours, theirs) = (AccountId::parse("acct_1")?, AccountId::parse("acct_2")?);
+/// let text = keys.seal(&ours, Mode::Live, &cursor);
+///
+/// assert_eq!(keys.open(&ours, Mode::Live, &text), Ok(cursor));
+/// assert_eq!(keys.open(&theirs, Mode::Live, &text), Err(CursorError::Digest));
+/// assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorError::Digest));
+///
+/// // Rotation: the new key signs, the old one still verifies.
+/// let keys = CursorKeys::new(CursorKey::new(2, [0x5a; 32])).and(CursorKey::new(1, [0x7c; 32]))?;
+/// assert!(keys.open(&ours, Mode::Live, &text).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A cursor holds the position of the last call of a page and the bounds of the list. It is
+/// authenticated together with the account and the mode, which it does not contain: it is invalid
+/// for any other account, and says nothing about its own.
+///
+/// # Rotation
+///
+/// Cursors do not expire; they are valid as long as their key is in the ring. To change keys where
+/// several hosts serve the same list:
+/// 1. Add the new key to every host with [`and`](Self::and): it verifies.
+/// 2. Put the new key first on every host: it signs.
+/// 3. Remove the old key once the walks that began with it may fail.
+///
+/// # Format
+///
+/// | bytes | contents |
+/// |---|---|
+/// | 1 | version, 1, in the upper half; which bounds follow, in the lower |
+/// | 1 | id of the key |
+/// | 9 | `started_at`: seconds since the year 0 in 42 bits, then nanoseconds in 30 |
+/// | 0, 9 or 18 | `created_after`, `created_before`, if present |
+/// | 1 to 255 | the call's id |
+/// | 16 | the first half of an HMAC-SHA256 |
+///
+/// The HMAC covers a label, the mode, the account's id with its length in front, and all previous
+/// bytes. The text is base64url without padding. Each cursor has exactly one text under each key:
+/// any other text that decodes to the same bytes or the same meaning is rejected. With a call id of
+/// 27 bytes a cursor has 72 characters, or 96 with both bounds.
 #[derive(Clone, Debug)]
 pub struct CursorKeys {
     first: CursorKey,
@@ -141,17 +162,20 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// A ring of one key, which signs.
+    /// The maximum length of a cursor, in characters. A longer one is rejected unread.
+    pub const MAX_LEN: usize = 400;
+
+    /// Creates a ring of one key, which signs.
     #[must_use]
     pub const fn new(first: CursorKey) -> Self {
         Self { first, others: Vec::new() }
     }
 
-    /// Adds a key that verifies and does not sign: an older one, or one that is to sign soon.
+    /// Adds a key that verifies and does not sign: an older one, or the next one.
     ///
     /// # Errors
-    /// The ring has a key of this number.
-    pub fn beside(mut self, key: CursorKey) -> Result<Self, KeyIdTakenError> {
+    /// The ring has a key with the same number.
+    pub fn and(mut self, key: CursorKey) -> Result<Self, KeyIdTakenError> {
         if self.key(key.id).is_some() {
             return Err(KeyIdTakenError { id: key.id });
         }
@@ -159,118 +183,103 @@ impl CursorKeys {
         Ok(self)
     }
 
-    /// Writes a cursor for this account and mode.
+    /// Writes a cursor for this account and mode, with the first key.
     #[must_use]
     pub fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
-        let Cursor { after, window } = cursor;
-        let filters =
-            [(window.created_after(), CREATED_AFTER), (window.created_before(), CREATED_BEFORE)];
-        let mut header = VERSION << 4;
-        for (instant, flag) in filters {
-            header |= if instant.is_some() { flag } else { 0 };
-        }
-
-        let mut bytes = Bytes::bound_to(account, mode);
-        let context = bytes.len;
-        bytes.push(&[header, self.first.id]);
-        bytes.push(&write_instant(after.started_at));
-        for instant in filters.into_iter().filter_map(|(instant, _)| instant) {
-            bytes.push(&write_instant(instant));
-        }
-        bytes.push(after.id.as_str().as_bytes());
-        bytes.push(&tag(&self.first, bytes.all()));
-        URL_SAFE_NO_PAD.encode(bytes.all().get(context..).unwrap_or_default())
+        self.first.seal(account, mode, cursor)
     }
 
     /// Reads a cursor that was made for this account and mode.
     ///
     /// # Errors
-    /// It was not, or not by this ring, or it was altered. Whichever it was: the answer is the
-    /// same `invalid_cursor`, the fault is for the operator's log.
+    /// The cursor is not for this account and mode, not of this ring, or altered. The response is
+    /// the same `invalid_cursor` for all of them; the error is for the operator's log.
     pub fn open(&self, account: &AccountId, mode: Mode, text: &str) -> Result<Cursor, CursorError> {
         if text.is_empty() {
             return Err(CursorError::Empty);
         }
-        if text.len() > MAX_LEN {
+        if text.len() > Self::MAX_LEN {
             return Err(CursorError::TooLong { len: text.len() });
         }
-        let mut bytes = Bytes::bound_to(account, mode);
-        let context = bytes.len;
-        // Refuses padding, other alphabets and trailing bits that are not zero.
+        let mut buffer = Buffer::bound_to(account, mode);
+        // Rejects padding, other alphabets and trailing bits that are not zero.
         let decoded =
-            URL_SAFE_NO_PAD.decode_slice(text, bytes.free()).map_err(|_| CursorError::Encoding)?;
-        bytes.len = bytes.len.saturating_add(decoded);
+            URL_SAFE_NO_PAD.decode_slice(text, buffer.free()).map_err(|_| CursorError::Encoding)?;
+        buffer.extend(decoded);
 
-        let (signed, found) =
-            bytes.all().split_last_chunk::<TAG_LEN>().ok_or(CursorError::Short)?;
-        let (&[header, key], contents) =
-            signed.get(context..).and_then(<[u8]>::split_first_chunk).ok_or(CursorError::Short)?;
+        let short = CursorError::Short;
+        let (signed, found) = buffer.all().split_last_chunk::<TAG_LEN>().ok_or(short)?;
+        let (carried, _) = buffer.cursor().split_last_chunk::<TAG_LEN>().ok_or(short)?;
+        let (&[header, key], contents) = carried.split_first_chunk().ok_or(short)?;
         if header >> 4 != VERSION {
             return Err(CursorError::Version { version: header >> 4 });
         }
         let key = self.key(key).ok_or(CursorError::UnknownKey { id: key })?;
-        if !bool::from(mac::same(&tag(key, signed), found)) {
+        if !bool::from(mac::same(&key.tag(signed), found)) {
             return Err(CursorError::Digest);
         }
         read(header & 0x0f, contents).ok_or(CursorError::Contents)
     }
 
+    pub(super) fn signing_key(&self) -> &CursorKey {
+        &self.first
+    }
+
     fn key(&self, id: u8) -> Option<&CursorKey> {
-        if self.first.id == id {
-            return Some(&self.first);
-        }
-        self.others.iter().find(|key| key.id == id)
+        core::iter::once(&self.first).chain(&self.others).find(|key| key.id == id)
     }
 }
 
-/// A ring already has a key of this number.
+/// The error of a ring that has a key with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ring has a cursor key with id {id}")]
 #[non_exhaustive]
 pub struct KeyIdTakenError {
-    /// The number.
+    /// The number of the key.
     pub id: u8,
 }
 
-/// Why a cursor is refused: for the operator's log, never for the caller, whom every one of them
-/// gives the same `invalid_cursor`.
+/// A cursor that is not valid.
+///
+/// The error is for the operator's log. The caller always gets the same `invalid_cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {
-    /// The parameter is there and has no value.
+    /// The parameter has no value.
     #[error("cursor is empty")]
     Empty,
-    /// The text is longer than [`MAX_LEN`].
-    #[error("cursor has {len} bytes, more than {MAX_LEN}")]
+    /// The text is longer than [`CursorKeys::MAX_LEN`].
+    #[error("cursor has {len} bytes, more than {}", CursorKeys::MAX_LEN)]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// The text is not the one base64url encoding of any bytes.
+    /// The text is not canonical base64url.
     #[error("cursor is not canonical base64url")]
     Encoding,
-    /// Fewer bytes than any cursor has: truncated, or something else entirely.
+    /// The text is shorter than any cursor.
     #[error("cursor is too short")]
     Short,
-    /// Another version's, or none of ours.
+    /// The cursor has another version.
     #[error("cursor has version {version}, not {VERSION}")]
     Version {
-        /// The version it states.
+        /// The version in the cursor.
         version: u8,
     },
-    /// The ring has no such key: it was taken away, or is not here yet.
+    /// The ring does not have the key: it was removed, or is not here yet.
     #[error("cursor names key {id}, which the ring does not have")]
     UnknownKey {
-        /// The key it names.
+        /// The number of the key.
         id: u8,
     },
-    /// Altered, or made for another account or mode, or under another key of the same number.
+    /// The cursor was altered, or made for another account or mode, or under another key with the
+    /// same number.
     #[error("cursor was altered, or is another account's or mode's")]
     Digest,
-    /// Authentic, and yet it says nothing that this version could have written.
+    /// The cursor is authentic, but this version would not have written its contents.
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
-    /// The request repeats the filters, and they are not those of the list the cursor is from.
+    /// The request has other bounds than the list of its cursor.
     #[error("request has other filters than the list its cursor is from")]
     Filters,
 }
@@ -280,7 +289,7 @@ fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
         return None;
     }
     let (started_at, mut rest) = read_instant(contents)?;
-    let mut filter = |flag| {
+    let mut bound = |flag| {
         if flags & flag == 0 {
             return Some(None);
         }
@@ -288,17 +297,17 @@ fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
         rest = after;
         Some(Some(instant))
     };
-    let window = CreatedRange::new(filter(CREATED_AFTER)?, filter(CREATED_BEFORE)?).ok()?;
+    let created = CreatedRange::new(bound(CREATED_AFTER)?, bound(CREATED_BEFORE)?).ok()?;
     let id = CallId::parse(core::str::from_utf8(rest).ok()?).ok()?;
-    Some(Cursor { after: Position { started_at, id }, window })
+    Some(Cursor { after: Position { started_at, id }, created })
 }
 
 fn write_instant(instant: Timestamp) -> [u8; INSTANT_LEN] {
     let seconds = instant.unix_seconds().abs_diff(Timestamp::MIN.unix_seconds());
-    let number =
-        (u128::from(seconds) << NANOS_BITS).wrapping_add(u128::from(instant.subsec_nanos()));
+    let number = u128::from(seconds) << NANOS_BITS | u128::from(instant.subsec_nanos());
     // The years 0000 to 9999 have fewer than 2^39 seconds: nine bytes hold them all.
-    number.to_be_bytes().last_chunk().copied().unwrap_or_default()
+    let [_, _, _, _, _, _, _, bytes @ ..] = number.to_be_bytes();
+    bytes
 }
 
 fn read_instant(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
@@ -312,42 +321,50 @@ fn read_instant(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
     Some((Timestamp::from_parts(seconds, nanos)?, rest))
 }
 
-fn tag(key: &CursorKey, signed: &[u8]) -> [u8; TAG_LEN] {
-    key.mac.digest(&[signed]).first_chunk().copied().unwrap_or_default()
-}
-
-/// What is authenticated, in one piece: what the cursor is bound to, then the cursor itself.
-struct Bytes {
+/// What the MAC covers, in one piece: what the cursor is bound to, then the cursor itself.
+struct Buffer {
     bytes: [u8; Self::CAPACITY],
     len: usize,
+    /// Where the cursor begins.
+    cursor: usize,
 }
 
-impl Bytes {
-    const CAPACITY: usize = LABEL.len() + 2 + id::MAX_ID_LEN + MAX_LEN / 4 * 3;
+#[expect(clippy::expect_used, reason = "`CAPACITY` is that of the longest ids and cursor")]
+impl Buffer {
+    const CAPACITY: usize = LABEL.len() + 2 + id::MAX_ID_LEN + CursorKeys::MAX_LEN / 4 * 3;
 
     fn bound_to(account: &AccountId, mode: Mode) -> Self {
         let account = account.as_str().as_bytes();
-        let mut bytes = Self { bytes: [0; Self::CAPACITY], len: 0 };
-        bytes.push(LABEL);
-        // The length keeps an account's id and what follows it from trading bytes.
-        bytes.push(&[u8::from(mode.is_live()), u8::try_from(account.len()).unwrap_or(u8::MAX)]);
-        bytes.push(account);
-        bytes
+        let len = u8::try_from(account.len()).expect("an id has at most 255 bytes");
+        let mut buffer = Self { bytes: [0; Self::CAPACITY], len: 0, cursor: 0 };
+        buffer.push(LABEL);
+        // With the length in front, an id cannot be continued by what follows it.
+        buffer.push(&[u8::from(mode.is_live()), len]);
+        buffer.push(account);
+        buffer.cursor = buffer.len;
+        buffer
     }
 
-    /// Ids have at most 255 bytes, so everything pushed here fits.
     fn push(&mut self, more: &[u8]) {
-        if let Some(free) = self.free().get_mut(..more.len()) {
-            free.copy_from_slice(more);
-            self.len = self.len.saturating_add(more.len());
-        }
+        let free = self.free().get_mut(..more.len()).expect("fits: see `CAPACITY`");
+        free.copy_from_slice(more);
+        self.extend(more.len());
+    }
+
+    /// Counts bytes that were written to the free ones.
+    fn extend(&mut self, more: usize) {
+        self.len = self.len.checked_add(more).expect("fits: see `CAPACITY`");
     }
 
     fn free(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.len..).unwrap_or_default()
+        self.bytes.get_mut(self.len..).expect("`len` is at most `CAPACITY`")
     }
 
     fn all(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.bytes.get(..self.len).expect("`len` is at most `CAPACITY`")
+    }
+
+    fn cursor(&self) -> &[u8] {
+        self.bytes.get(self.cursor..self.len).expect("the cursor begins before its end")
     }
 }

@@ -1,13 +1,10 @@
-//! What an authenticated request may do, whatever it was authenticated by.
+//! What an authenticated request may do.
 
 use crate::id::{AccountId, CredentialId};
 use crate::rest::server::StoredKey;
 use crate::rest::{Mode, Scope};
 
-/// One account, in one mode, and what may be done with it.
-///
-/// [`Received::identify`](super::exchange::Received::identify) makes it of an API key. A host that
-/// authenticates otherwise, by OAuth one day, makes it itself: everything after that is the same.
+/// What a credential grants: scopes on one account, in one mode.
 ///
 /// ```
 /// use call_assistant::rest::{Mode, Scope};
@@ -20,6 +17,10 @@ use crate::rest::{Mode, Scope};
 /// assert!(!grant.allows(&Scope::from("calls:write")), "reserved scopes grant nothing");
 /// # Ok::<(), call_assistant::id::IdError>(())
 /// ```
+///
+/// [`Received::identify`](super::Received::identify) makes it from an API key. A host that
+/// authenticates in another way, such as OAuth, makes it and calls
+/// [`Received::identify_as`](super::Received::identify_as).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     credential_id: CredentialId,
@@ -30,8 +31,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// What a credential that has been checked already grants. Scopes that open no endpoint are
-    /// passed over.
+    /// Creates the grant of a credential that has been checked. Reserved scopes are ignored.
     #[must_use]
     pub fn new(
         credential_id: CredentialId,
@@ -43,7 +43,7 @@ impl Grant {
         scopes.into_iter().fold(none, |grant, scope| grant.with(&scope))
     }
 
-    /// Not public: it is for a key whose state has been checked.
+    /// The caller has checked the state of the key.
     pub(super) fn of_key(key: &StoredKey) -> Self {
         let none = Self::new(key.id.clone(), key.account_id.clone(), key.mode, []);
         key.scopes.iter().fold(none, Self::with)
@@ -58,25 +58,25 @@ impl Grant {
         self
     }
 
-    /// Which credential it was. Rates are counted by it.
+    /// Returns the credential. Rates are counted by it.
     #[must_use]
     pub fn credential_id(&self) -> &CredentialId {
         &self.credential_id
     }
 
-    /// The one account it is about.
+    /// Returns the account.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         &self.account_id
     }
 
-    /// Production or test data.
+    /// Returns whether the grant is for production or test data.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Whether it has a scope that opens something.
+    /// Returns whether it has a scope. Reserved scopes are never granted.
     #[must_use]
     pub fn allows(&self, scope: &Scope) -> bool {
         match scope {

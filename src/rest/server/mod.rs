@@ -1,41 +1,261 @@
-//! Serving the REST API: requests led to their answers, with cursors, pages and rate limits.
+//! Answers requests of the REST API: credentials, rate limits, cursors and pages.
 //!
-//! Everything here is a plain value or a check of one. The host's store, its clock and its random
-//! numbers stay with the host.
+//! ```
+//! use call_assistant::rest::server::{Received, RequestHead};
+//! use call_assistant::{Timestamp, id::RequestId};
 //!
-//! Begin with [`exchange`]: it leads through all of it.
+//! let head = RequestHead::new("GET", "/v1/calls/", None).host(b"api.example.com");
+//! let rejection = Received::new(&head, RequestId::from_random([1; 16])).unwrap_err();
+//! assert_eq!(rejection.reason().to_string(), "no operation has this path"); // for the log
+//! assert_eq!(rejection.into_response().status(), 404); // for the caller
+//! ```
+//!
+//! # One request
+//!
+//! A request goes through these states. Each step consumes the state before it:
+//!
+//! ```text
+//! RequestHead
+//!     │ Received::new                400 Host, 404 unknown path, 405
+//! Received
+//!     │ identify      <── key        401
+//! Identified
+//!     │ admit         <── rate       429
+//! Admitted
+//!     │ authorize     <── account    403, 402, 400
+//! Authorized
+//!     │ answer        <── rows       404 no such call
+//! Response
+//! ```
+//!
+//! A step that fails returns a [`Rejection`], which is a complete response. Between the steps the
+//! host looks up what the next one needs; the state says what to look up, and for whom. Where a
+//! look-up fails, `internal_error` of the state is the 500. The states own what they hold, so a
+//! look-up may await. A whole host:
+//!
+//! ```
+//! use std::collections::HashMap;
+//!
+//! use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+//! use call_assistant::model::{Account, Call};
+//! use call_assistant::rest::server::{
+//!     AccountStatus, Authorized, CallRow, CursorKey, CursorKeys, RateWindows, Received, Rejection,
+//!     RequestHead, StoredKey,
+//! };
+//! use call_assistant::rest::{ApiKey, Mode, Scope};
+//! use call_assistant::{Product, Timestamp};
+//! use http::Response;
+//!
+//! /// A host with everything in memory. One with a database has other look-ups.
+//! struct Host {
+//!     keys: HashMap<[u8; 32], StoredKey>,
+//!     rates: RateWindows,
+//!     accounts: HashMap<AccountId, (Account, AccountStatus)>,
+//!     calls: Vec<CallRow>, // newest first
+//!     cursors: CursorKeys,
+//! }
+//!
+//! impl Host {
+//!     fn serve(
+//!         &mut self,
+//!         head: &RequestHead<'_>,
+//!         request_id: RequestId,
+//!         now: Timestamp,
+//!     ) -> Result<Response<Vec<u8>>, Rejection> {
+//!         let received = Received::new(head, request_id)?;
+//!
+//!         let mut key = received.digest().and_then(|digest| self.keys.get_mut(digest.as_bytes()));
+//!         let identified = received.identify(key.as_deref(), now)?;
+//!         if let Some(key) = &mut key {
+//!             key.last_used_at = Some(identified.used_at());
+//!         }
+//!
+//!         let admitted = identified.admit_in(&mut self.rates, now)?;
+//!
+//!         let found = self.accounts.get(admitted.account_id());
+//!         let (account, status) = found.ok_or_else(|| admitted.internal_error())?;
+//!         match admitted.authorize(status, &self.cursors)? {
+//!             Authorized::Account(granted) => granted.answer(account.clone()),
+//!             Authorized::Calls(granted) => {
+//!                 let query = granted.query();
+//!                 let rows = self.calls.iter().filter(|row| query.matches(row));
+//!                 let rows = rows.take(query.fetch()).cloned().collect();
+//!                 granted.answer(rows)
+//!             }
+//!             Authorized::Call(granted) => {
+//!                 let row = self.calls.iter().find(|row| granted.query().matches(row));
+//!                 granted.answer(row.cloned())
+//!             }
+//!             new => Err(new.internal_error()), // an operation of a later version
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let now = Timestamp::from_unix(1_784_887_200).ok_or("out of range")?;
+//! let account_id = AccountId::parse("acct_1")?;
+//! let key = ApiKey::from_random(&Product::default(), Mode::Test, [7; 32]);
+//! let stored = StoredKey::new(CredentialId::parse("cred_1")?, account_id.clone(), &key, now)
+//!     .with_scopes([Scope::AccountRead, Scope::CallsRead]);
+//! let status = AccountStatus {
+//!     account_id: account_id.clone(),
+//!     closing: false,
+//!     subscribed: true,
+//!     api_in_plan: true,
+//! };
+//! let call = Call::new(CallId::parse("call_1")?, now, now);
+//! let mut host = Host {
+//!     keys: HashMap::from([(*stored.digest.as_bytes(), stored)]),
+//!     rates: RateWindows::new(1_000, [3; 16]),
+//!     accounts: HashMap::from([(
+//!         account_id.clone(),
+//!         (Account::new(account_id.clone(), "Europe/Oslo"), status),
+//!     )]),
+//!     calls: vec![CallRow { account_id, mode: Mode::Test, call }],
+//!     cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
+//! };
+//!
+//! let mut get = |path, authorization: &str| {
+//!     let head = RequestHead::new("GET", path, None)
+//!         .host(b"api.example.com")
+//!         .authorization(authorization.as_bytes());
+//!     host.serve(&head, RequestId::from_random([1; 16]), now).unwrap_or_else(|rejection| {
+//!         eprintln!("{rejection}"); // the reason, which the response does not contain
+//!         rejection.into_response()
+//!     })
+//! };
+//!
+//! let bearer = format!("Bearer {}", key.reveal());
+//! let response = get("/v1/account", &bearer);
+//! assert_eq!(response.status(), 200);
+//! assert!(response.body().ends_with(br#""livemode":false}"#));
+//! assert_eq!(get("/v1/calls", &bearer).status(), 200);
+//! assert_eq!(get("/v1/calls/call_1", &bearer).status(), 200);
+//! assert_eq!(get("/v1/calls/call_2", &bearer).status(), 404);
+//! assert_eq!(get("/v1/account", "Bearer service_test_stolen").status(), 401);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Order of checks
+//!
+//! The first check that fails is the response, whatever else is wrong:
+//!
+//! | check | response |
+//! |---|---|
+//! | one well-formed `Host` | 400 `invalid_parameter` |
+//! | known path | 404 `resource_not_found` |
+//! | `GET` or `HEAD` | 405 `method_not_allowed` |
+//! | valid credential | 401 `invalid_credentials` |
+//! | rate limit | 429 `rate_limit_exceeded` |
+//! | account not closing | 403 `account_closed` |
+//! | active subscription | 402 `subscription_inactive` |
+//! | API in the plan | 403 `plan_upgrade_required` |
+//! | scope | 403 `insufficient_scope` |
+//! | parameters | 400 `invalid_parameter` |
+//! | cursor | 400 `invalid_cursor` |
+//! | resource | 404 `resource_not_found` |
+//!
+//! The first three need no look-up. An unknown sender learns nothing further. Of the account's
+//! obstacles the most final one comes first, so that nobody debugs the scopes of a key for an
+//! account that is closing. Each request that passes the rate limit counts against it. The
+//! [protocol](crate::guide::protocol) gives the reasons.
+//!
+//! # What does not compile
+//!
+//! A request cannot be authorised before its credential is known and it is counted:
+//!
+//! ```compile_fail,E0599
+//! # use call_assistant::rest::server::{AccountStatus, CursorKeys, Received};
+//! fn hasty(received: Received, status: &AccountStatus, cursors: &CursorKeys) {
+//!     let _ = received.authorize(status, cursors);
+//! }
+//! ```
+//!
+//! Calls cannot be looked up for it: before it is authorised there is no query,
+//!
+//! ```compile_fail,E0599
+//! # use call_assistant::rest::server::{Admitted, CallsQuery};
+//! fn hasty(admitted: &Admitted) -> &CallsQuery {
+//!     admitted.query()
+//! }
+//! ```
+//!
+//! and no query can be made that is not bound to the account of a credential:
+//!
+//! ```compile_fail,E0451
+//! # use call_assistant::id::CallId;
+//! # use call_assistant::rest::server::{CallQuery, Grant};
+//! fn forged(grant: Grant, call_id: CallId) -> CallQuery {
+//!     CallQuery { grant, call_id }
+//! }
+//! ```
+//!
+//! No state is answered twice:
+//!
+//! ```compile_fail,E0382
+//! # use call_assistant::rest::server::CallGranted;
+//! fn twice(granted: CallGranted) {
+//!     let _ = granted.answer(None);
+//!     let _ = granted.answer(None);
+//! }
+//! ```
+//!
+//! And no response, not even that of a host which fails, is without its request id:
+//!
+//! ```compile_fail,E0061
+//! # use call_assistant::rest::server::Rejection;
+//! let _ = Rejection::internal_error();
+//! ```
+//!
+//! ```compile_fail,E0061
+//! # use call_assistant::{model::Account, rest::ApiResponse};
+//! fn nameless(account: &Account) -> http::Response<Vec<u8>> {
+//!     account.to_response()
+//! }
+//! ```
+//!
+//! # What a host still has to do
+//!
+//! - Send each response as it is: status, headers and body. Add no CORS headers. `Content-Length` is
+//!   included, also in the response to a `HEAD`.
+//! - Log the [reason](Rejection::reason) of each rejection with its request id.
+//! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
+//!   must take effect at once.
+//! - Limit sizes and times. The HTTP library answers what it cannot parse as HTTP (400, 408, 431),
+//!   without an envelope and a request id. Everything that can be parsed is answered here.
+//!
+//! # What may grow
+//!
+//! Enums are `#[non_exhaustive]`: a new operation, parameter or reason is not a breaking change, and
+//! a host answers an operation that it does not know with [`Authorized::internal_error`]. Structs
+//! that the host fills in ([`AccountStatus`], [`CallRow`], [`Cursor`], [`Position`]) are exhaustive: a
+//! new field must not compile until the host fills it in.
 
 mod account_status;
 mod cursor;
 mod exchange;
 mod grant;
-mod page;
 mod plan;
+mod query;
 mod rate;
 mod rejection;
 mod stored_key;
 
-pub use account_status::{AccountStatus, Check};
-pub use cursor::{
-    Cursor, CursorError, CursorKey, CursorKeys, KeyIdTakenError, MAX_LEN as MAX_CURSOR_LEN,
-    Position,
-};
+pub use account_status::AccountStatus;
+pub use cursor::{Cursor, CursorError, CursorKey, CursorKeys, KeyIdTakenError, Position};
 pub use exchange::{
-    AccountGranted, Admitted, Authorized, CallGranted, CallQuery, CallRow, CallsGranted,
-    CallsQuery, Identified, Received, RequestHead,
+    AccountGranted, Admitted, Authorized, CallGranted, CallsGranted, Identified, Received,
+    RequestHead,
 };
 pub use grant::Grant;
-pub use page::{Page, PageQuery, RowsError};
 pub use plan::{Entitlements, Feature, NotInPlanError};
+pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
 pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 
 /// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
-///
-/// It describes what this crate does: the operations with their parameters, bounds and refusals,
-/// every event, and what the specification leaves open as open. It is for documentation and for
-/// tools; no path of the API serves it.
 ///
 /// ```
 /// let document: serde_json::Value = serde_json::from_str(call_assistant::rest::server::OPENAPI)?;
@@ -43,4 +263,7 @@ pub use stored_key::{KeyDigest, KeyState, StoredKey};
 /// assert_eq!(document["paths"]["/v1/account"]["get"]["operationId"], "get_account");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// It describes the operations with their parameters, bounds and errors, and every event. It is for
+/// documentation and tools; no path of the API serves it.
 pub const OPENAPI: &str = include_str!("../openapi.json");

@@ -1,38 +1,35 @@
-//! Refusals: finished answers, and why they were given.
+//! Rejections: complete error responses, and why they were given.
 
-use alloc::string::{String, ToString};
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use http::{Response, StatusCode};
+use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
 
-use super::account_status::Check;
 use super::cursor::CursorError;
-use super::page::RowsError;
+use super::query::RowsReason;
 use super::rate::RateLimitError;
 use crate::id::{CredentialId, IdError, RequestId};
-use crate::rest::ErrorCode;
-use crate::rest::Scope;
-use crate::rest::{ErrorReply, Operation, ParameterError};
+use crate::rest::response::response;
+use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 
-/// A request that is not answered with what it asked for. It is an answer already.
-///
-/// What the caller is told is [`into_response`](Self::into_response); what the operator should know
-/// is [`cause`](Self::cause). The cause never travels: five kinds of bad key give the same bytes,
-/// and nothing of a fault of the host's is shown.
+/// A rejected request: a complete error response, and the reason for the operator's log.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
 /// use call_assistant::rest::server::Rejection;
 ///
-/// // The host could not even begin.
-/// let refusal = Rejection::internal_error(RequestId::from_random([1; 16]));
-/// assert_eq!(refusal.cause().to_string(), "the host gave up");
-/// assert_eq!(refusal.into_response().status(), 500);
+/// let rejection = Rejection::internal_error(RequestId::from_random([1; 16]));
+/// assert_eq!(rejection.reason().to_string(), "the host gave up");
+/// assert_eq!(rejection.into_response().status(), 500);
 /// ```
+///
+/// The response never contains the reason: all unusable keys get the same bytes, and a fault of the
+/// host shows nothing of itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{request_id}: {}: {cause}", .cause.code())]
+#[error("{request_id}: {}: {reason}", .reason.code())]
 pub struct Rejection {
-    pub(super) cause: RejectionReason,
+    pub(super) reason: RejectionReason,
     pub(super) request_id: RequestId,
     pub(super) operation: Option<Operation>,
     pub(super) credential_id: Option<CredentialId>,
@@ -40,65 +37,76 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// The 500 of a host that fails before there is anything to hang it on. Every state of an
-    /// exchange has an `internal_error` of its own, which knows more of the request.
+    /// Creates the 500 of a host that fails before an exchange begins. Each state of an exchange has
+    /// its own `internal_error`, which knows more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
-        let cause = RejectionReason::HostGaveUp;
-        Self { cause, request_id, operation: None, credential_id: None, head_only: false }
+        let reason = RejectionReason::HostGaveUp;
+        Self { reason, request_id, operation: None, credential_id: None, head_only: false }
     }
 
-    /// Why: for the operator's log, not for the caller.
+    /// Returns the reason, for the operator's log and not for the caller.
     #[must_use]
-    pub fn cause(&self) -> &RejectionReason {
-        &self.cause
+    pub fn reason(&self) -> &RejectionReason {
+        &self.reason
     }
 
-    /// What the caller is told.
+    /// Returns the error code of the response.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
-        self.cause.code()
+        self.reason.code()
     }
 
-    /// The status of the answer.
+    /// Returns the status of the response.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "`RejectionReason::code` returns known codes only")]
     pub fn status(&self) -> StatusCode {
-        self.code().status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        self.code().status().expect("every known code has a status")
     }
 
-    /// The request it answers.
+    /// Returns the id of the request.
     #[must_use]
     pub fn request_id(&self) -> &RequestId {
         &self.request_id
     }
 
-    /// What was asked for, where the path said so.
+    /// Returns the operation, if the path names one.
     #[must_use]
     pub fn operation(&self) -> Option<Operation> {
         self.operation
     }
 
-    /// Whose request it was, as far as that is certain.
+    /// Returns the credential, if the request has a valid one.
     #[must_use]
     pub fn credential_id(&self) -> Option<&CredentialId> {
         self.credential_id.as_ref()
     }
 
-    /// The answer, complete: to be sent as it is. Making it cannot fail.
+    /// Writes the complete response: send it as it is.
     #[must_use]
     pub fn into_response(self) -> Response<Vec<u8>> {
-        let mut reply = ErrorReply::new(self.cause.code(), self.request_id);
-        if let Some(message) = self.cause.message() {
-            reply = reply.with_message(message);
+        let mut error = ApiError::new(self.code(), self.request_id.clone());
+        if let Some(message) = self.reason.message() {
+            error = error.with_message(message);
         }
-        if let RejectionReason::RateLimited(exceeded) = self.cause {
-            reply = reply.with_retry_after(exceeded.retry_after());
-        }
-        headless(reply.into_response(), self.head_only)
+        let mut response = response(self.status(), &self.request_id, error.to_json());
+        let header = match &self.reason {
+            RejectionReason::RateLimited(error) => {
+                Some((RETRY_AFTER, HeaderValue::from(error.retry_after())))
+            }
+            RejectionReason::Method => Some((ALLOW, HeaderValue::from_static(Operation::ALLOW))),
+            // Nothing more: what is wrong with a credential is for its owner to find out.
+            _ if error.code == ErrorCode::InvalidCredentials => {
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
+            }
+            _ => None,
+        };
+        response.headers_mut().extend(header);
+        headless(response, self.head_only)
     }
 }
 
-/// The answer to a `HEAD`: that to a `GET`, `Content-Length` included, without the body.
+/// Turns the response to a `GET` into that to a `HEAD`: `Content-Length` stays, the body goes.
 pub(super) fn headless(mut response: Response<Vec<u8>>, head_only: bool) -> Response<Vec<u8>> {
     if head_only {
         response.body_mut().clear();
@@ -106,14 +114,23 @@ pub(super) fn headless(mut response: Response<Vec<u8>>, head_only: bool) -> Resp
     response
 }
 
-/// Why a request was refused.
+/// Why a request was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectionReason {
+    /// There is no `Host` header.
+    #[error("the Host header is missing")]
+    NoHost,
+    /// There is more than one `Host` header.
+    #[error("there is more than one Host header")]
+    SeveralHosts,
+    /// The `Host` header is not a host with an optional port.
+    #[error("the Host header is malformed")]
+    MalformedHost,
     /// No operation has this path.
     #[error("no operation has this path")]
     UnknownPath,
-    /// The path exists, the method is neither `GET` nor `HEAD`.
+    /// The method is neither `GET` nor `HEAD`.
     #[error("the method is neither GET nor HEAD")]
     Method,
     /// There is no `Authorization` header.
@@ -122,22 +139,22 @@ pub enum RejectionReason {
     /// There is more than one `Authorization` header.
     #[error("there is more than one Authorization header")]
     SeveralCredentials,
-    /// The scheme is another than `Bearer`.
+    /// The scheme is not `Bearer`.
     #[error("the authorization scheme is not Bearer")]
     OtherScheme,
-    /// The scheme is `Bearer`, and what follows is nothing, or has a byte that no key has.
+    /// The credential after `Bearer` is empty, or has a byte that no key has.
     #[error("what follows Bearer cannot be a credential")]
     MalformedCredential,
-    /// No credential is stored for what was presented.
+    /// The store does not have the credential.
     #[error("the credential is not known")]
     UnknownCredential,
-    /// The credential's time is over.
+    /// The credential is expired.
     #[error("the credential is expired")]
     ExpiredCredential,
-    /// The credential was revoked.
+    /// The credential is revoked.
     #[error("the credential is revoked")]
     RevokedCredential,
-    /// The credential has made too many requests.
+    /// The credential has exceeded its quota.
     #[error("{0}")]
     RateLimited(RateLimitError),
     /// The account is scheduled for deletion.
@@ -149,85 +166,80 @@ pub enum RejectionReason {
     /// The plan does not include the API.
     #[error("the plan does not include the public API")]
     PlanLacksApi,
-    /// The credential lacks the scope of the operation.
+    /// The credential lacks the scope of the operation. The response names the scope.
     #[error("the credential lacks {0}")]
     ScopeMissing(Scope),
-    /// A parameter is wrong. This one the caller is told in the same words.
+    /// A parameter is not valid. The response has the same text.
     #[error("{0}")]
     Parameter(ParameterError),
-    /// The cursor is not good.
+    /// The cursor is not valid.
     #[error("{0}")]
     Cursor(CursorError),
-    /// No call can have such an id.
+    /// The text in the path cannot be the id of a call.
     #[error("no call has such an id: {0}")]
     NotAnId(IdError),
     /// The store has no such call.
     #[error("there is no such call")]
     NoSuchCall,
-    /// The store has such a call, of another account or in the other mode. The caller is told that
-    /// there is none (HTTP-7).
+    /// The store has such a call, of another account or mode. The response is that to an unknown
+    /// call.
     #[error("the call is another account's or mode's")]
     NotTheirCall,
     /// The host could not do its part.
     #[error("the host gave up")]
     HostGaveUp,
-    /// The host's standing, or the account it wants to answer with, is another account's.
+    /// The host gave the status or the record of another account.
     #[error("the host gave another account's record")]
     WrongAccount,
-    /// The host's call has another id than the one asked for.
+    /// The host gave a call with another id.
     #[error("the host gave another call than the one asked for")]
     WrongCall,
-    /// A row of the host's list is another account's or of the other mode.
-    #[error("row {row} of the host's list is another account's or mode's")]
-    WrongOwner {
-        /// The row's place among those given, from 0.
-        row: usize,
-    },
-    /// The rows of the host's list are not those that were asked for.
+    /// The host gave rows that do not match the query.
     #[error("{0}")]
-    Rows(RowsError),
+    Rows(RowsReason),
 }
 
 impl RejectionReason {
-    /// The check that failed; `None` for a fault of the host's.
+    /// Returns the error code of the response.
     #[must_use]
-    pub fn check(&self) -> Option<Check> {
-        Some(match self {
-            Self::UnknownPath => Check::Path,
-            Self::Method => Check::Method,
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoHost | Self::SeveralHosts | Self::MalformedHost | Self::Parameter(_) => {
+                ErrorCode::InvalidParameter
+            }
+            Self::Method => ErrorCode::MethodNotAllowed,
             Self::NoCredential
             | Self::SeveralCredentials
             | Self::OtherScheme
             | Self::MalformedCredential
             | Self::UnknownCredential
             | Self::ExpiredCredential
-            | Self::RevokedCredential => Check::Credential,
-            Self::RateLimited(_) => Check::Rate,
-            Self::AccountClosing => Check::Closing,
-            Self::NoSubscription => Check::Subscription,
-            Self::PlanLacksApi => Check::Plan,
-            Self::ScopeMissing(_) => Check::Scope,
-            Self::Parameter(_) => Check::Parameters,
-            Self::Cursor(_) => Check::Cursor,
-            Self::NotAnId(_) | Self::NoSuchCall | Self::NotTheirCall => Check::Resource,
-            Self::HostGaveUp
-            | Self::WrongAccount
-            | Self::WrongCall
-            | Self::WrongOwner { .. }
-            | Self::Rows(_) => return None,
-        })
+            | Self::RevokedCredential => ErrorCode::InvalidCredentials,
+            Self::RateLimited(_) => ErrorCode::RateLimitExceeded,
+            Self::AccountClosing => ErrorCode::AccountClosed,
+            Self::NoSubscription => ErrorCode::SubscriptionInactive,
+            Self::PlanLacksApi => ErrorCode::PlanUpgradeRequired,
+            Self::ScopeMissing(_) => ErrorCode::InsufficientScope,
+            Self::Cursor(_) => ErrorCode::InvalidCursor,
+            Self::UnknownPath | Self::NotAnId(_) | Self::NoSuchCall | Self::NotTheirCall => {
+                ErrorCode::ResourceNotFound
+            }
+            Self::HostGaveUp | Self::WrongAccount | Self::WrongCall | Self::Rows(_) => {
+                ErrorCode::InternalError
+            }
+        }
     }
 
-    /// The code that the caller is told.
-    #[must_use]
-    pub fn code(&self) -> ErrorCode {
-        self.check().map_or(ErrorCode::InternalError, Check::code)
-    }
-
-    /// What is said instead of the code's own message.
+    /// Returns the message of the response, where the code's own says too little.
     fn message(&self) -> Option<String> {
         match self {
+            Self::NoHost => Some("Host is missing".into()),
+            Self::SeveralHosts => Some("Host is given more than once".into()),
+            Self::MalformedHost => Some("Host is not a host with an optional port".into()),
             Self::Parameter(error) => Some(error.to_string()),
+            Self::ScopeMissing(scope) => {
+                Some(alloc::format!("The API key lacks the scope {scope}."))
+            }
             _ => None,
         }
     }

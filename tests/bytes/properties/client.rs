@@ -11,7 +11,7 @@ use call_assistant::rest::client::{
     Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter, RetryDecision,
     UnexpectedBody,
 };
-use call_assistant::rest::{GetAccount, GetCall, Limit, ListCalls};
+use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 
 /// Any answer is read or refused, an error holds little of it, and of a success nothing.
 ///
@@ -33,7 +33,7 @@ pub fn reply(bytes: &[u8]) {
     (head.retry_after, head.date) = (lines.next().flatten(), lines.next().flatten());
 
     let client = Client::new("https://h", "service_live_a").unwrap();
-    let get = GetCall { call_id: CallId::parse("call_1").unwrap() };
+    let get = GetCall::new(CallId::parse("call_1").unwrap());
     for error in [
         client.read(&GetAccount, head, body).err(),
         client.read(&get, head, body).err(),
@@ -214,11 +214,11 @@ fn honest(script: &mut Script<'_>) {
         let after = query.cursor.as_ref().map_or(0, |cursor| {
             calls.iter().position(|(call, _)| call.id.as_str() == cursor).unwrap() + 1
         });
-        let mut rows = calls[after..]
-            .iter()
-            .filter(|(call, visible)| *visible <= now && query.window.contains(call.created_at));
+        let mut rows = calls[after..].iter().filter(|(call, visible)| {
+            *visible <= now && query.created().unwrap().contains(call.created_at)
+        });
         let data: Vec<Call> =
-            rows.by_ref().take(query.limit.calls()).map(|(call, _)| call.clone()).collect();
+            rows.by_ref().take(query.limit).map(|(call, _)| call.clone()).collect();
         let cursor = rows.next().and(data.last()).map(|last| last.id.as_str().into());
         CallList::new(data, cursor)
     };
@@ -229,7 +229,7 @@ fn honest(script: &mut Script<'_>) {
     while let Some(happens) = script.next() {
         // Time goes on by up to 15 seconds, pages have up to four calls.
         now += happens / 16;
-        let query = sync.query().with_limit(Limit::new(1 + (happens % 4).unsigned_abs()).unwrap());
+        let query = sync.query().with_limit(1 + (happens % 4) as usize);
         // A clock that is ahead, a restart, a crash before saving, an event; mostly a page taken.
         match (happens / 4) % 4 {
             0 => {

@@ -9,14 +9,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
+use call_assistant::id::{CredentialId, RequestId};
 use call_assistant::model::Call;
+use call_assistant::model::CallList;
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindow;
-use call_assistant::rest::server::{CursorError, CursorKey, CursorKeys, MAX_CURSOR_LEN};
-use call_assistant::rest::server::{PageQuery, RowsError};
-use call_assistant::rest::{CreatedRange, Limit};
+use call_assistant::rest::server::{
+    AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKey,
+    CursorKeys, Grant, Received, RejectionReason, RequestHead, RowsReason,
+};
+use call_assistant::rest::{CreatedRange, Scope};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -40,7 +44,7 @@ pub(crate) fn cursor(bytes: &[u8]) {
 fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
     let (account, keys) = (&*ACCOUNT, &*KEYS);
     let opened = keys.open(account, Mode::Live, text)?;
-    assert!(text.len() <= MAX_CURSOR_LEN);
+    assert!(text.len() <= CursorKeys::MAX_LEN);
     let sealed = keys.seal(account, Mode::Live, &opened);
     match URL_SAFE_NO_PAD.decode(text).unwrap()[1] {
         1 => assert_eq!(sealed, text),
@@ -52,7 +56,7 @@ fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
 
 static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
 static KEYS: LazyLock<CursorKeys> = LazyLock::new(|| {
-    CursorKeys::new(CursorKey::new(1, [7; 32])).beside(CursorKey::new(2, [8; 32])).unwrap()
+    CursorKeys::new(CursorKey::new(1, [7; 32])).and(CursorKey::new(2, [8; 32])).unwrap()
 });
 
 /// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
@@ -92,54 +96,86 @@ pub(crate) fn pages(bytes: &[u8]) {
     let places: Vec<Option<usize>> = calls.iter().map(place).collect();
 
     let mut met = 0;
-    let mut query = PageQuery::first(window, Limit::DEFAULT);
-    let mut asked = ListCalls::new().with_created(window);
+    let filtered = |list: ListCalls| {
+        let list = after.into_iter().fold(list, ListCalls::with_created_after);
+        before.into_iter().fold(list, ListCalls::with_created_before)
+    };
+    let mut asked = filtered(ListCalls::new());
     for how in script {
-        asked.limit = Limit::new(u64::from(how % 5) + 1).unwrap();
+        asked.limit = usize::from(how % 5) + 1;
         // As text there and back, as it is sent.
-        assert_eq!(ListCalls::from_query(&asked.query()).as_ref(), Ok(&asked));
-        query = match &asked.cursor {
-            None => PageQuery::first(asked.window, asked.limit),
-            Some(text) => {
-                let cursor = KEYS.open(&ACCOUNT, Mode::Live, text).unwrap();
-                // A filter that was not there before, or another.
-                let other = [instant(how), instant(how >> 1)];
-                for (asked, same) in [
-                    (CreatedRange::new(Some(other[0]), None), after == Some(other[0])),
-                    (CreatedRange::new(None, Some(other[1])), before == Some(other[1])),
-                ] {
-                    let next = PageQuery::next(cursor.clone(), asked.unwrap(), Limit::MIN);
-                    assert_eq!(next.err(), (!same).then_some(CursorError::Filters));
-                }
-                PageQuery::next(cursor, asked.window, asked.limit).unwrap()
+        assert_eq!(ListCalls::from_query(&asked.query().unwrap()).as_ref(), Ok(&asked));
+        if asked.cursor.is_some() {
+            // A filter that was not there before, or another.
+            let other = [instant(how), instant(how >> 1)];
+            let mut bare = asked.clone();
+            (bare.created_after, bare.created_before) = (None, None);
+            for (asked, same) in [
+                (bare.clone().with_created_after(other[0]), after == Some(other[0])),
+                (bare.with_created_before(other[1]), before == Some(other[1])),
+            ] {
+                let refused = RejectionReason::Cursor(CursorError::Filters);
+                assert_eq!(granted(&asked).err(), (!same).then_some(refused));
             }
-        };
+        }
+        let granted = granted(&asked).unwrap();
+        let query = granted.query();
+        assert_eq!(query.created(), window);
         for (call, place) in calls.iter().zip(&places) {
-            assert_eq!(query.matches(call), place.is_some_and(|place| place >= met));
+            assert_eq!(query.matches_call(call), place.is_some_and(|place| place >= met));
         }
         let rows: Vec<Call> =
             expected[met..].iter().take(query.fetch()).map(|call| (*call).clone()).collect();
-        refuses_others(&query, &rows, how, within, &calls);
+        refuses_others(&asked, query, &rows, how, within, &calls);
 
-        let more = rows.len() > asked.limit.calls();
-        let page = query.page(rows).unwrap();
-        assert_eq!(page.has_more(), more);
-        assert!(page.calls.iter().eq(expected[met..].iter().copied().take(asked.limit.calls())));
-        met += page.calls.len();
-        let Some(cursor) = page.next else {
+        let more = rows.len() > asked.limit;
+        let page = granted.answer(rows.into_iter().map(row).collect()).unwrap();
+        let page = CallList::from_json(page.body()).unwrap();
+        assert_eq!(page.has_more, Some(more));
+        assert!(page.calls().eq(expected[met..].iter().copied().take(asked.limit)));
+        met += page.data.len();
+        asked.cursor = page.next_cursor;
+        if asked.cursor.is_none() {
             assert_eq!(met, expected.len());
             break;
-        };
-        asked.cursor = Some(KEYS.seal(&ACCOUNT, Mode::Live, &cursor));
+        }
         // The filters may be repeated or left out.
-        asked.window = [CreatedRange::ALL, window][usize::from(how >> 7)];
+        (asked.created_after, asked.created_before) = (None, None);
+        if how >> 7 == 1 {
+            asked = filtered(asked);
+        }
     }
     // A store that keeps microseconds finds the same rows with the bounds made for it.
     let coarse = window.in_microseconds();
     for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
         assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at));
     }
-    assert_eq!(query.window(), &window);
+}
+
+/// A call of the account that asks.
+fn row(call: Call) -> CallRow {
+    CallRow { account_id: ACCOUNT.clone(), mode: Mode::Live, call }
+}
+
+/// The request after its authorisation, or why it has none.
+fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
+    let query = list.query().unwrap();
+    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"api.example.com");
+    let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
+    let credential = CredentialId::from_random([1; 16]);
+    let grant = Grant::new(credential, ACCOUNT.clone(), Mode::Live, [Scope::CallsRead]);
+    let identified = received.identify_as(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
+    let status = AccountStatus {
+        account_id: ACCOUNT.clone(),
+        closing: false,
+        subscribed: true,
+        api_in_plan: true,
+    };
+    match identified.admit_as(Ok(())).unwrap().authorize(&status, &KEYS) {
+        Ok(Authorized::Calls(granted)) => Ok(granted),
+        Ok(other) => panic!("{other:?}"),
+        Err(rejection) => Err(rejection.reason().clone()),
+    }
 }
 
 /// Instants that are often equal, and differ by nanoseconds, microseconds or seconds.
@@ -152,7 +188,8 @@ fn instant(byte: u8) -> Timestamp {
 /// The rows of a page with one taken again, one exchanged or one too many are refused exactly if
 /// they are not such a page.
 fn refuses_others(
-    query: &PageQuery,
+    asked: &ListCalls,
+    query: &CallsQuery,
     rows: &[Call],
     how: u8,
     within: impl Fn(&Call) -> bool,
@@ -174,9 +211,9 @@ fn refuses_others(
     for (row, call) in wrong.iter().enumerate() {
         let at = position(call);
         if !within(call) {
-            fault = Some(RowsError::OutsideWindow { row });
+            fault = Some(RowsReason::OutsideRange { row });
         } else if before.is_some_and(|before| at >= before) {
-            fault = Some(RowsError::OutOfOrder { row });
+            fault = Some(RowsReason::OutOfOrder { row });
         }
         if fault.is_some() {
             break;
@@ -184,9 +221,11 @@ fn refuses_others(
         before = Some(at);
     }
     if wrong.len() > query.fetch() {
-        fault = Some(RowsError::TooMany { rows: wrong.len(), fetch: query.fetch() });
+        fault = Some(RowsReason::TooMany { rows: wrong.len(), fetch: query.fetch() });
     }
-    assert_eq!(query.page(wrong).err(), fault);
+    let answered = granted(asked).unwrap().answer(wrong.into_iter().map(row).collect());
+    let refused = answered.err().map(|rejection| rejection.reason().clone());
+    assert_eq!(refused, fault.map(RejectionReason::Rows));
 }
 
 /// The bytes as a stored window, and as steps of a clock: a window is as a queue of instants,

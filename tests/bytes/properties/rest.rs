@@ -10,7 +10,6 @@ use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
@@ -36,7 +35,7 @@ pub fn head(bytes: &[u8]) {
         None => (&*target, None),
     };
     let authorization: Vec<_> = lines.collect();
-    let head = RequestHead::new(method, path, query);
+    let head = RequestHead::new(method, path, query).host(b"api.example.com");
     let head = authorization.iter().fold(head, |head, value| head.authorization(value));
 
     let answer = serve(&head, stands);
@@ -88,7 +87,7 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
     });
     let cursor = Cursor {
         after: Position { started_at: now, id: rows[0].call.id.clone() },
-        window: CreatedRange::new(Some(now), None).unwrap(),
+        created: CreatedRange::new(Some(now), None).unwrap(),
     };
     let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
     let api_key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
@@ -119,29 +118,27 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             true => Err(Duration::from_millis(1_500)),
             false => Ok(()),
         })?;
-        let standing = AccountStatus {
+        let status = AccountStatus {
             account_id: account_id.clone(),
             closing: stands.is(Stands::CLOSING),
             subscribed: !stands.is(Stands::UNSUBSCRIBED),
-            plan: match stands.is(Stands::NO_API) {
-                true => Entitlements::business(),
-                false => Entitlements::pro().with_public_api(),
-            },
+            api_in_plan: !stands.is(Stands::NO_API),
         };
-        match admitted.authorize(&standing, cursors)? {
+        match admitted.authorize(&status, cursors)? {
             Authorized::Account(granted) => {
                 granted.answer(Account::new(account_id.clone(), "Europe/Oslo"))
             }
             Authorized::Calls(granted) => {
                 let query = granted.query();
-                let found = rows.iter().filter(|row| query.matches(row)).take(query.page().fetch());
+                let found = rows.iter().filter(|row| query.matches(row)).take(query.fetch());
                 let found = found.cloned().collect();
-                granted.answer(found, cursors)
+                granted.answer(found)
             }
             Authorized::Call(granted) => {
                 let row = rows.iter().find(|row| granted.query().matches(row)).cloned();
                 granted.answer(row)
             }
+            other => Err(other.internal_error()),
         }
     };
     serve().unwrap_or_else(Rejection::into_response)
@@ -186,7 +183,7 @@ fn through_http(
     // `http` cuts a target off at `#`, which no server lets through.
     let uri = Uri::try_from(target).ok().filter(|_| !target.contains('#'))?;
     uri.authority().is_none().then_some(())?;
-    let mut request = Request::builder().method(method).uri(uri);
+    let mut request = Request::builder().method(method).uri(uri).header("host", "api.example.com");
     for value in authorization {
         request = request.header("authorization", *value);
     }
@@ -202,6 +199,7 @@ fn well_formed(
 ) {
     let headers = answer.headers();
     assert_eq!(headers["content-type"], "application/json");
+    assert_eq!(headers["cache-control"], "no-store");
     assert_eq!(headers["x-request-id"], request_id().as_str());
     assert_eq!(headers.get_all("x-request-id").iter().count(), 1);
     let len: usize = headers["content-length"].to_str().unwrap().parse().unwrap();
@@ -217,8 +215,9 @@ fn well_formed(
             Operation::GetAccount => drop(Account::from_json(body).unwrap()),
             Operation::ListCalls => drop(CallList::from_json(body).unwrap()),
             Operation::GetCall => drop(Call::from_json(body).unwrap()),
+            other => panic!("{other}"),
         }
-        assert_eq!(headers.len(), 3);
+        assert_eq!(headers.len(), 4);
         return;
     }
     let error = ApiError::from_json(body).unwrap();

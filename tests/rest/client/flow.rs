@@ -159,7 +159,7 @@ fn what_may_help_is_tried_again_and_nothing_else() {
         (429, "rate_limit_exceeded", Action::Retry),
         (500, "internal_error", Action::Retry),
     ] {
-        let mut flow = client().fetch(GetCall { call_id: CallId::parse("call_1").unwrap() });
+        let mut flow = client().fetch(GetCall::new(CallId::parse("call_1").unwrap()));
         let mut now = at(0);
         let mut tries = 0;
         let error = loop {
@@ -314,7 +314,7 @@ fn a_page_that_cannot_be_followed_ends_the_flow() {
 
 #[test]
 fn a_request_that_no_url_can_carry_is_not_sent() {
-    let mut flow = client().fetch(GetCall { call_id: CallId::parse("..").unwrap() });
+    let mut flow = client().fetch(GetCall::new(CallId::parse("..").unwrap()));
     let error = stopped(flow.next(RANDOM, at(0)));
     assert_eq!((error.action(), error.to_string().contains("call_id")), (Action::FixRequest, true));
 }

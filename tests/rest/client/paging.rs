@@ -2,8 +2,8 @@
 
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
+use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::{MAX_EMPTY_PAGES, Paging, PagingError};
-use call_assistant::rest::{CreatedRange, Limit, ListCalls};
 
 use crate::dice::at;
 
@@ -102,8 +102,7 @@ fn a_cursor_has_to_fit_into_an_address() {
 /// A walk may go on in another process, with the list that it pages through.
 #[test]
 fn a_walk_is_a_value_that_holds_its_list() {
-    let bounds = CreatedRange::new(Some(at(0)), Some(at(1))).unwrap();
-    let list = ListCalls::new().with_limit(Limit::new(7).unwrap()).with_created(bounds);
+    let list = ListCalls::new().with_limit(7).with_created_after(at(0)).with_created_before(at(1));
     let next = Paging::new(list.clone()).after(&page(None, Some("c"), 1)).unwrap().unwrap();
     assert_eq!(*next.list(), list.clone().with_cursor("c"));
     let text = serde_json::to_string(&next).unwrap();

@@ -48,7 +48,7 @@ fn the_three_requests() {
             "https://api.example.com/public/v1/calls?limit=50&cursor=a%2Bb",
         ),
         (
-            client.request(&GetCall { call_id: call_id.clone() }),
+            client.request(&GetCall::new(call_id.clone())),
             "https://api.example.com/public/v1/calls/call_1%2F2",
         ),
     ] {
@@ -64,9 +64,9 @@ fn the_three_requests() {
     }
     assert!(!format!("{client:?}").contains("d41d8cd9"));
     assert_eq!(client.authorization(), format!("Bearer {KEY}"));
-    let url = client.url(&GetCall { call_id }).unwrap();
+    let url = client.url(&GetCall::new(call_id)).unwrap();
     assert_eq!(url, "https://api.example.com/public/v1/calls/call_1%2F2");
-    let dots = GetCall { call_id: CallId::parse("..").unwrap() };
+    let dots = GetCall::new(CallId::parse("..").unwrap());
     assert_eq!(client.request(&dots).unwrap_err(), UnsendableError::DotId);
     assert_eq!(client.url(&dots).unwrap_err(), UnsendableError::DotId);
 }
@@ -319,7 +319,7 @@ fn a_page_with_an_item_that_cannot_be_read() {
     let [ListedCall::Unreadable(item)] = &page.data[..] else { panic!("{page:?}") };
     assert_eq!(item.id().unwrap().as_str(), "call_1");
     // A single call has no page to save.
-    let get = GetCall { call_id: CallId::parse("call_1").unwrap() };
+    let get = GetCall::new(CallId::parse("call_1").unwrap());
     let error = client().read(&get, ResponseHead::new(200), item.json().get().as_bytes());
     assert_eq!(error.unwrap_err().action(), Action::ContactSupport);
 }
@@ -340,9 +340,9 @@ fn what_an_answer_says_about_a_key() {
 fn errors_of_this_crates_service() {
     for code in ErrorCode::KNOWN {
         let id = RequestId::parse("req_1").unwrap();
-        let sent = ApiError::new(code.clone(), id.clone());
-        let reply = call_assistant::rest::ErrorReply::new(code.clone(), id);
-        let (head, body) = reply.into_response().into_parts();
+        let sent = ApiError::new(code.clone(), id);
+        let answer = Response::builder().status(code.status().unwrap());
+        let (head, body) = answer.body(sent.to_json()).unwrap().into_parts();
         let error = client().read(&GetAccount, &head, &body).unwrap_err();
         assert_eq!(error.reason, ClientErrorReason::Refused(Box::new(sent)), "{code}");
         assert_eq!(error.status, code.status(), "{code}");

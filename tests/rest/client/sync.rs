@@ -12,7 +12,6 @@ use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::Paging;
 use call_assistant::rest::client::{CallSync, SyncError, SyncStep};
-use call_assistant::rest::{CreatedRange, Limit};
 
 use super::world::{Manner, Service};
 use crate::dice::at;
@@ -165,7 +164,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
         }
         let index = if calm { 0 } else { dice.up_to(1) as usize };
         let (sync, read) = &mut workers[index];
-        let page_limit = Limit::new((*limit).min(100)).unwrap();
+        let page_limit = (*limit).min(100) as usize;
         // The answer leaves the service somewhere between the request and its arrival.
         now += dice.up_to(*slow);
         let answer = service.list(&sync.query().with_limit(page_limit), now, dice);
@@ -260,12 +259,12 @@ enum Rule {
 fn lost(rule: Rule, seed: u64) -> usize {
     let World { mut dice, mut service, limit, slow, pause, .. } = world_of(seed);
     service.all_readable();
-    let limit = Limit::new(limit.min(100)).unwrap();
+    let limit = limit.min(100) as usize;
     let (mut now, mut watermark, mut seen) = (0, None::<Timestamp>, BTreeSet::new());
     for calm in 0.. {
         let from = watermark.map(|at: Timestamp| at.saturating_sub(Duration::from_secs(60)));
         let query = ListCalls::new().with_limit(limit);
-        let query = query.with_created(CreatedRange::new(from, None).unwrap());
+        let query = from.map_or(query.clone(), |from| query.with_created_after(from));
         let began = now;
         let (mut next, mut largest) = (Some(Paging::new(query)), watermark);
         while let Some(paging) = next {
@@ -346,14 +345,14 @@ fn the_lag_is_in_the_query_and_in_the_ids_kept() {
     let list = page(&[&calls[0], &calls[1], &calls[2]], None);
     let sync = CallSync::new().apply(&list, None, now).unwrap().next;
     assert_eq!(sync.watermark(), Some(at(1_000 * SECOND)));
-    assert_eq!(sync.query().window.created_after(), Some(at(940 * SECOND)));
+    assert_eq!(sync.query().created_after, Some(at(940 * SECOND)));
     assert_eq!(sync.ids(), 2);
-    assert_eq!(sync.query().window.created_before(), None);
-    assert_eq!(sync.query().limit, Limit::MAX);
+    assert_eq!(sync.query().created_before, None);
+    assert_eq!(sync.query().limit, ListCalls::MAX_LIMIT);
 
     let wide =
         CallSync::new().with_lag(Duration::from_secs(61)).apply(&list, None, now).unwrap().next;
-    assert_eq!(wide.query().window.created_after(), Some(at(939 * SECOND)));
+    assert_eq!(wide.query().created_after, Some(at(939 * SECOND)));
     assert_eq!(wide.ids(), 3);
 }
 
@@ -513,10 +512,10 @@ fn a_sync_since_an_instant_leaves_older_calls_alone() {
     let now = at(10_000 * SECOND);
     let (old, new) = (call(1, 900, 999), call(2, 990, 1_000));
     let sync = CallSync::since(at(1_000 * SECOND));
-    assert_eq!(sync.query().window.created_after(), Some(at(1_000 * SECOND)));
+    assert_eq!(sync.query().created_after, Some(at(1_000 * SECOND)));
     let step = sync.apply(&page(&[&new, &old], None), None, now).unwrap();
     assert_eq!(fresh(&step), ["call_002"]);
-    assert_eq!(step.next.query().window.created_after(), Some(at(1_000 * SECOND)));
+    assert_eq!(step.next.query().created_after, Some(at(1_000 * SECOND)));
     // Its event is no walk's business.
     assert_eq!(step.next.take_call(&old), Some(step.next.clone()));
     // One of that very instant is a walk's business, and remembered.

@@ -114,12 +114,13 @@ impl Service {
                 _ => self.calls.iter().position(|written| written.call.id.as_str() == id)? + 1,
             };
         }
-        let mut limit = query.limit.calls();
+        let mut limit = query.limit;
         if self.manner.terse && dice.chance(10) {
             limit = 0;
         }
         let mut rows = self.calls[after..].iter().filter(|written| {
-            written.visible <= snapshot && query.window.contains(written.call.created_at)
+            written.visible <= snapshot
+                && query.created().unwrap().contains(written.call.created_at)
         });
         let data: Vec<&Call> = rows.by_ref().take(limit).map(|row| &row.call).collect();
         let has_more = rows.next().is_some();

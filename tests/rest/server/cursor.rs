@@ -6,9 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
-use call_assistant::rest::server::{
-    Cursor, CursorError, CursorKey, CursorKeys, MAX_CURSOR_LEN, Position,
-};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
 
@@ -27,7 +25,7 @@ fn account(id: &str) -> AccountId {
 fn cursor(id: &str, after: Option<Timestamp>, before: Option<Timestamp>) -> Cursor {
     Cursor {
         after: Position { started_at: at(1_234_567_890), id: CallId::parse(id).unwrap() },
-        window: CreatedRange::new(after, before).unwrap(),
+        created: CreatedRange::new(after, before).unwrap(),
     }
 }
 
@@ -68,7 +66,7 @@ fn a_cursor_is_what_its_page_says() {
             started_at: Timestamp::from_parts(10, 3).unwrap(),
             id: CallId::parse("call_1").unwrap(),
         },
-        window: CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap(),
+        created: CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap(),
     };
     assert_eq!(keys().open(&ours, Mode::Live, &text), Ok(expected.clone()));
     assert_eq!(keys().seal(&ours, Mode::Live, &expected), text);
@@ -96,7 +94,7 @@ fn lengths_stay_within_their_bounds() {
         (cursor(&id(27), after, None), 84),
         (cursor(&id(27), after, before), 96),
         (cursor(&id(40), after, before), 114),
-        (cursor(&id(255), after, before), MAX_CURSOR_LEN),
+        (cursor(&id(255), after, before), CursorKeys::MAX_LEN),
         (cursor(&id(1), None, None), 38),
     ] {
         let text = keys().seal(&account, Mode::Test, &cursor);
@@ -218,8 +216,8 @@ fn every_other_length_is_refused() {
         let text = URL_SAFE_NO_PAD.encode([&bytes, more].concat());
         assert_eq!(keys().open(&ours, Mode::Live, &text), Err(CursorError::Digest));
     }
-    let long = "A".repeat(MAX_CURSOR_LEN + 1);
-    let fault = CursorError::TooLong { len: MAX_CURSOR_LEN + 1 };
+    let long = "A".repeat(CursorKeys::MAX_LEN + 1);
+    let fault = CursorError::TooLong { len: CursorKeys::MAX_LEN + 1 };
     assert_eq!(keys().open(&ours, Mode::Live, &long), Err(fault));
 }
 
@@ -326,8 +324,8 @@ fn keys_rotate() {
     let (old, new) = (CursorKey::new(7, [1; 32]), CursorKey::new(8, [2; 32]));
     let ours = account("acct_1");
     let before = CursorKeys::new(old.clone());
-    let prepared = CursorKeys::new(old.clone()).beside(new.clone()).unwrap();
-    let rotated = CursorKeys::new(new.clone()).beside(old.clone()).unwrap();
+    let prepared = CursorKeys::new(old.clone()).and(new.clone()).unwrap();
+    let rotated = CursorKeys::new(new.clone()).and(old.clone()).unwrap();
     let after = CursorKeys::new(new.clone());
 
     let opens = |by: &CursorKeys, text: &str| by.open(&ours, Mode::Live, text);
@@ -351,17 +349,17 @@ fn keys_rotate() {
     renamed[1] = 8;
     assert_eq!(opens(&rotated, &URL_SAFE_NO_PAD.encode(renamed)), Err(CursorError::Digest));
 
-    let taken = rotated.beside(CursorKey::new(7, [4; 32])).unwrap_err();
+    let taken = rotated.and(CursorKey::new(7, [4; 32])).unwrap_err();
     assert_eq!(taken.id, 7);
     assert_eq!(taken.to_string(), "the ring has a cursor key with id 7");
-    assert_eq!(before.beside(old).unwrap_err().id, 7);
+    assert_eq!(before.and(old).unwrap_err().id, 7);
 }
 
 #[test]
 fn keys_do_not_show() {
     assert_eq!(CursorKey::new(7, SECRET).id(), 7);
     let keys = CursorKeys::new(CursorKey::new(7, *b"thirty-two bytes of a secret key"))
-        .beside(CursorKey::new(9, [200; 32]))
+        .and(CursorKey::new(9, [200; 32]))
         .unwrap();
     assert_eq!(
         format!("{keys:?}"),
@@ -395,8 +393,8 @@ prop_compose! {
             (Some(one), Some(other)) => (Some(one.min(other)), Some(one.max(other))),
             either => either,
         };
-        let window = CreatedRange::new(after, before).unwrap();
-        Cursor { after: Position { started_at, id: CallId::parse(&id).unwrap() }, window }
+        let created = CreatedRange::new(after, before).unwrap();
+        Cursor { after: Position { started_at, id: CallId::parse(&id).unwrap() }, created }
     }
 }
 
@@ -413,7 +411,7 @@ proptest! {
         let account = AccountId::parse(&account).unwrap();
         let mode = if live { Mode::Live } else { Mode::Test };
         let text = keys.seal(&account, mode, &cursor);
-        prop_assert!(text.len() <= MAX_CURSOR_LEN);
+        prop_assert!(text.len() <= CursorKeys::MAX_LEN);
         prop_assert_eq!(keys.open(&account, mode, &text), Ok(cursor));
     }
 }

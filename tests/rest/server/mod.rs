@@ -2,8 +2,8 @@
 
 mod cursor;
 mod exchange;
-mod order;
+pub(crate) mod order;
 mod page;
 mod rate;
 mod rate_windows;
-mod scenario;
+pub(crate) mod scenario;

@@ -1,25 +1,67 @@
-//! Pages: the keyset query, the page from its rows, and whole walks over lists that grow.
+//! Pages: the query for a store, the page from its rows, and whole walks over lists that grow.
 
-use call_assistant::id::{AccountId, CallId};
-use call_assistant::model::Call;
-use call_assistant::rest::Mode;
-use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
-use call_assistant::rest::server::{Page, PageQuery, RowsError};
-use call_assistant::rest::{CreatedRange, CreatedRangeError, Limit};
+use call_assistant::Timestamp;
+use call_assistant::id::CallId;
+use call_assistant::model::{Call, CallList};
+use call_assistant::rest::server::{
+    Authorized, CallRow, CallsGranted, CallsQuery, Cursor, CursorError, Position, RejectionReason,
+    RowsReason,
+};
+use call_assistant::rest::{CreatedRange, CreatedRangeError, ListCalls, Mode};
 use proptest::prelude::*;
 
+use super::scenario::{account_id, get};
 use crate::{at, second};
 
 fn call(id: &str, started: u64, created: u64) -> Call {
     Call::new(CallId::parse(id).unwrap(), second(started), second(created))
 }
 
-fn limit(calls: u64) -> Limit {
-    Limit::new(calls).unwrap()
+fn row(call: Call) -> CallRow {
+    CallRow { account_id: account_id(), mode: Mode::Live, call }
 }
 
-fn ids(page: &Page) -> Vec<&str> {
-    page.calls.iter().map(|call| call.id.as_str()).collect()
+fn rows(calls: Vec<Call>) -> Vec<CallRow> {
+    calls.into_iter().map(row).collect()
+}
+
+fn list(limit: u64) -> ListCalls {
+    ListCalls::new().with_limit(limit as usize)
+}
+
+fn within(list: ListCalls, after: Option<Timestamp>, before: Option<Timestamp>) -> ListCalls {
+    let list = after.into_iter().fold(list, ListCalls::with_created_after);
+    before.into_iter().fold(list, ListCalls::with_created_before)
+}
+
+/// The cursor after a call, of a list within these bounds.
+fn after(id: &str, started: u64, created: CreatedRange) -> String {
+    let after = Position { started_at: second(started), id: CallId::parse(id).unwrap() };
+    get("").cursors.seal(&account_id(), Mode::Live, &Cursor { after, created })
+}
+
+/// The request after its authorisation, or why it has none.
+fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
+    match get(&format!("/v1/calls?{}", list.query().unwrap())).authorized() {
+        Ok(Authorized::Calls(granted)) => Ok(granted),
+        Ok(other) => panic!("{other:?}"),
+        Err(rejection) => Err(rejection.reason().clone()),
+    }
+}
+
+fn query(list: &ListCalls) -> CallsQuery {
+    granted(list).unwrap().query().clone()
+}
+
+/// The page that is made of these rows.
+fn page(list: &ListCalls, given: Vec<Call>) -> Result<CallList, RejectionReason> {
+    let response = granted(list).unwrap().answer(rows(given));
+    let response = response.map_err(|rejection| rejection.reason().clone())?;
+    Ok(CallList::from_json(response.body()).unwrap())
+}
+
+fn ids(page: &CallList) -> Vec<&str> {
+    page.calls().map(|call| call.id.as_str()).collect()
 }
 
 /// LIST-1 as a sort, which is all a naive list needs.
@@ -27,51 +69,47 @@ fn newest_first(calls: &mut [Call]) {
     calls.sort_by(|a, b| (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str())));
 }
 
-/// A store in memory: it filters, sorts and takes as the SQL of the module's page does.
-fn find(store: &[Call], query: &PageQuery) -> Vec<Call> {
-    let mut rows: Vec<_> = store.iter().filter(|call| query.matches(call)).cloned().collect();
-    newest_first(&mut rows);
-    rows.truncate(query.fetch());
-    rows
+/// A store in memory: it filters, sorts and takes as the SQL of the query's page does.
+fn find(store: &[Call], query: &CallsQuery) -> Vec<Call> {
+    let found = store.iter().filter(|call| query.matches(&row((*call).clone())));
+    let mut found: Vec<_> = found.cloned().collect();
+    newest_first(&mut found);
+    found.truncate(query.fetch());
+    found
 }
 
-// LIST-2: 1 to 100, and 50 where none is given; never clamped.
+// LIST-2: 1 to 100, and 50 where none is given.
 #[test]
-fn limits() {
-    assert_eq!(Limit::default().calls(), 50);
-    for calls in 1..=100 {
-        let query = PageQuery::first(CreatedRange::ALL, limit(calls));
-        assert_eq!(query.limit().calls() as u64, calls);
-        assert_eq!(query.fetch() as u64, calls + 1);
+fn a_page_fetches_one_row_more_than_it_holds() {
+    let Ok(Authorized::Calls(granted)) = get("/v1/calls").authorized() else { panic!("calls") };
+    assert_eq!(granted.query().fetch(), 51);
+    for limit in 1..=100 {
+        assert_eq!(query(&list(limit)).fetch() as u64, limit + 1);
     }
-    for calls in [0, 101, 256, 257, 65_586, u64::MAX] {
-        assert_eq!(Limit::new(calls).unwrap_err().calls, calls);
-    }
-    assert_eq!(Limit::new(0).unwrap_err().to_string(), "limit is 0, not from 1 to 100");
 }
 
 // LIST-5: created_after is inclusive, created_before is not, to the nanosecond.
 #[test]
-fn windows() {
+fn ranges() {
     let (early, late) = (Some(at(100)), Some(at(200)));
-    for (after, before, within) in [
+    for (after, before, inside) in [
         (None, None, [true, true, true, true, true]),
         (early, None, [false, true, true, true, true]),
         (None, late, [true, true, true, false, false]),
         (early, late, [false, true, true, false, false]),
         (early, early, [false; 5]),
     ] {
-        let window = CreatedRange::new(after, before).unwrap();
-        let found = [99, 100, 199, 200, 201].map(|nanos| window.contains(at(nanos)));
-        assert_eq!(found, within, "{window:?}");
-        let query = PageQuery::first(window, Limit::MAX);
-        assert_eq!((query.created_after(), query.created_before()), (after, before));
+        let range = CreatedRange::new(after, before).unwrap();
+        let found = [99, 100, 199, 200, 201].map(|nanos| range.contains(at(nanos)));
+        assert_eq!(found, inside, "{range:?}");
+        assert_eq!((range.created_after(), range.created_before()), (after, before), "{range:?}");
+        assert_eq!(query(&within(list(100), after, before)).created(), range, "{range:?}");
     }
 }
 
-// D-9: the wrong way round is a mistake, equal is empty.
+// D-9: bounds in the wrong order are an error, equal ones are empty.
 #[test]
-fn bounds_the_wrong_way_round() {
+fn bounds_in_the_wrong_order() {
     assert_eq!(CreatedRange::new(Some(at(101)), Some(at(100))), Err(CreatedRangeError));
     assert_eq!(CreatedRangeError.to_string(), "created_before is earlier than created_after");
     assert!(CreatedRange::new(Some(at(100)), Some(at(100))).unwrap().is_empty());
@@ -91,7 +129,7 @@ fn bounds_for_a_store_of_microseconds() {
             assert_eq!(coarse.contains(row), full.contains(row), "{nanos} {micros}");
         }
     }
-    let end = call_assistant::Timestamp::MAX;
+    let end = Timestamp::MAX;
     let last = CreatedRange::new(Some(end), None).unwrap();
     assert_eq!(last.in_microseconds(), last);
     assert_eq!(CreatedRange::ALL.in_microseconds(), CreatedRange::ALL);
@@ -100,11 +138,7 @@ fn bounds_for_a_store_of_microseconds() {
 // LIST-1, D-20: by started_at and then id, both descending, ids bytewise.
 #[test]
 fn what_comes_after_a_position() {
-    let cursor = Cursor {
-        after: Position { started_at: second(5), id: CallId::parse("m").unwrap() },
-        window: CreatedRange::ALL,
-    };
-    let query = PageQuery::next(cursor, CreatedRange::ALL, Limit::DEFAULT).unwrap();
+    let query = query(&list(50).with_cursor(after("m", 5, CreatedRange::ALL)));
     for (id, started, matches) in [
         ("m", 5, false),
         ("z", 5, false),
@@ -115,91 +149,99 @@ fn what_comes_after_a_position() {
         ("z", 4, true),
         ("a", 6, false),
     ] {
-        assert_eq!(query.matches(&call(id, started, 0)), matches, "{id} {started}");
+        let call = call(id, started, 0);
+        assert_eq!(query.matches_call(&call), matches, "{id} {started}");
+        assert_eq!(query.matches(&row(call)), matches, "{id} {started}");
     }
 }
 
 // LIST-6, D-21: limit + 1 rows say whether there is a next page; the cursor is the last row served.
 #[test]
 fn pages_and_their_ends() {
-    let rows = || vec![call("c", 9, 1), call("b", 7, 2), call("a", 7, 3)];
-    for (calls, served, next) in [
-        (1, vec!["c"], Some((9, "c"))),
-        (2, vec!["c", "b"], Some((7, "b"))),
+    let store = [call("c", 9, 1), call("b", 7, 2), call("a", 7, 3)];
+    for (limit, served, next) in [
+        (1, vec!["c"], Some(("c", 9))),
+        (2, vec!["c", "b"], Some(("b", 7))),
         (3, vec!["c", "b", "a"], None),
         (4, vec!["c", "b", "a"], None),
     ] {
-        let window = CreatedRange::new(None, Some(second(50))).unwrap();
-        let query = PageQuery::first(window, limit(calls));
-        let page = query.page(find(&rows(), &query)).unwrap();
-        assert_eq!(ids(&page), served);
-        assert_eq!(page.has_more(), next.is_some());
-        let next = next.map(|(started, id)| Cursor {
-            after: Position { started_at: second(started), id: CallId::parse(id).unwrap() },
-            window,
-        });
-        assert_eq!(page.next, next);
+        let list = list(limit).with_created_before(second(50));
+        let page = page(&list, find(&store, &query(&list))).unwrap();
+        assert_eq!(ids(&page), served, "{limit}");
+        assert_eq!(page.has_more, Some(next.is_some()), "{limit}");
+        let range = CreatedRange::new(None, Some(second(50))).unwrap();
+        assert_eq!(
+            page.next_cursor,
+            next.map(|(id, started)| after(id, started, range)),
+            "{limit}"
+        );
     }
-    let empty = PageQuery::first(CreatedRange::ALL, Limit::MIN).page(vec![]).unwrap();
-    assert_eq!((ids(&empty), empty.has_more()), (vec![], false));
+    let empty = page(&list(1), vec![]).unwrap();
+    assert_eq!((ids(&empty), empty.has_more), (vec![], Some(false)));
 }
 
 // A store that gives something else is found out, and nothing is served.
 #[test]
 fn wrong_rows_are_not_served() {
-    let window = CreatedRange::new(Some(second(10)), Some(second(20))).unwrap();
-    let cursor = Cursor {
-        after: Position { started_at: second(5), id: CallId::parse("m").unwrap() },
-        window,
-    };
-    let first = PageQuery::first(window, limit(2));
-    let next = PageQuery::next(cursor, CreatedRange::ALL, limit(2)).unwrap();
+    let range = CreatedRange::new(Some(second(10)), Some(second(20))).unwrap();
+    let first = within(list(2), range.created_after(), range.created_before());
+    let next = list(2).with_cursor(after("m", 5, range));
     let good = |id, started| call(id, started, 15);
-    let out_of_order = |row| RowsError::OutOfOrder { row };
-    for (query, rows, error) in [
-        // Another direction, of either key.
-        (&first, vec![good("a", 1), good("b", 2)], out_of_order(1)),
-        (&first, vec![good("a", 1), good("b", 1)], out_of_order(1)),
-        // A collation that ignores case.
-        (&first, vec![good("b", 1), good("A", 1), good("a", 1)], out_of_order(2)),
-        // A row twice.
-        (&first, vec![good("b", 1), good("a", 1), good("a", 1)], out_of_order(2)),
-        // The cursor forgotten, or inclusive.
-        (&next, vec![good("z", 9)], out_of_order(0)),
-        (&next, vec![good("n", 5)], out_of_order(0)),
-        (&next, vec![good("m", 5)], out_of_order(0)),
-        (&next, vec![good("l", 5), good("l", 5)], out_of_order(1)),
-        // Either bound forgotten, or the wrong one inclusive; in the row beyond the page as well.
-        (&first, vec![call("a", 1, 9)], RowsError::OutsideWindow { row: 0 }),
-        (&first, vec![good("b", 2), call("a", 1, 20)], RowsError::OutsideWindow { row: 1 }),
+    let out_of_order = |row| RowsReason::OutOfOrder { row };
+    for (label, list, rows, reason) in [
+        ("another direction", &first, vec![good("a", 1), good("b", 2)], out_of_order(1)),
+        ("another direction of ids", &first, vec![good("a", 1), good("b", 1)], out_of_order(1)),
         (
+            "a collation that ignores case",
+            &first,
+            vec![good("b", 1), good("A", 1), good("a", 1)],
+            out_of_order(2),
+        ),
+        ("a row twice", &first, vec![good("b", 1), good("a", 1), good("a", 1)], out_of_order(2)),
+        ("the cursor forgotten", &next, vec![good("z", 9)], out_of_order(0)),
+        ("the cursor's id forgotten", &next, vec![good("n", 5)], out_of_order(0)),
+        ("the cursor inclusive", &next, vec![good("m", 5)], out_of_order(0)),
+        ("a row twice after it", &next, vec![good("l", 5), good("l", 5)], out_of_order(1)),
+        (
+            "created_after forgotten",
+            &first,
+            vec![call("a", 1, 9)],
+            RowsReason::OutsideRange { row: 0 },
+        ),
+        (
+            "created_before inclusive",
+            &first,
+            vec![good("b", 2), call("a", 1, 20)],
+            RowsReason::OutsideRange { row: 1 },
+        ),
+        (
+            "the row beyond the page",
             &first,
             vec![good("c", 3), good("b", 2), call("a", 1, 21)],
-            RowsError::OutsideWindow { row: 2 },
+            RowsReason::OutsideRange { row: 2 },
         ),
-        // No LIMIT.
         (
+            "no LIMIT",
             &first,
             vec![good("d", 4), good("c", 3), good("b", 2), good("a", 1)],
-            RowsError::TooMany { rows: 4, fetch: 3 },
+            RowsReason::TooMany { rows: 4, fetch: 3 },
         ),
     ] {
-        assert_eq!(query.page(rows).unwrap_err(), error);
+        assert_eq!(page(list, rows), Err(RejectionReason::Rows(reason)), "{label}");
     }
     assert_eq!(
-        RowsError::TooMany { rows: 4, fetch: 3 }.to_string(),
+        RowsReason::TooMany { rows: 4, fetch: 3 }.to_string(),
         "store gave 4 rows, 3 were asked for"
     );
     // The edges themselves are good.
     let edges = vec![call("l", 5, 10), call("z", 4, 19)];
-    assert_eq!(ids(&next.page(edges).unwrap()), ["l", "z"]);
+    assert_eq!(ids(&page(&next, edges).unwrap()), ["l", "z"]);
 }
 
 // D-22: each filter repeated or left out; another, or one where there was none, is refused.
 #[test]
 fn filters_of_the_next_request() {
     let (none, one, other) = (None, Some(second(10)), Some(second(20)));
-    let id = CallId::parse("m").unwrap();
     for (cursors, asked, good) in [
         ((none, none), (none, none), true),
         ((one, other), (one, other), true),
@@ -213,16 +255,20 @@ fn filters_of_the_next_request() {
         ((none, one), (none, other), false),
         ((one, other), (one, Some(at(20_000_000_001))), false),
     ] {
-        let of = |(after, before)| CreatedRange::new(after, before).unwrap();
-        let after = Position { started_at: second(5), id: id.clone() };
-        let cursor = Cursor { after: after.clone(), window: of(cursors) };
-        let next = PageQuery::next(cursor, of(asked), Limit::MAX);
-        match next {
+        let range = CreatedRange::new(cursors.0, cursors.1).unwrap();
+        let next = within(list(100), asked.0, asked.1).with_cursor(after("m", 5, range));
+        let found = granted(&next).map(|granted| granted.query().clone());
+        match found {
             Ok(query) => {
                 assert!(good, "{cursors:?} {asked:?}");
-                assert_eq!((query.after(), *query.window()), (Some(&after), of(cursors)));
+                let position = query.after().unwrap();
+                assert_eq!((position.started_at, position.id.as_str()), (second(5), "m"));
+                assert_eq!(query.created(), range, "{cursors:?} {asked:?}");
             }
-            Err(fault) => assert!(!good && fault == CursorError::Filters, "{cursors:?} {asked:?}"),
+            Err(reason) => {
+                assert!(!good, "{cursors:?} {asked:?}");
+                assert_eq!(reason, RejectionReason::Cursor(CursorError::Filters));
+            }
         }
     }
 }
@@ -267,14 +313,13 @@ proptest! {
         after in proptest::option::of(0..5_u64),
         before in proptest::option::of(5..10_u64),
     ) {
-        let keys = CursorKeys::new(CursorKey::new(1, [9; 32]));
-        let account = AccountId::parse("acct_1").unwrap();
-        let window = CreatedRange::new(after.map(second), before.map(second)).unwrap();
+        let range = CreatedRange::new(after.map(second), before.map(second)).unwrap();
+        let filtered = |list| within(list, range.created_after(), range.created_before());
         let mut store = Vec::new();
         add(&mut store, &calls);
-        let there_at_first = PageQuery::first(window, Limit::MAX);
+        let there_at_first = query(&filtered(list(100)));
         let mut expected: Vec<_> =
-            store.iter().filter(|call| there_at_first.matches(call)).cloned().collect();
+            store.iter().filter(|call| there_at_first.matches_call(call)).cloned().collect();
         newest_first(&mut expected);
 
         let mut met: Vec<Call> = Vec::new();
@@ -282,22 +327,20 @@ proptest! {
         let mut steps = steps.iter().cycle();
         loop {
             let step = steps.next().unwrap();
-            let asked = if cursor.is_none() || step.repeat_filters { window } else { CreatedRange::ALL };
-            let query = match &cursor {
-                None => PageQuery::first(asked, limit(step.limit)),
-                Some(text) => {
-                    let cursor = keys.open(&account, Mode::Live, text).unwrap();
-                    PageQuery::next(cursor, asked, limit(step.limit)).unwrap()
-                }
-            };
-            let page = query.page(find(&store, &query)).unwrap();
+            let mut asked = list(step.limit);
+            if cursor.is_none() || step.repeat_filters {
+                asked = filtered(asked);
+            }
+            asked.cursor = cursor;
+            let query = query(&asked);
+            let page = page(&asked, find(&store, &query)).unwrap();
             // Another page exactly if there is more that matches (LIST-6).
-            let matching = store.iter().filter(|call| query.matches(call)).count();
-            prop_assert_eq!(page.has_more(), matching > page.calls.len());
-            prop_assert!(page.calls.len() as u64 <= step.limit);
-            met.extend(page.calls);
-            match page.next {
-                Some(next) => cursor = Some(keys.seal(&account, Mode::Live, &next)),
+            let matching = store.iter().filter(|call| query.matches_call(call)).count();
+            prop_assert_eq!(page.has_more, Some(matching > page.data.len()));
+            prop_assert!(page.data.len() as u64 <= step.limit);
+            met.extend(page.calls().cloned());
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
                 None => break,
             }
             if met.len() < 200 {
@@ -323,26 +366,24 @@ proptest! {
     ) {
         let mut store = Vec::new();
         add(&mut store, &calls);
-        let window = CreatedRange::new(after.map(second), before.map(second)).unwrap();
+        let range = CreatedRange::new(after.map(second), before.map(second)).unwrap();
         let position = position.and_then(|(started, nth)| {
-            Some((second(started), store.get(nth)?.id.clone()))
+            Some((started, store.get(nth)?.id.clone()))
         });
-        let query = match position.clone() {
-            None => PageQuery::first(window, Limit::MAX),
-            Some((started_at, id)) => {
-                let cursor = Cursor { after: Position { started_at, id }, window };
-                PageQuery::next(cursor, CreatedRange::ALL, Limit::MAX).unwrap()
-            }
+        let asked = match &position {
+            None => within(list(100), range.created_after(), range.created_before()),
+            Some((started, id)) => list(100).with_cursor(super::page::after(id.as_str(), *started, range)),
         };
+        let query = query(&asked);
         for call in &store {
             let sql = after.is_none_or(|after| call.created_at >= second(after))
                 && before.is_none_or(|before| call.created_at < second(before))
-                && position.as_ref().is_none_or(|(started_at, id)| {
-                    call.started_at < *started_at
-                        || (call.started_at == *started_at
+                && position.as_ref().is_none_or(|(started, id)| {
+                    call.started_at < second(*started)
+                        || (call.started_at == second(*started)
                             && call.id.as_str().as_bytes() < id.as_str().as_bytes())
                 });
-            prop_assert_eq!(query.matches(call), sql);
+            prop_assert_eq!(query.matches_call(call), sql);
         }
     }
 }

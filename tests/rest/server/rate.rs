@@ -22,7 +22,7 @@ fn quota(per_minute: u16) -> Quota {
 
 fn wait_of(checked: Result<(), RateLimitError>) -> Duration {
     let exceeded = checked.unwrap_err();
-    assert_eq!(exceeded.cause, RateLimitReason::Quota);
+    assert_eq!(exceeded.reason, RateLimitReason::Quota);
     exceeded.wait
 }
 

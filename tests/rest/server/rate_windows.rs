@@ -32,7 +32,7 @@ fn quotas_and_credentials_are_apart() {
         assert_eq!(windows.check(&credential(1), Quota::ACCOUNT, second(0)), Ok(()));
     }
     let exceeded = windows.check(&credential(1), Quota::ACCOUNT, second(0)).unwrap_err();
-    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Quota, 60));
+    assert_eq!((exceeded.reason, exceeded.retry_after()), (RateLimitReason::Quota, 60));
     assert_eq!(windows.check(&credential(1), Quota::READS, second(0)), Ok(()));
     assert_eq!(windows.check(&credential(2), Quota::ACCOUNT, second(0)), Ok(()));
     assert_eq!(windows.len(), 3);
@@ -72,12 +72,12 @@ fn a_flood_of_keys_meets_the_bound() {
     }
     for number in 1_000..5_000 {
         let exceeded = windows.check(&credential(number), quota(1), second(10)).unwrap_err();
-        assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Room, 50));
+        assert_eq!((exceeded.reason, exceeded.retry_after()), (RateLimitReason::Room, 50));
         assert_eq!(windows.len(), 1_000);
     }
     for number in 0..1_000 {
         let exceeded = windows.check(&credential(number), quota(1), second(20)).unwrap_err();
-        assert_eq!(exceeded.cause, RateLimitReason::Quota);
+        assert_eq!(exceeded.reason, RateLimitReason::Quota);
         assert_eq!(windows.check(&credential(number), quota(2), second(20)), Ok(()));
     }
     let exceeded = windows.check(&credential(1_000), quota(1), second(20)).unwrap_err();
@@ -87,7 +87,7 @@ fn a_flood_of_keys_meets_the_bound() {
     );
     // All of them went on after the search: another one finds out, and then there is room.
     let exceeded = windows.check(&credential(1_000), quota(1), second(60)).unwrap_err();
-    assert_eq!((exceeded.cause, exceeded.retry_after()), (RateLimitReason::Room, 20));
+    assert_eq!((exceeded.reason, exceeded.retry_after()), (RateLimitReason::Room, 20));
     assert_eq!(windows.check(&credential(1_000), quota(1), second(80)), Ok(()));
     windows.forget_idle(second(80));
     assert_eq!(windows.len(), 1);
@@ -118,7 +118,7 @@ fn a_full_map_finds_the_one_that_is_idle() {
         assert_eq!(windows.check(&credential(200), Quota::READS, second(60)), Ok(()), "{idle}");
         assert_eq!(windows.len(), 200);
         let exceeded = windows.check(&credential(201), Quota::READS, second(60)).unwrap_err();
-        assert_eq!(exceeded.cause, RateLimitReason::Room);
+        assert_eq!(exceeded.reason, RateLimitReason::Room);
     }
 }
 
@@ -289,12 +289,12 @@ proptest! {
                     alone.entry(number).or_default().check(quota(2), at(clock)),
                     Ok(())
                 ),
-                Err(exceeded) if exceeded.cause == RateLimitReason::Quota => prop_assert_eq!(
+                Err(exceeded) if exceeded.reason == RateLimitReason::Quota => prop_assert_eq!(
                     alone.entry(number).or_default().check(quota(2), at(clock)),
                     Err(exceeded)
                 ),
                 Err(exceeded) => {
-                    prop_assert_eq!(exceeded.cause, RateLimitReason::Room);
+                    prop_assert_eq!(exceeded.reason, RateLimitReason::Room);
                     prop_assert!(exceeded.wait.as_secs() <= 60);
                 }
             }

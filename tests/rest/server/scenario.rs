@@ -5,7 +5,6 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Admitted, Authorized, CallRow, Received, RequestHead};
@@ -24,12 +23,13 @@ pub(crate) struct Scenario {
     pub(crate) method: &'static str,
     pub(crate) path: String,
     pub(crate) query: Option<String>,
+    pub(crate) host: Vec<Vec<u8>>,
     pub(crate) authorization: Vec<Vec<u8>>,
     pub(crate) key: StoredKey,
     /// What the host finds for the digest, whatever it is.
     pub(crate) found: bool,
     pub(crate) rates: RateWindows,
-    pub(crate) standing: AccountStatus,
+    pub(crate) status: AccountStatus,
     pub(crate) account: Account,
     pub(crate) calls: Vec<CallRow>,
     pub(crate) cursors: CursorKeys,
@@ -69,15 +69,16 @@ pub(crate) fn get(target: &str) -> Scenario {
         method: "GET",
         path: path.into(),
         query,
+        host: vec![b"api.example.com".to_vec()],
         authorization: vec![format!("Bearer {}", api_key().reveal()).into_bytes()],
         key,
         found: true,
         rates: RateWindows::new(10, [0; 16]),
-        standing: AccountStatus {
+        status: AccountStatus {
             account_id: account_id(),
             closing: false,
             subscribed: true,
-            plan: Entitlements::pro().with_public_api(),
+            api_in_plan: true,
         },
         account: Account::new(account_id(), "Europe/Oslo"),
         calls: rows(3),
@@ -94,6 +95,7 @@ impl Scenario {
 
     pub(crate) fn head(&self) -> RequestHead<'_> {
         let head = RequestHead::new(self.method, &self.path, self.query.as_deref());
+        let head = self.host.iter().fold(head, |head, value| head.host(value));
         self.authorization.iter().fold(head, |head, value| head.authorization(value))
     }
 
@@ -104,7 +106,7 @@ impl Scenario {
     }
 
     pub(crate) fn authorized(&mut self) -> Result<Authorized, Rejection> {
-        self.admitted()?.authorize(&self.standing, &self.cursors)
+        self.admitted()?.authorize(&self.status, &self.cursors)
     }
 
     /// Goes all the way, with a host that does its part.
@@ -114,13 +116,14 @@ impl Scenario {
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|row| query.matches(row));
-                let rows = rows.take(query.page().fetch()).cloned().collect();
-                granted.answer(rows, &self.cursors)
+                let rows = rows.take(query.fetch()).cloned().collect();
+                granted.answer(rows)
             }
             Authorized::Call(granted) => {
                 let row = self.calls.iter().find(|row| granted.query().matches(row));
                 granted.answer(row.cloned())
             }
+            other => panic!("{other:?}"),
         }
     }
 
@@ -129,26 +132,50 @@ impl Scenario {
         self.serve().unwrap_or_else(Rejection::into_response)
     }
 
-    /// The cause for the log and the code for the caller.
+    /// The reason for the log and the code for the caller.
+    #[track_caller]
     pub(crate) fn refused(&mut self) -> (RejectionReason, ErrorCode) {
-        let refusal = self.serve().unwrap_err();
-        let cause = refusal.cause().clone();
-        (cause, checked(refusal).code)
+        let rejection = self.serve().unwrap_err();
+        let reason = rejection.reason().clone();
+        (reason, checked(rejection).code)
     }
 }
 
 /// HTTP-2, HTTP-3, ERR-1: what holds for every refusal, and its envelope.
-pub(crate) fn checked(refusal: Rejection) -> ApiError {
-    assert_eq!(refusal.request_id(), &request_id());
-    let (code, status) = (refusal.code(), refusal.status());
-    let (head, body) = refusal.into_response().into_parts();
+#[track_caller]
+pub(crate) fn checked(rejection: Rejection) -> ApiError {
+    assert_eq!(rejection.request_id(), &request_id());
+    let (code, status) = (rejection.code(), rejection.status());
+    let (head, body) = rejection.into_response().into_parts();
     assert_eq!(head.status, status);
     assert_eq!(code.status(), Some(status));
     assert_eq!(head.headers["content-type"], "application/json");
+    assert_eq!(head.headers["cache-control"], "no-store");
     assert_eq!(head.headers["x-request-id"], request_id().as_str());
     let error = ApiError::from_json(&body).unwrap();
     assert_eq!(error.code, code);
     assert_eq!(error.error_type, code.error_type());
     assert_eq!(error.request_id, Some(request_id()));
     error
+}
+
+/// A rejection of each known code, in the order of [`ErrorCode::KNOWN`].
+pub(crate) fn rejections() -> Vec<(ErrorCode, Rejection)> {
+    /// A target, and what is wrong with the request, the account or the host.
+    type Case = (&'static str, fn(&mut Scenario));
+    let cases: [Case; 11] = [
+        ("/v1/calls?limit=x", |_| {}),
+        ("/v1/calls?cursor=x", |_| {}),
+        ("/v1/calls", |it| it.found = false),
+        ("/v1/calls", |it| it.status.subscribed = false),
+        ("/v1/calls", |it| it.key.scopes.clear()),
+        ("/v1/calls", |it| it.status.api_in_plan = false),
+        ("/v1/calls", |it| it.status.closing = true),
+        ("/v1/calls/call_9", |_| {}),
+        ("/v1/account", |it| while it.answer().status() == 200 {}),
+        ("/v1/calls/call_1", |it| it.status.account_id = AccountId::from_random([0; 16])),
+        ("/v1/calls", |it| it.method = "POST"),
+    ];
+    let rejection = |(target, change)| get(target).with(change).serve().unwrap_err();
+    ErrorCode::KNOWN.iter().cloned().zip(cases.map(rejection)).collect()
 }

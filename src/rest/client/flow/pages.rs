@@ -156,6 +156,6 @@ impl Task for Pages {
     }
 
     fn wanted(&self) -> Option<Timestamp> {
-        self.0.paging.list().window.created_after()
+        self.0.paging.list().created_after
     }
 }

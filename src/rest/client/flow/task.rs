@@ -133,7 +133,7 @@ impl Task for Sync {
     }
 
     fn wanted(&self) -> Option<Timestamp> {
-        self.0.query().window.created_after()
+        self.0.query().created_after
     }
 }
 

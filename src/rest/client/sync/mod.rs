@@ -14,7 +14,7 @@ use super::flow::FlowError;
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::model::{Account, Call, CallList, ListedCall, UnreadableCall};
-use crate::rest::{CreatedRange, Limit, ListCalls, Mode};
+use crate::rest::{ListCalls, Mode};
 
 /// How far below its watermark a sync asks unless told otherwise: a minute.
 pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
@@ -200,9 +200,11 @@ impl CallSync {
     /// The limit may be changed from page to page. The bounds of `created_at` may not.
     #[must_use]
     pub fn query(&self) -> ListCalls {
-        // There is no upper bound, so the bounds cannot be the wrong way round.
-        let window = CreatedRange::new(self.listed_from(), None).unwrap_or(CreatedRange::ALL);
-        let query = ListCalls::new().with_limit(Limit::MAX).with_created(window);
+        let query = ListCalls::new().with_limit(ListCalls::MAX_LIMIT);
+        let query = match self.listed_from() {
+            Some(from) => query.with_created_after(from),
+            None => query,
+        };
         match self.walk.as_ref().and_then(Walk::cursor) {
             Some(cursor) => query.with_cursor(cursor),
             None => query,

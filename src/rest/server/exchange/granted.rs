@@ -1,32 +1,60 @@
-//! Authorised requests: what to look up for each, and its answer.
+//! Authorised requests: what to look up for each, and its response.
 
 use alloc::vec::Vec;
 
 use http::Response;
 
 use super::Context;
-use crate::id::{AccountId, CallId};
-use crate::model::{Account, Call, CallList};
-use crate::rest::ApiResponse;
-use crate::rest::Mode;
-use crate::rest::server::CursorKeys;
-use crate::rest::server::Grant;
-use crate::rest::server::PageQuery;
-use crate::rest::server::rejection::{Rejection, RejectionReason, headless};
+use crate::id::AccountId;
+use crate::model::{Account, CallList};
+use crate::rest::server::cursor::CursorKey;
+use crate::rest::server::query::{CallQuery, CallRow, CallsQuery};
+use crate::rest::server::{Grant, Rejection, RejectionReason};
 
-/// A request that may be answered, by what it asks for.
+/// A request that may be answered, by operation.
+///
+/// ```
+/// use call_assistant::rest::server::{Authorized, CallQuery, CallRow, CallsQuery, Rejection};
+/// use call_assistant::{id::AccountId, model::Account};
+/// use http::Response;
+///
+/// # struct Db;
+/// # impl Db {
+/// #     fn account(&self, id: &AccountId) -> Result<Account, ()> { Err(()) }
+/// #     fn page(&self, query: &CallsQuery) -> Result<Vec<CallRow>, ()> { Err(()) }
+/// #     fn call(&self, query: &CallQuery) -> Result<Option<CallRow>, ()> { Err(()) }
+/// # }
+/// fn answer(authorized: Authorized, db: &Db) -> Result<Response<Vec<u8>>, Rejection> {
+///     match authorized {
+///         Authorized::Account(granted) => {
+///             let account = db.account(granted.account_id()).map_err(|()| granted.internal_error())?;
+///             granted.answer(account)
+///         }
+///         Authorized::Calls(granted) => {
+///             let rows = db.page(granted.query()).map_err(|()| granted.internal_error())?;
+///             granted.answer(rows)
+///         }
+///         Authorized::Call(granted) => {
+///             let row = db.call(granted.query()).map_err(|()| granted.internal_error())?;
+///             granted.answer(row)
+///         }
+///         new => Err(new.internal_error()), // an operation of a later version
+///     }
+/// }
+/// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Authorized {
-    /// The account.
+    /// `GET /v1/account`.
     Account(AccountGranted),
-    /// A page of its calls.
+    /// `GET /v1/calls`.
     Calls(CallsGranted),
-    /// One of its calls.
+    /// `GET /v1/calls/{call_id}`.
     Call(CallGranted),
 }
 
 impl Authorized {
-    /// The 500 of a host whose look-up failed.
+    /// Creates the 500 of a host whose look-up failed.
     #[must_use]
     pub fn internal_error(&self) -> Rejection {
         match self {
@@ -37,27 +65,7 @@ impl Authorized {
     }
 }
 
-/// A call as a store holds it: with whose it is.
-///
-/// The public object does not say that, so a list in memory or a forgotten `WHERE` could serve one
-/// customer's calls to another. Give back what the row says, not what was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallRow {
-    /// The account whose call it is.
-    pub account_id: AccountId,
-    /// Production or test data.
-    pub mode: Mode,
-    /// The call.
-    pub call: Call,
-}
-
-impl CallRow {
-    fn belongs_to(&self, grant: &Grant) -> bool {
-        self.account_id == *grant.account_id() && self.mode == grant.mode()
-    }
-}
-
-/// `GET /v1/account` of a credential that may.
+/// An authorised `GET /v1/account`.
 #[derive(Debug)]
 pub struct AccountGranted {
     pub(super) context: Context,
@@ -65,189 +73,99 @@ pub struct AccountGranted {
 }
 
 impl AccountGranted {
-    /// Which account to look up.
+    /// Returns the account to look up.
     #[must_use]
     pub fn account_id(&self) -> &AccountId {
         self.grant.account_id()
     }
 
-    /// The answer. Whatever the record says, `livemode` is the credential's (D-12).
+    /// Writes the response. `livemode` is that of the credential, whatever the record says.
     ///
     /// # Errors
     /// The record is another account's: 500.
     pub fn answer(self, account: Account) -> Result<Response<Vec<u8>>, Rejection> {
         if account.id != *self.grant.account_id() {
-            return Err(self.context.refuse(RejectionReason::WrongAccount));
+            return Err(self.context.reject(RejectionReason::WrongAccount));
         }
         let mut account = account;
         account.livemode = self.grant.mode().is_live();
-        Ok(self.context.answer(&account))
+        Ok(self.context.respond(&account))
     }
 }
 
-/// What to look up for `GET /v1/calls`: a page of one account's calls, in one mode.
-///
-/// There is no other way to one of these than through an exchange, so a store whose functions take
-/// it cannot be asked without a credential, nor for no account in particular.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallsQuery {
-    grant: Grant,
-    page: PageQuery,
-}
-
-impl CallsQuery {
-    /// Whose calls.
-    #[must_use]
-    pub fn account_id(&self) -> &AccountId {
-        self.grant.account_id()
-    }
-
-    /// Production or test data.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        self.grant.mode()
-    }
-
-    /// Which of them, and how many: see [`page`](crate::rest::server) for the SQL.
-    #[must_use]
-    pub fn page(&self) -> &PageQuery {
-        &self.page
-    }
-
-    /// Whether a row is on this page or a later one: the whole condition, for a store in memory.
-    #[must_use]
-    pub fn matches(&self, row: &CallRow) -> bool {
-        row.belongs_to(&self.grant) && self.page.matches(&row.call)
-    }
-}
-
-/// `GET /v1/calls` of a credential that may.
+/// An authorised `GET /v1/calls`.
 ///
 /// ```
-/// use call_assistant::rest::server::{CallRow, CallsGranted, CallsQuery, CursorKeys, Rejection};
+/// use call_assistant::rest::server::{CallRow, CallsGranted, CallsQuery, Rejection};
 /// use http::Response;
 ///
 /// # fn db(query: &CallsQuery) -> Result<Vec<CallRow>, std::io::Error> { Ok(vec![]) }
-/// fn answer(granted: CallsGranted, keys: &CursorKeys) -> Result<Response<Vec<u8>>, Rejection> {
+/// fn answer(granted: CallsGranted) -> Result<Response<Vec<u8>>, Rejection> {
 ///     let rows = db(granted.query()).map_err(|_| granted.internal_error())?; // 500
-///     granted.answer(rows, keys)
+///     granted.answer(rows)
 /// }
 /// ```
 #[derive(Debug)]
 pub struct CallsGranted {
     pub(super) context: Context,
-    query: CallsQuery,
+    pub(super) query: CallsQuery,
+    /// Seals the next cursor. A copy, so that the state borrows nothing across a look-up.
+    pub(super) cursor_key: CursorKey,
 }
 
 impl CallsGranted {
-    pub(super) fn new(context: Context, grant: Grant, page: PageQuery) -> Self {
-        Self { context, query: CallsQuery { grant, page } }
-    }
-
-    /// What to look up.
+    /// Returns what to look up.
     #[must_use]
     pub fn query(&self) -> &CallsQuery {
         &self.query
     }
 
-    /// The answer, from the rows as the store gave them: in order, and one more than the page
-    /// holds if there is one ([`PageQuery::fetch`]).
+    /// Writes the response from the rows that match the query, in order, at most
+    /// [`CallsQuery::fetch`] of them.
     ///
     /// # Errors
-    /// A row is another account's, or they are not the rows that were asked for: 500. Nothing of
-    /// them is served.
-    pub fn answer(
-        self,
-        rows: Vec<CallRow>,
-        cursors: &CursorKeys,
-    ) -> Result<Response<Vec<u8>>, Rejection> {
-        let CallsQuery { grant, page } = &self.query;
-        if let Some(row) = rows.iter().position(|row| !row.belongs_to(grant)) {
-            return Err(self.context.refuse(RejectionReason::WrongOwner { row }));
-        }
-        let calls = rows.into_iter().map(|row| row.call).collect();
-        let page = match page.page(calls) {
-            Ok(page) => page,
-            Err(error) => return Err(self.context.refuse(RejectionReason::Rows(error))),
-        };
-        let seal = |cursor| cursors.seal(grant.account_id(), grant.mode(), &cursor);
-        Ok(self.context.answer(&CallList::new(page.calls, page.next.map(seal))))
+    /// A row belongs to another account, or the rows do not match the query: 500. None of them is
+    /// served.
+    pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
+        let (calls, next) = self
+            .query
+            .page(rows)
+            .map_err(|reason| self.context.reject(RejectionReason::Rows(reason)))?;
+        let grant = self.query.grant();
+        let seal = |cursor| self.cursor_key.seal(grant.account_id(), grant.mode(), &cursor);
+        Ok(self.context.respond(&CallList::new(calls, next.map(seal))))
     }
 }
 
-/// What to look up for `GET /v1/calls/{call_id}`: one call of one account, in one mode. Like
-/// [`CallsQuery`], it comes out of an exchange only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallQuery {
-    grant: Grant,
-    call_id: CallId,
-}
-
-impl CallQuery {
-    /// Whose call.
-    #[must_use]
-    pub fn account_id(&self) -> &AccountId {
-        self.grant.account_id()
-    }
-
-    /// Production or test data.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        self.grant.mode()
-    }
-
-    /// Which call.
-    #[must_use]
-    pub fn call_id(&self) -> &CallId {
-        &self.call_id
-    }
-
-    /// Whether a row is the call: the whole condition, for a store in memory.
-    #[must_use]
-    pub fn matches(&self, row: &CallRow) -> bool {
-        row.belongs_to(&self.grant) && row.call.id == self.call_id
-    }
-}
-
-/// `GET /v1/calls/{call_id}` of a credential that may.
+/// An authorised `GET /v1/calls/{call_id}`.
 #[derive(Debug)]
 pub struct CallGranted {
     pub(super) context: Context,
-    query: CallQuery,
+    pub(super) query: CallQuery,
 }
 
 impl CallGranted {
-    pub(super) fn new(context: Context, grant: Grant, call_id: CallId) -> Self {
-        Self { context, query: CallQuery { grant, call_id } }
-    }
-
-    /// What to look up.
+    /// Returns what to look up.
     #[must_use]
     pub fn query(&self) -> &CallQuery {
         &self.query
     }
 
-    /// The answer, from what the store has.
+    /// Writes the response.
     ///
     /// # Errors
-    /// It has no such call, or it is another account's or of the other mode: one and the same 404
-    /// (HTTP-7). It is a call of another id: 500.
+    /// There is no such call, or it belongs to another account or mode: the same 404. It is a call
+    /// with another id: 500.
     pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
         let Some(row) = row else {
-            return Err(self.context.refuse(RejectionReason::NoSuchCall));
+            return Err(self.context.reject(RejectionReason::NoSuchCall));
         };
-        if row.call.id != self.query.call_id {
-            return Err(self.context.refuse(RejectionReason::WrongCall));
+        if row.call.id != *self.query.call_id() {
+            return Err(self.context.reject(RejectionReason::WrongCall));
         }
-        if !row.belongs_to(&self.query.grant) {
-            return Err(self.context.refuse(RejectionReason::NotTheirCall));
+        if !row.belongs_to(self.query.grant()) {
+            return Err(self.context.reject(RejectionReason::NotTheirCall));
         }
-        Ok(self.context.answer(&row.call))
-    }
-}
-
-impl Context {
-    fn answer(self, answer: &impl ApiResponse) -> Response<Vec<u8>> {
-        headless(answer.to_response(&self.request_id), self.head_only)
+        Ok(self.context.respond(&row.call))
     }
 }

@@ -1,7 +1,9 @@
-//! What an exchange needs to see of a request's head.
+//! What an exchange reads of a request's head.
 
-use http::header::AUTHORIZATION;
+use http::Version;
+use http::header::{AUTHORIZATION, HOST};
 use http::request::Parts;
+use http::uri::Authority;
 
 use crate::rest::BaseUrl;
 use crate::rest::server::KeyDigest;
@@ -9,93 +11,136 @@ use crate::rest::server::RejectionReason;
 
 /// The head of a request, of any framework.
 ///
-/// Only what counts is taken: an incoming `X-Request-Id` is not looked at (D-13), and neither is a
-/// body.
-///
 /// ```
 /// use call_assistant::rest::server::RequestHead;
 ///
 /// let (parts, ()) = http::Request::get("/v1/calls?limit=5")
+///     .header("host", "api.example.com")
 ///     .header("authorization", "Bearer service_live_...")
 ///     .body(())?
 ///     .into_parts();
 /// let head = RequestHead::from_parts(&parts);
 ///
-/// // From a framework on another version of `http`, or on none.
+/// // From a framework on another version of `http`.
 /// let same = RequestHead::new("GET", "/v1/calls", Some("limit=5"))
+///     .host(b"api.example.com")
 ///     .authorization(b"Bearer service_live_...");
 /// assert_eq!(head, same);
 /// # Ok::<(), http::Error>(())
 /// ```
+///
+/// Other headers and the body are ignored, also an incoming `X-Request-Id`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
-    authorization: Authorization<'a>,
+    host: Header<'a>,
+    authorization: Header<'a>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Authorization<'a> {
+enum Header<'a> {
     Absent,
     Once(&'a [u8]),
     Repeated,
 }
 
+impl<'a> Header<'a> {
+    fn and(self, value: &'a [u8]) -> Self {
+        match self {
+            Self::Absent => Self::Once(value),
+            Self::Once(_) | Self::Repeated => Self::Repeated,
+        }
+    }
+}
+
 impl<'a> RequestHead<'a> {
-    /// A head without an `Authorization` header. The path is as it came, still percent-encoded,
-    /// and does not include the query.
+    /// Creates a head without headers. The path is still percent-encoded and does not include the
+    /// query.
     #[must_use]
     pub fn new(method: &'a str, path: &'a str, query: Option<&'a str>) -> Self {
-        Self { method, path, query, authorization: Authorization::Absent }
+        Self { method, path, query, host: Header::Absent, authorization: Header::Absent }
     }
 
-    /// The head of a request of the `http` crate.
+    /// Reads the head of a request of the `http` crate.
+    ///
+    /// HTTP/2 and later have the authority of the URI in place of `Host`.
     #[must_use]
     pub fn from_parts(parts: &'a Parts) -> Self {
-        let head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
-        let values = parts.headers.get_all(AUTHORIZATION);
-        values.iter().fold(head, |head, value| head.authorization(value.as_bytes()))
+        let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
+        for value in parts.headers.get_all(HOST) {
+            head = head.host(value.as_bytes());
+        }
+        for value in parts.headers.get_all(AUTHORIZATION) {
+            head = head.authorization(value.as_bytes());
+        }
+        match parts.uri.authority() {
+            Some(authority) if head.host == Header::Absent && parts.version >= Version::HTTP_2 => {
+                head.host(authority.as_str().as_bytes())
+            }
+            _ => head,
+        }
     }
 
-    /// Adds an `Authorization` header. Call it for each one there is: two are refused, and which
-    /// of them was meant is not guessed.
+    /// Adds a `Host` header. Call it for each one: a request with two is rejected.
+    #[must_use]
+    pub fn host(self, value: &'a [u8]) -> Self {
+        Self { host: self.host.and(value), ..self }
+    }
+
+    /// Adds an `Authorization` header. Call it for each one: a request with two is rejected.
     #[must_use]
     pub fn authorization(self, value: &'a [u8]) -> Self {
-        let authorization = match self.authorization {
-            Authorization::Absent => Authorization::Once(value),
-            _ => Authorization::Repeated,
-        };
-        Self { authorization, ..self }
+        Self { authorization: self.authorization.and(value), ..self }
     }
 
-    /// The same head as seen from this base address, for a service that is not at the root of its
-    /// host. A path elsewhere becomes one that no operation has.
+    /// Removes the path of a base URL, for a service that is not at the root of its host. A path
+    /// outside the base becomes an unknown one.
     #[must_use]
     pub fn below(self, base: &BaseUrl) -> Self {
         Self { path: base.below(self.path).unwrap_or_default(), ..self }
     }
 
-    /// The digest of the credential (D-10): the scheme in any case, blanks, and then visible ASCII
-    /// to the end. Whether it looks like a key of the product's is not asked: it is known or not.
+    pub(super) fn check_host(&self) -> Result<(), RejectionReason> {
+        match self.host {
+            Header::Absent => Err(RejectionReason::NoHost),
+            Header::Repeated => Err(RejectionReason::SeveralHosts),
+            Header::Once(value) if is_host(value) => Ok(()),
+            Header::Once(_) => Err(RejectionReason::MalformedHost),
+        }
+    }
+
+    /// Digests the credential (D-10): the scheme in any case, spaces, and then visible ASCII to the
+    /// end. Whether it looks like a key of the product is not asked: it is known or not.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
-            Authorization::Absent => return Err(RejectionReason::NoCredential),
-            Authorization::Repeated => return Err(RejectionReason::SeveralCredentials),
-            Authorization::Once(value) => value,
+            Header::Absent => return Err(RejectionReason::NoCredential),
+            Header::Repeated => return Err(RejectionReason::SeveralCredentials),
+            Header::Once(value) => value,
         };
-        let at = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
-        let (scheme, rest) = value.split_at_checked(at).unwrap_or_default();
+        let mut parts = value.splitn(2, |byte| *byte == b' ');
+        let scheme = parts.next().unwrap_or_default();
         if !scheme.eq_ignore_ascii_case(b"bearer") {
             return Err(RejectionReason::OtherScheme);
         }
-        let blanks = rest.iter().take_while(|byte| **byte == b' ').count();
-        let credential = rest.get(blanks..).unwrap_or_default();
+        let rest = parts.next().unwrap_or_default();
+        let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
+        let credential = rest.get(spaces..).unwrap_or_default();
         if credential.is_empty() || !credential.iter().all(u8::is_ascii_graphic) {
             return Err(RejectionReason::MalformedCredential);
         }
         Ok(KeyDigest::of(credential))
     }
+}
+
+/// Checks for a host and an optional port. An authority may have more, which `Host` may not: user
+/// info, an empty host, or a port that is no number.
+fn is_host(value: &[u8]) -> bool {
+    let Ok(authority) = Authority::try_from(value) else { return false };
+    let port = value.strip_prefix(authority.host().as_bytes());
+    !authority.host().is_empty()
+        && port.is_some_and(|port| matches!(port, b"" | b":") || authority.port_u16().is_some())
 }
 
 /// Without the credential.

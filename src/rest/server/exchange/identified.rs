@@ -4,51 +4,73 @@ use core::time::Duration;
 
 use super::{Admitted, Asked, Context};
 use crate::Timestamp;
-use crate::rest::Quota;
-use crate::rest::server::Grant;
-use crate::rest::server::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
-use crate::rest::server::{Rejection, RejectionReason};
+use crate::id::{AccountId, CredentialId};
+use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
+use crate::rest::server::{Grant, Rejection, RejectionReason};
+use crate::rest::{Operation, Quota};
 
-/// A request of a valid credential.
+/// A request with a valid credential, which has not been counted.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::rest::server::{Admitted, Identified, RateWindows, Rejection};
+///
+/// fn count(
+///     identified: Identified,
+///     rates: &mut RateWindows,
+///     now: Timestamp,
+/// ) -> Result<Admitted, Rejection> {
+///     println!("{} used at {}", identified.credential_id(), identified.used_at());
+///     identified.admit_in(rates, now) // 429
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Identified {
     pub(super) context: Context,
-    pub(super) asked: Asked,
+    pub(super) operation: Operation,
+    pub(super) asked: Result<Asked, RejectionReason>,
     pub(super) grant: Grant,
     pub(super) used_at: Timestamp,
 }
 
 impl Identified {
-    /// Whose request it is.
+    /// Returns the credential. Rates are counted by it.
     #[must_use]
-    pub fn grant(&self) -> &Grant {
-        &self.grant
+    pub fn credential_id(&self) -> &CredentialId {
+        self.grant.credential_id()
     }
 
-    /// When the credential was used: what to store as its `last_used_at`.
+    /// Returns the account of the credential.
+    #[must_use]
+    pub fn account_id(&self) -> &AccountId {
+        self.grant.account_id()
+    }
+
+    /// Returns when the credential was used: the value to store as its `last_used_at`.
     #[must_use]
     pub fn used_at(&self) -> Timestamp {
         self.used_at
     }
 
-    /// The quota it counts against. With the credential's id, it says which window to load.
+    /// Returns the quota that the request counts against. Load the window of this credential and
+    /// quota.
     #[must_use]
     pub fn quota(&self) -> Quota {
-        self.asked.operation().quota()
+        self.operation.quota()
     }
 
-    /// Counts the request in the credential's window for this quota. Store the window afterwards,
-    /// whatever comes of the request: every admitted one counts, and a refused one does not. Hosts
-    /// that share it do this [one at a time](crate::rest::server#where-to-keep-it).
+    /// Counts the request in the window of its credential and quota. Store the window afterwards,
+    /// whatever the response will be: an admitted request counts, a rejected one does not. Hosts
+    /// that share a window do this [one at a time](RateWindow#where-to-keep-it).
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
     pub fn admit(self, window: &mut RateWindow, now: Timestamp) -> Result<Admitted, Rejection> {
-        let verdict = window.check(self.quota(), now);
-        self.admitted(verdict)
+        let checked = window.check(self.quota(), now);
+        self.admitted(checked)
     }
 
-    /// [`admit`](Self::admit) for a host whose windows are all in one place.
+    /// Counts the request, for a host that is a single process: see [`admit`](Self::admit).
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
@@ -57,25 +79,24 @@ impl Identified {
         windows: &mut RateWindows,
         now: Timestamp,
     ) -> Result<Admitted, Rejection> {
-        let verdict = windows.check(self.grant.credential_id(), self.quota(), now);
-        self.admitted(verdict)
+        let checked = windows.check(self.grant.credential_id(), self.quota(), now);
+        self.admitted(checked)
     }
 
-    /// [`admit`](Self::admit) for a host that counts elsewhere: what it found is enough, and how
-    /// long to wait if it is no.
+    /// Continues with the result of another rate limiter: `Err` holds the time to wait.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
-    pub fn admit_as(self, verdict: Result<(), Duration>) -> Result<Admitted, Rejection> {
-        self.admitted(
-            verdict.map_err(|wait| RateLimitError { wait, cause: RateLimitReason::Quota }),
-        )
+    pub fn admit_as(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
+        let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
+        self.admitted(checked.map_err(error))
     }
 
-    fn admitted(self, verdict: Result<(), RateLimitError>) -> Result<Admitted, Rejection> {
-        match verdict {
-            Ok(()) => Ok(Admitted { context: self.context, asked: self.asked, grant: self.grant }),
-            Err(exceeded) => Err(self.context.refuse(RejectionReason::RateLimited(exceeded))),
+    fn admitted(self, checked: Result<(), RateLimitError>) -> Result<Admitted, Rejection> {
+        let Self { context, operation, asked, grant, .. } = self;
+        match checked {
+            Ok(()) => Ok(Admitted { context, operation, asked, grant }),
+            Err(error) => Err(context.reject(RejectionReason::RateLimited(error))),
         }
     }
 }

@@ -1,77 +1,81 @@
 //! A request that has arrived.
 
-use http::Method;
-
 use super::{Asked, Context, Identified, RequestHead};
 use crate::Timestamp;
 use crate::id::RequestId;
-use crate::rest::server::Grant;
-use crate::rest::server::{KeyDigest, KeyState, StoredKey};
-use crate::rest::server::{Rejection, RejectionReason};
-use crate::rest::{AnyRequest, Operation, ReadError};
+use crate::rest::Operation;
+use crate::rest::operation::route;
+use crate::rest::server::{Grant, KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// A request for one of the operations. Who sends it is not known yet.
+/// A request for one of the operations, of an unknown sender.
+///
+/// ```
+/// use call_assistant::id::RequestId;
+/// use call_assistant::rest::server::{Received, RequestHead};
+///
+/// let head = RequestHead::new("GET", "/v1/account", None).host(b"api.example.com");
+/// let received = Received::new(&head, RequestId::from_random([1; 16]))?;
+/// assert_eq!(received.operation().name(), "get_account");
+/// assert_eq!(received.digest(), None); // there is no Authorization header
+/// # Ok::<(), call_assistant::rest::server::Rejection>(())
+/// ```
 #[derive(Debug)]
 pub struct Received {
     pub(super) context: Context,
-    pub(super) asked: Asked,
+    operation: Operation,
+    asked: Result<Asked, RejectionReason>,
     credential: Result<KeyDigest, RejectionReason>,
 }
 
 impl Received {
-    /// Takes a request's head, and the id that the request is given: one of the host's own, made
-    /// for it. Needs no look-up.
+    /// Reads a request's head. The host makes a new id for each request. Needs no look-up.
     ///
     /// # Errors
-    /// The path or the method is none of the API's: 404, 405.
+    /// `Host` is not valid: 400. The path is not one of the API: 404. The method is neither `GET`
+    /// nor `HEAD`: 405.
     pub fn new(head: &RequestHead<'_>, request_id: RequestId) -> Result<Self, Rejection> {
         let mut context = Context {
             request_id,
             operation: None,
             credential_id: None,
-            head_only: head.method == Method::HEAD.as_str(),
+            head_only: head.method == "HEAD",
         };
-        let read = AnyRequest::read(head.method, head.path, head.query);
-        context.operation = match &read {
-            Ok(request) => Some(request.operation()),
-            Err(error) => error.operation(),
+        head.check_host().map_err(|reason| context.reject(reason))?;
+        let Some((operation, segment)) = route(head.path) else {
+            return Err(context.reject(RejectionReason::UnknownPath));
         };
-        let asked = match read {
-            Ok(AnyRequest::GetAccount(_)) => Asked::Account,
-            Ok(AnyRequest::ListCalls(list)) => Asked::Calls(list),
-            Ok(AnyRequest::GetCall(get)) => Asked::Call(get.call_id),
-            // What is wrong with the parameters is said to those who may ask at all.
-            Err(ReadError::Parameter { operation, error }) => Asked::Wrongly(operation, error),
-            Err(ReadError::NoSuchId { error }) => Asked::NoCall(error),
-            Err(ReadError::Method { .. }) => return Err(context.refuse(RejectionReason::Method)),
-            Err(ReadError::UnknownPath) => return Err(context.refuse(RejectionReason::UnknownPath)),
-        };
-        Ok(Self { context, asked, credential: head.credential() })
+        context.operation = Some(operation);
+        if !matches!(head.method, "GET" | "HEAD") {
+            return Err(context.reject(RejectionReason::Method));
+        }
+        // An error in the parameters is kept for those who may ask at all.
+        let asked = Asked::read(operation, segment, head.query);
+        Ok(Self { context, operation, asked, credential: head.credential() })
     }
 
-    /// By which to look up the key; `None` if there is nothing to look up.
+    /// Returns the digest by which to look up the key; `None` if there is nothing to look up.
     #[must_use]
     pub fn digest(&self) -> Option<&KeyDigest> {
         self.credential.as_ref().ok()
     }
 
-    /// What is asked for.
+    /// Returns the operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
-        self.asked.operation()
+        self.operation
     }
 
-    /// Checks the key that was found, if any. Its digest is compared again, in constant time.
+    /// Checks the key that the host found, if any. Compares its digest again, in constant time.
     ///
     /// # Errors
-    /// There is no key, or it is expired or revoked: 401, the same for all of these.
+    /// There is no key, or it is expired or revoked: 401, the same response for all of these.
     pub fn identify(
         self,
         key: Option<&StoredKey>,
         now: Timestamp,
     ) -> Result<Identified, Rejection> {
         let found = match (&self.credential, key) {
-            (Err(cause), _) => Err(cause.clone()),
+            (Err(reason), _) => Err(reason.clone()),
             (Ok(digest), Some(key)) if key.digest == *digest => match key.state(now) {
                 KeyState::Valid => Ok(Grant::of_key(key)),
                 KeyState::Expired => Err(RejectionReason::ExpiredCredential),
@@ -82,34 +86,31 @@ impl Received {
         self.identified(found, now)
     }
 
-    /// Takes what another way of authenticating the request has found, or nothing. The credential's
-    /// own limits in time are that way's to check.
+    /// Continues with a credential that the host checked in another way, such as OAuth, including
+    /// its expiry and revocation.
     ///
     /// # Errors
-    /// Nothing was found: 401.
+    /// There is no grant: 401.
     pub fn identify_as(
         self,
         grant: Option<Grant>,
         now: Timestamp,
     ) -> Result<Identified, Rejection> {
         let found = grant.ok_or_else(|| match &self.credential {
-            Err(cause) => cause.clone(),
+            Err(reason) => reason.clone(),
             Ok(_) => RejectionReason::UnknownCredential,
         });
         self.identified(found, now)
     }
 
     fn identified(
-        mut self,
+        self,
         found: Result<Grant, RejectionReason>,
         now: Timestamp,
     ) -> Result<Identified, Rejection> {
-        match found {
-            Ok(grant) => {
-                self.context.credential_id = Some(grant.credential_id().clone());
-                Ok(Identified { context: self.context, asked: self.asked, grant, used_at: now })
-            }
-            Err(cause) => Err(self.context.refuse(cause)),
-        }
+        let Self { mut context, operation, asked, .. } = self;
+        let grant = found.map_err(|reason| context.reject(reason))?;
+        context.credential_id = Some(grant.credential_id().clone());
+        Ok(Identified { context, operation, asked, grant, used_at: now })
     }
 }

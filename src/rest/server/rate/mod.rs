@@ -106,7 +106,7 @@ impl RateWindow {
             let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
             // A clock that stepped back has that way to go as well.
             let wait = wait.saturating_sub(age).saturating_add(self.newest().since(now));
-            return Err(RateLimitError { wait, cause: RateLimitReason::Quota });
+            return Err(RateLimitError { wait, reason: RateLimitReason::Quota });
         }
         if self.admitted > 0 {
             let gap = nanos(age);
@@ -203,13 +203,13 @@ impl Default for RateWindow {
 
 /// A request came too soon: 429 `rate_limit_exceeded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}, a request is admitted in {wait:?}")]
+#[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
     /// How long until a request is admitted, exactly.
     pub wait: Duration,
     /// What stands in the way, for the operator's log.
-    pub cause: RateLimitReason,
+    pub reason: RateLimitReason,
 }
 
 impl RateLimitError {

@@ -123,7 +123,7 @@ impl RateWindows {
             None => self.insert(name, now)?,
         };
         // There is always an entry at a place that was just found.
-        let full = RateLimitError { wait: BETWEEN_SEARCHES, cause: RateLimitReason::Room };
+        let full = RateLimitError { wait: BETWEEN_SEARCHES, reason: RateLimitReason::Room };
         self.entries.get_mut(place).map(|entry| &mut entry.window).ok_or(full)
     }
 
@@ -206,7 +206,7 @@ impl RateWindows {
         }
         match self.room_at {
             Some(room_at) => {
-                Err(RateLimitError { wait: room_at.since(now), cause: RateLimitReason::Room })
+                Err(RateLimitError { wait: room_at.since(now), reason: RateLimitReason::Room })
             }
             None => Ok(()),
         }

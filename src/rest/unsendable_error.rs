@@ -1,0 +1,34 @@
+//! Why a request cannot be sent.
+
+use super::parameter_error::MAX_LIMIT;
+
+/// The maximum length of a cursor in a request, in bytes.
+pub(super) const MAX_CURSOR_LEN: usize = 8192;
+
+/// A request that cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnsendableError {
+    /// The id is `.` or `..`. URL parsers resolve such a segment, however it is encoded, and the
+    /// request would ask for another resource.
+    #[error("call_id consists of dots, which no URL can carry")]
+    DotId,
+    /// The cursor is too long for a URL.
+    #[error("cursor has {len} bytes, more than {MAX_CURSOR_LEN}")]
+    LongCursor {
+        /// The length, in bytes.
+        len: usize,
+    },
+    /// The limit is 0 or more than 100.
+    #[error("limit is {limit}, not from 1 to {MAX_LIMIT}")]
+    Limit {
+        /// The limit.
+        limit: usize,
+    },
+    /// `created_before` is earlier than `created_after`.
+    #[error("created_before is earlier than created_after")]
+    CreatedRange,
+    /// The `http` crate does not accept the URL.
+    #[error("URL is not one that the http crate accepts")]
+    Address,
+}
