@@ -137,7 +137,7 @@ fn twenty_failures_in_a_row_disable() {
     }
     assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
 
-    // A failure by hand does not count.
+    // A manual failure does not count.
     let again = format!("/deliveries/{}/redeliver", first[0]);
     service.ask("POST", &again, &json!({}), 202);
     assert_eq!(outcomes(&ended(&service, &first[0])).len(), 7);

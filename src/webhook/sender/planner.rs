@@ -56,14 +56,18 @@ use crate::Timestamp;
 /// A schedule has few different waits, so deliveries that are added for one wait come in order. A
 /// queue for each wait keeps all of them in order, and every step is O(1), however many are pending.
 /// Deliveries that come out of order, because of jitter or a clock that was set, go to a tree, at
-/// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, and 8 bytes more
-/// in its endpoint's line; an endpoint number takes 40 bytes.
+/// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 8 in its
+/// endpoint's line; an endpoint number takes 4 bytes, and 32 more where any has had a line.
 pub struct Planner {
     limits: Limits,
     lanes: [VecDeque<Pending>; LANES],
     /// What fits into no lane.
     unordered: BTreeSet<Pending>,
-    endpoints: Vec<EndpointQueue>,
+    /// How many attempts each endpoint has in flight. Apart from the lines, because most deliveries
+    /// need no line, and a small table stays in the cache.
+    in_flight_of: Vec<u32>,
+    /// Each endpoint's deliveries that are due and wait for room or for a turn.
+    lines: Vec<VecDeque<u64>>,
     /// Endpoints that have a line and may send, in the order of their turns; each at most once.
     turns: VecDeque<u32>,
     in_line: usize,
@@ -117,13 +121,6 @@ struct Pending {
     endpoint: u32,
 }
 
-#[derive(Clone, Default)]
-struct EndpointQueue {
-    in_flight: u32,
-    /// Deliveries that are due and wait for room or for a turn.
-    line: VecDeque<u64>,
-}
-
 #[expect(
     clippy::arithmetic_side_effects,
     reason = "counts what is in memory, and `in_flight` stays within its limit"
@@ -136,7 +133,8 @@ impl Planner {
             limits,
             lanes: [const { VecDeque::new() }; LANES],
             unordered: BTreeSet::new(),
-            endpoints: Vec::new(),
+            in_flight_of: Vec::new(),
+            lines: Vec::new(),
             turns: VecDeque::new(),
             in_line: 0,
             in_flight: 0,
@@ -203,15 +201,14 @@ impl Planner {
     /// Reports that an attempt of this endpoint has finished, or that what was planned was not
     /// begun. Ignored for an endpoint that has nothing in flight.
     pub fn finished(&mut self, endpoint: u32) {
-        let limit = self.limits.per_endpoint;
-        // Not by `endpoint`, which makes room for a number that is not known.
-        let known = usize::try_from(endpoint).ok().and_then(|at| self.endpoints.get_mut(at));
-        let Some(queue) = known.filter(|queue| queue.in_flight > 0) else { return };
-        let was_full = queue.in_flight >= limit;
-        queue.in_flight -= 1;
+        // Not by `entry`, which makes room for a number that is not known.
+        let known = usize::try_from(endpoint).ok().and_then(|at| self.in_flight_of.get_mut(at));
+        let Some(in_flight) = known.filter(|in_flight| **in_flight > 0) else { return };
+        let was_full = *in_flight >= self.limits.per_endpoint;
+        *in_flight -= 1;
         self.in_flight -= 1;
         // With room before, it has a turn already, or no line.
-        if was_full && !queue.line.is_empty() {
+        if was_full && !entry(&mut self.lines, endpoint).is_empty() {
             self.turns.push_back(endpoint);
         }
     }
@@ -272,7 +269,7 @@ impl Planner {
 
     fn line_up(&mut self, delivery: u64, endpoint: u32) {
         let may_send = self.may_send(endpoint);
-        let line = &mut self.endpoint(endpoint).line;
+        let line = entry(&mut self.lines, endpoint);
         line.push_back(delivery);
         if may_send && line.len() == 1 {
             self.turns.push_back(endpoint);
@@ -284,9 +281,9 @@ impl Planner {
     #[expect(clippy::expect_used, reason = "an endpoint has a turn only while it has a line")]
     fn take_turn(&mut self) -> Option<Planned> {
         let endpoint = self.turns.pop_front()?;
-        let queue = self.endpoint(endpoint);
-        let delivery = queue.line.pop_front().expect("a turn is given to a line");
-        let more = !queue.line.is_empty();
+        let line = entry(&mut self.lines, endpoint);
+        let delivery = line.pop_front().expect("a turn is given to a line");
+        let more = !line.is_empty();
         self.in_line -= 1;
         let planned = self.begin(delivery, endpoint);
         if more && self.may_send(endpoint) {
@@ -296,24 +293,24 @@ impl Planner {
     }
 
     fn begin(&mut self, delivery: u64, endpoint: u32) -> Planned {
-        self.endpoint(endpoint).in_flight += 1;
+        *entry(&mut self.in_flight_of, endpoint) += 1;
         self.in_flight += 1;
         Planned { delivery, endpoint }
     }
 
     fn may_send(&mut self, endpoint: u32) -> bool {
-        self.endpoint(endpoint).in_flight < self.limits.per_endpoint
+        *entry(&mut self.in_flight_of, endpoint) < self.limits.per_endpoint
     }
+}
 
-    /// An endpoint's entry in the table, which grows up to it.
-    #[expect(clippy::expect_used, reason = "a table that large would not fit into memory")]
-    fn endpoint(&mut self, endpoint: u32) -> &mut EndpointQueue {
-        let at = usize::try_from(endpoint).expect("endpoint numbers fit into memory");
-        if at >= self.endpoints.len() {
-            self.endpoints.resize(at + 1, EndpointQueue::default());
-        }
-        self.endpoints.get_mut(at).expect("the table has just grown")
+/// Returns an endpoint's entry in a table, which grows up to it.
+#[expect(clippy::expect_used, reason = "a table that does not fit into memory fails earlier")]
+fn entry<T: Clone + Default>(table: &mut Vec<T>, endpoint: u32) -> &mut T {
+    let at = usize::try_from(endpoint).expect("endpoint numbers fit into memory");
+    if at >= table.len() {
+        table.resize(at.saturating_add(1), T::default());
     }
+    table.get_mut(at).expect("the table has just grown")
 }
 
 fn first_due(lane: &VecDeque<Pending>) -> i64 {

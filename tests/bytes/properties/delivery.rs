@@ -53,6 +53,14 @@ pub fn delivery(bytes: &[u8]) {
                 let seen = delivery.redeliver(&endpoint, now);
                 assert_eq!(seen, model.redeliver(&health, now));
             }
+            7 if how >= 200 => {
+                let expected = match health.disabled {
+                    None => EndpointChange::Disabled(DisabledReason::Paused),
+                    Some(_) => EndpointChange::Unchanged,
+                };
+                assert_eq!(endpoint.pause(now), expected);
+                health.disabled = health.disabled.or(Some(DisabledReason::Paused));
+            }
             7 => {
                 assert_eq!(endpoint.enable(now).is_some(), health.disabled.is_some());
                 if health.disabled.is_some() {

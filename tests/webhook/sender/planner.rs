@@ -80,11 +80,11 @@ fn a_slow_endpoint_starves_nobody() {
             match next.endpoint {
                 0 => slow.push_back(now.saturating_add(Duration::from_secs(10))),
                 endpoint => {
-                    assert!(served.insert(endpoint));
+                    assert!(served.insert(endpoint), "{endpoint} twice");
                     fast.push(endpoint);
                 }
             }
-            assert!(slow.len() <= 8);
+            assert!(slow.len() <= 8, "at {now}");
         }
         // Everybody else answers within a hundredth of a second.
         now = now.saturating_add(Duration::from_millis(10));
@@ -201,7 +201,7 @@ fn what_comes_in_no_order_goes_in_the_order_of_time() {
     assert!(shown.contains("pending: 14, in_flight: 0"), "{shown}");
     let mut order = Vec::new();
     for second in 0..=110 {
-        assert!(planner.next_due().is_none_or(|due| due >= at(second)));
+        assert!(planner.next_due().is_none_or(|due| due >= at(second)), "at {second}");
         order.extend(drain(&mut planner, at(second)).into_iter().map(|next| (second, next)));
     }
     let mut expected = vec![(50, 50), (98, 98), (99, 99), (100, 100), (100, 200), (100, 201)];
@@ -227,13 +227,14 @@ fn a_rebuilt_planner_plans_the_same() {
     for second in (0..30_000).step_by(50) {
         let (one, other) = (drain(&mut planner, at(second)), drain(&mut rebuilt, at(second)));
         let set = |all: &[u64]| BTreeSet::from_iter(all.iter().copied());
-        assert_eq!(set(&one), set(&other));
+        assert_eq!(set(&one), set(&other), "at {second}");
         // Turns are between endpoints; those of one go in the order of time.
         for all in [one, other] {
             let mut last = BTreeMap::new();
             for delivery in all {
                 let (endpoint, due) = stored[&delivery];
-                assert!(last.insert(endpoint, due).is_none_or(|before| before <= due));
+                let before = last.insert(endpoint, due);
+                assert!(before.is_none_or(|before| before <= due), "{delivery} at {second}");
             }
         }
     }

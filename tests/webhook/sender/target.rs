@@ -41,9 +41,9 @@ fn public_https_urls_are_targets() {
         ("https://ex%61mple.com/", "https://example.com/"),
     ] {
         let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(target.as_str(), kept);
-        assert_eq!(target.uri(), kept);
-        assert_eq!(parse(kept).unwrap(), target);
+        assert_eq!(target.as_str(), kept, "{text}");
+        assert_eq!(target.uri(), kept, "{text}");
+        assert_eq!(parse(kept).unwrap(), target, "{text}");
     }
 }
 
@@ -141,6 +141,7 @@ fn private_addresses_in_urls_are_refused_with_their_block() {
         let error = parse(text).unwrap_err();
         assert!(matches!(error, TargetError::Address(_)), "{text}: {error}");
         assert!(error.to_string().contains(says), "{text}: {error}");
+        assert!(std::error::Error::source(&error).is_none(), "{text}: said once");
     }
 }
 
@@ -236,7 +237,7 @@ fn every_special_block_ends_where_the_registry_says() {
         };
         assert_eq!(block.name(), name, "{text}");
         assert_eq!(format!("{block:?}"), format!("AddressBlock({block})"));
-        assert!(block.to_string().ends_with(&format!(" ({name})")), "{block}");
+        assert!(block.to_string().ends_with(&format!(" ({name})")), "{text}: {block}");
     }
     for text in ["4000::1", "1::1", "8000::", "::1:0:0:0", "fe00::1"] {
         assert_eq!(check_public(address(text)), Err(AddressError::Unassigned), "{text}");
@@ -305,9 +306,10 @@ fn development_reaches_loopback_and_only_that_in_addition() {
         "http://[::1]:8080/",
     ] {
         let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(target.check(address("127.0.0.1")), Ok(()));
-        assert_eq!(target.check(address("::1")), Ok(()));
-        assert_eq!(target.check(address("93.184.215.14")), Err(AddressError::NotLoopback));
+        assert_eq!(target.check(address("127.0.0.1")), Ok(()), "{text}");
+        assert_eq!(target.check(address("::1")), Ok(()), "{text}");
+        let elsewhere = target.check(address("93.184.215.14"));
+        assert_eq!(elsewhere, Err(AddressError::NotLoopback), "{text}");
     }
     for (text, error) in [
         ("http://example.com/", TargetError::Scheme),
