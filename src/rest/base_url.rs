@@ -1,15 +1,13 @@
-//! The address that the API's paths stand behind.
-
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-/// Where a service's API is: `https://api.example.com`, or with a port and a path of its own.
-///
-/// Whatever one of these holds, an address made of it is valid and means the same to every URL
-/// parser: what some of them would repair or fold into something else is refused. Punycode alone is
-/// not looked into: parsers that decode it refuse a host of `xn--` and nonsense.
+use http::Uri;
+
+use super::percent::decode_segment;
+
+/// Says where a service's API is: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// ```
 /// use call_assistant::rest::{BaseUrl, BaseUrlError};
@@ -22,67 +20,69 @@ use core::str::FromStr;
 /// assert_eq!(error, BaseUrlError::UserInfo);
 /// # Ok::<(), BaseUrlError>(())
 /// ```
+///
+/// A URL made of a base URL is valid and means the same to every URL parser: a text that some parsers
+/// would repair is refused. (Punycode is not decoded: some parsers refuse a host of `xn--` and
+/// nonsense.)
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
-    path_at: usize,
+    path_len: usize,
 }
 
 impl BaseUrl {
-    /// The longest address, in bytes.
+    /// The longest base URL, in bytes.
     pub const MAX_LEN: usize = 2048;
 
-    /// Reads an address. One slash at its end is dropped.
+    /// Parses a base URL. One slash at its end is dropped.
     ///
-    /// `http` is for services on the same machine or behind a tunnel: a key sent over a network
-    /// without encryption is anybody's.
+    /// Use `http` only for a service on the same machine or behind a tunnel: without encryption,
+    /// everybody on the way can read the key.
     ///
     /// # Errors
-    /// What of it cannot be, or must not be, part of a base address.
+    /// See [`BaseUrlError`].
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         if text.len() > Self::MAX_LEN {
             return Err(BaseUrlError::TooLong { len: text.len() });
         }
-        if let Some(at) = text.bytes().position(|byte| !belongs(byte)) {
+        if let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
             return Err(BaseUrlError::Character { at });
         }
         let (scheme, rest) = text.split_once("://").ok_or(BaseUrlError::Scheme)?;
-        let scheme = match scheme {
-            _ if scheme.eq_ignore_ascii_case("https") => "https",
-            _ if scheme.eq_ignore_ascii_case("http") => "http",
-            _ => return Err(BaseUrlError::Scheme),
-        };
+        let scheme = scheme.to_ascii_lowercase();
+        if scheme != "https" && scheme != "http" {
+            return Err(BaseUrlError::Scheme);
+        }
+        // `Uri` drops a fragment.
         if rest.contains('#') {
             return Err(BaseUrlError::Fragment);
         }
-        if rest.contains('?') {
+        let uri = Uri::try_from(text).map_err(|_| BaseUrlError::Host)?;
+        if uri.query().is_some() {
             return Err(BaseUrlError::Query);
         }
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at_checked(at).unwrap_or((rest, "")),
-            None => (rest, ""),
-        };
-        check_authority(authority)?;
-        let path = path.strip_suffix('/').unwrap_or(path);
+        let authority = uri.authority().ok_or(BaseUrlError::Host)?.as_str().to_ascii_lowercase();
+        check_authority(&authority)?;
+        let path = uri.path().strip_suffix('/').unwrap_or(uri.path());
         check_path(path)?;
-        let text = alloc::format!("{scheme}://{}{path}", authority.to_ascii_lowercase());
-        let path_at = text.len().saturating_sub(path.len());
-        Ok(Self { text, path_at })
+        Ok(Self { text: alloc::format!("{scheme}://{authority}{path}"), path_len: path.len() })
     }
 
-    /// The address, without a slash at its end. Scheme and host are in lower case.
+    /// Returns the URL, without a slash at its end. Scheme and host are in lower case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The path that all paths of the API begin with: empty, or with a slash in front.
+    /// Returns the path that all paths of the API begin with: empty, or with a slash in front.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "the text ends with its path")]
     pub fn path(&self) -> &str {
-        self.text.get(self.path_at..).unwrap_or_default()
+        let at = self.text.len().checked_sub(self.path_len);
+        at.and_then(|at| self.text.get(at..)).expect("the text ends with its path")
     }
 
-    /// What is left of a request's path behind the address's own path; `None` for a path that is
+    /// Returns what follows the base URL's own path in a request's path; `None` for a path that is
     /// elsewhere. For a service that is not at the root of its host.
     ///
     /// ```
@@ -112,50 +112,51 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Why a text is not a base address. It never repeats the text, which may hold a password.
+/// Says why a text is not a base URL. It never repeats the text, which may hold a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaseUrlError {
-    /// It is longer than [`BaseUrl::MAX_LEN`].
-    #[error("base address has {len} bytes, more than {}", BaseUrl::MAX_LEN)]
+    /// The text is longer than [`BaseUrl::MAX_LEN`].
+    #[error("base URL has {len} bytes, more than {}", BaseUrl::MAX_LEN)]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// A byte has no place in an address: a blank, a line end, or text beyond ASCII, which must be
+    /// A byte is not allowed in a URL: a space, a line end, or text beyond ASCII, which must be
     /// percent-encoded in a path and written as Punycode in a host.
-    #[error("base address has a byte at {at} that has no place in an address")]
+    #[error("base URL has a byte at {at} that is not allowed in a URL")]
     Character {
         /// The byte's position, from 0.
         at: usize,
     },
-    /// It begins with neither `https://` nor `http://`.
-    #[error("base address begins with neither https:// nor http://")]
+    /// The text begins with neither `https://` nor `http://`.
+    #[error("base URL begins with neither https:// nor http://")]
     Scheme,
-    /// It has a user name or a password. Credentials travel in a header (HTTP-4).
-    #[error("base address has a user name or password in it")]
+    /// There is a user name or a password. Credentials are sent in a header.
+    // HTTP-4.
+    #[error("base URL has a user name or password in it")]
     UserInfo,
     /// The host is missing, or is not a name or an address.
-    #[error("host of the base address is missing or malformed")]
+    #[error("host of the base URL is missing or malformed")]
     Host,
     /// The port is not a number from 1 to 65535.
-    #[error("port of the base address is not from 1 to 65535")]
+    #[error("port of the base URL is not from 1 to 65535")]
     Port,
-    /// The path has an empty segment, one of dots, which URL parsers fold away, or broken
+    /// The path has an empty segment, a segment of dots, which URL parsers remove, or malformed
     /// percent-encoding.
-    #[error("path of the base address has an empty segment, one of dots, or broken encoding")]
+    #[error("path of the base URL has an empty segment, one of dots, or malformed encoding")]
     Path,
-    /// It has a query.
-    #[error("base address has a query")]
+    /// There is a query.
+    #[error("base URL has a query")]
     Query,
-    /// It has a fragment.
-    #[error("base address has a fragment")]
+    /// There is a fragment.
+    #[error("base URL has a fragment")]
     Fragment,
 }
 
 /// RFC 3986's characters. A backslash, a `|` and the like are repaired by some parsers and refused
 /// by others.
-fn belongs(byte: u8) -> bool {
+fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }
 
@@ -163,39 +164,29 @@ fn check_authority(authority: &str) -> Result<(), BaseUrlError> {
     if authority.contains('@') {
         return Err(BaseUrlError::UserInfo);
     }
-    let port = if let Some(rest) = authority.strip_prefix('[') {
-        let (address, port) = rest.split_once(']').ok_or(BaseUrlError::Host)?;
-        Ipv6Addr::from_str(address).map_err(|_| BaseUrlError::Host)?;
-        match port {
-            "" => None,
-            _ => Some(port.strip_prefix(':').ok_or(BaseUrlError::Host)?),
-        }
-    } else {
-        let (host, port) = match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        };
-        let label = |label: &str| {
-            !label.is_empty()
-                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-        };
-        // What ends in a number is read as an IPv4 address, in forms that hardly look like one.
-        let last = host.rsplit('.').next().unwrap_or_default();
-        let digits = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-        let number = digits || last.starts_with("0x") || last.starts_with("0X");
-        let address = !number || Ipv4Addr::from_str(host).is_ok();
-        if host.len() > 253 || !host.split('.').all(label) || !address {
-            return Err(BaseUrlError::Host);
-        }
-        port
+    let host_len = authority.rfind(']').map_or_else(
+        || authority.find(':').unwrap_or(authority.len()),
+        |bracket| bracket.saturating_add(1),
+    );
+    let (host, port) = authority.split_at_checked(host_len).ok_or(BaseUrlError::Host)?;
+    let known = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => Ipv6Addr::from_str(address).is_ok(),
+        None => is_name_or_ipv4(host),
     };
-    match port {
-        None => Ok(()),
-        Some(port) if port.starts_with('0') || !port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Err(BaseUrlError::Port)
-        }
-        Some(port) => port.parse::<u16>().map(|_| ()).map_err(|_| BaseUrlError::Port),
+    if !known || !(port.is_empty() || port.starts_with(':')) {
+        return Err(BaseUrlError::Host);
     }
+    let is_port = |text: &str| text.parse::<u16>().is_ok_and(|n| n > 0 && n.to_string() == text);
+    if port.strip_prefix(':').is_none_or(is_port) { Ok(()) } else { Err(BaseUrlError::Port) }
+}
+
+fn is_name_or_ipv4(host: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let label = |label: &str| !label.is_empty() && label.bytes().all(allowed);
+    // What ends in a number is read as an IPv4 address, in forms that hardly look like one.
+    let last = host.rsplit('.').next().unwrap_or(host);
+    let number = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
+    host.len() <= 253 && host.split('.').all(label) && (!number || Ipv4Addr::from_str(host).is_ok())
 }
 
 fn check_path(path: &str) -> Result<(), BaseUrlError> {
@@ -203,7 +194,7 @@ fn check_path(path: &str) -> Result<(), BaseUrlError> {
         return Ok(());
     };
     for segment in segments.split('/') {
-        let decoded = super::percent::decode_segment(segment).map_err(|_| BaseUrlError::Path)?;
+        let decoded = decode_segment(segment).map_err(|_| BaseUrlError::Path)?;
         if segment.contains(['[', ']']) || matches!(&*decoded, "" | "." | "..") {
             return Err(BaseUrlError::Path);
         }

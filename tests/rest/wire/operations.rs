@@ -410,7 +410,7 @@ fn limits_and_bounds_are_checked_where_the_request_is_written() {
 }
 
 #[test]
-fn base_addresses_are_what_every_parser_agrees_on() {
+fn base_urls_are_what_every_parser_agrees_on() {
     let host = format!("https://{}{}", "a.".repeat(126), "b");
     let longest = format!("https://h/{}", "a".repeat(BaseUrl::MAX_LEN - 10));
     let rows = [
@@ -466,7 +466,7 @@ fn base_addresses_are_what_every_parser_agrees_on() {
         ("https://h:080", E::Port),
         ("https://h:65536", E::Port),
         ("https://h:8o", E::Port),
-        ("https://h:1:2", E::Port),
+        ("https://h:1:2", E::Host),
         ("https://user:pass@h", E::UserInfo),
         ("https://@h", E::UserInfo),
         ("https://h?x", E::Query),
