@@ -47,7 +47,8 @@ impl<'a> Signature<'a> {
             let part = part?;
             match part.name {
                 b"t" => {
-                    if timestamp.replace((part.value, part.seconds()?)).is_some() {
+                    let read = (part.value, part.seconds()?);
+                    if timestamp.replace(read).is_some() {
                         return Err(MalformedReason::TwoTimestamps { part: part.number.into() });
                     }
                 }

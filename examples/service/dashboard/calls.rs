@@ -148,7 +148,7 @@ fn any_event(
         }
         _ => {}
     }
-    Ok(EventBody::from_stored(&event.to_json()).map_err(wrong)?)
+    Ok(EventBody::from_stored(event.to_json()).map_err(wrong)?)
 }
 
 fn not_created(error: NewEventError) -> Error {

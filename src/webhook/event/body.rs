@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 use serde::{Serialize, Serializer};
 
 use super::data::EventType;
-use super::event::Event;
 use super::read::{self, Head};
+use super::received::Event;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{ParseError, json_text};

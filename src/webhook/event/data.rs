@@ -16,9 +16,16 @@ use crate::json::{FromJson, JsonObject, ParseError, RawJson, Tracker, open_enum}
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 open_enum! {
-    /// The type of an event. A type this version does not know is kept, not refused.
+    /// Names the type of an event. A type that this version does not know is kept.
+    ///
+    /// ```
+    /// use call_assistant::webhook::event::EventType;
+    ///
+    /// assert_eq!(EventType::from("call.ended"), EventType::CallEnded);
+    /// assert_eq!(EventType::from("call.paused").as_str(), "call.paused");
+    /// ```
     pub enum EventType {
-        /// A call ended and its summary is ready.
+        /// A call is over and has its summary.
         CallEnded = "call.ended",
         /// The assistant transferred a call to a person.
         CallTransferred = "call.transferred",
@@ -28,22 +35,30 @@ open_enum! {
         AppointmentUpdated = "appointment.updated",
         /// An appointment was cancelled.
         AppointmentCancelled = "appointment.cancelled",
-        /// A curated contact was added.
+        /// An approved contact was added.
         ContactCreated = "contact.created",
-        /// A curated contact changed.
+        /// An approved contact changed.
         ContactUpdated = "contact.updated",
         /// The account reached 75 % of its included minutes.
         UsageThresholdReached = "usage.threshold_reached",
-        /// The account's owner asked for a test in the dashboard.
+        /// The account's owner started a test in the dashboard.
         Ping = "ping",
     }
 }
 
-/// An event's data. The variant is the type, so the two cannot disagree.
+/// Holds the data of an event. The variant is the type, so the two cannot disagree.
+///
+/// ```
+/// use call_assistant::webhook::event::{EventData, EventType};
+///
+/// fn is_about_a_call(data: &EventData) -> bool {
+///     matches!(data.event_type(), EventType::CallEnded | EventType::CallTransferred)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventData {
-    /// A call ended and its summary is ready.
+    /// A call is over and has its summary.
     CallEnded(Call),
     /// The assistant transferred a call to a person.
     CallTransferred(TransferredCall),
@@ -51,25 +66,25 @@ pub enum EventData {
     AppointmentCreated(Appointment),
     /// An appointment was edited, moved or restored.
     AppointmentUpdated(Appointment),
-    /// An appointment was cancelled. Its status should say so, too, which is not checked.
+    /// An appointment was cancelled. That its status is `cancelled` is not checked.
     AppointmentCancelled(Appointment),
-    /// A curated contact was added.
+    /// An approved contact was added.
     ContactCreated(Contact),
-    /// A curated contact changed.
+    /// An approved contact changed.
     ContactUpdated(Contact),
-    /// The account reached 75 % of its included minutes. The counters, whose names the
-    /// specification does not give, are all there is in `data`.
+    /// The account reached 75 % of its included minutes. `data` holds the counters, whose names the
+    /// protocol does not define.
     UsageThresholdReached(JsonObject),
     /// A test from the dashboard.
     Ping(Ping),
-    /// A type this version does not know. Acknowledge it all the same.
+    /// The type is one that this version does not know. Acknowledge the event all the same.
     Unknown(UnknownData),
-    /// A known type with data of another form than this version knows.
+    /// The data, the version or the origin does not have the form that this version knows.
     Unreadable(UnreadableData),
 }
 
 impl EventData {
-    /// The type, as the envelope states it.
+    /// Returns the type, as it is written in the envelope.
     #[must_use]
     pub fn event_type(&self) -> &EventType {
         match self {
@@ -88,15 +103,15 @@ impl EventData {
     }
 }
 
-/// The data of a ping.
+/// Holds the data of a ping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ping {
-    /// The text that confirms the test.
+    /// Confirms the test.
     pub message: String,
 }
 
-/// The data of an event whose type this version does not know.
+/// Holds the data of an event whose type this version does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownData {
     /// An `EventType::Other`, always.
@@ -105,7 +120,7 @@ pub struct UnknownData {
 }
 
 impl UnknownData {
-    /// `data` to the letter.
+    /// Returns `data`, to the letter.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.data.0
@@ -135,20 +150,21 @@ impl UnreadableData {
         &self.envelope.0
     }
 
-    /// `data` to the letter.
+    /// Returns `data`, to the letter.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.data.0
     }
 
-    /// What does not fit, and where in the body: `data.object.started_at`. It quotes no value.
+    /// Returns what does not fit, and where in the body: `data.object.started_at`. No value is
+    /// quoted.
     #[must_use]
     pub fn error(&self) -> &ParseError {
         &self.error
     }
 }
 
-/// The fields of `data` beside the one that is typed, in the order in which they came.
+/// The fields of `data` other than the typed one, in the order received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
 
@@ -210,7 +226,7 @@ fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
     Ok((data(value), others))
 }
 
-/// An object with one typed field, and whatever else stands beside it.
+/// An object with one typed field, and any others.
 struct OneField<'t, 'de, T> {
     name: &'static str,
     tracker: &'t Tracker<'de>,

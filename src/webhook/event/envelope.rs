@@ -1,4 +1,4 @@
-//! What the envelope says about an event, whatever its type.
+//! What the envelope says about an event of any type.
 
 use alloc::string::String;
 use core::fmt;
@@ -10,8 +10,8 @@ use crate::id::CredentialId;
 use crate::json::{json_object, json_text, open_enum};
 
 open_enum! {
-    /// Where a change came from. Only the assistant's value is specified; the dashboard and, one
-    /// day, a credential have theirs, which arrive as [`Other`](Self::Other).
+    /// Names where a change came from. Only the assistant's value is published; the dashboard and
+    /// credentials have values that are read as [`Other`](Self::Other).
     pub enum OriginSource {
         /// The voice assistant, during a call.
         Voice = "voice",
@@ -19,33 +19,41 @@ open_enum! {
 }
 
 json_object! {
-    /// Who or what made the change that an event reports.
+    /// Says who or what made the change that an event reports.
+///
+/// ```
+/// use call_assistant::webhook::event::{Origin, OriginSource};
+///
+/// let origin = Origin::new(OriginSource::from("dashboard"));
+/// assert_eq!(origin.credential_id, None);
+/// assert_eq!(Origin::voice().source, OriginSource::Voice);
+/// ```
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     #[non_exhaustive]
     pub struct Origin {
-        /// Where the change came from.
+        /// Says where the change came from.
         pub source: OriginSource,
-        /// The credential that made it; `None` if none did.
+        /// Identifies the credential that made the change, if one did.
         pub credential_id: Option<CredentialId>,
-        /// The idempotency key of the request that made it; `None` if none did.
+        /// Holds the idempotency key of the request that made the change, if one did.
         pub idempotency_key: Option<String>,
     }
 }
 
 impl Origin {
-    /// The voice assistant.
+    /// Creates the origin of a change by the voice assistant.
     #[must_use]
     pub fn voice() -> Self {
         Self::new(OriginSource::Voice)
     }
 
-    /// A source that is not a credential, so both other fields are null.
+    /// Creates an origin without a credential.
     #[must_use]
     pub fn new(source: OriginSource) -> Self {
         Self { source, credential_id: None, idempotency_key: None }
     }
 
-    /// A request made with a credential.
+    /// Creates the origin of a request that was made with a credential.
     #[must_use]
     pub fn from_credential(
         source: OriginSource,
@@ -56,10 +64,7 @@ impl Origin {
     }
 }
 
-/// The version of the API in whose terms an event is written: a date, `2026-01-15`.
-///
-/// Versions order as their dates do. What changes between two of them, and how a customer chooses
-/// one, is not specified.
+/// Names the version of the API that an event follows: a date, `2026-01-15`.
 ///
 /// ```
 /// use call_assistant::webhook::event::{ApiVersion, ApiVersionError};
@@ -69,16 +74,19 @@ impl Origin {
 /// assert_eq!(ApiVersion::parse("2026-02-30"), Err(ApiVersionError::Calendar));
 /// # Ok::<(), ApiVersionError>(())
 /// ```
+///
+/// Versions order as their dates do. What changes between two versions, and how a customer chooses
+/// one, is not published.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiVersion([u8; Self::LEN]);
 
 impl ApiVersion {
     const LEN: usize = "YYYY-MM-DD".len();
 
-    /// Reads a date: four digits, two and two, joined by hyphens.
+    /// Reads a date: `YYYY-MM-DD`.
     ///
     /// # Errors
-    /// The text has another form, or there is no such day.
+    /// Returns an error if the text has another form, or if the calendar has no such day.
     pub fn parse(text: &str) -> Result<Self, ApiVersionError> {
         let bytes: [u8; Self::LEN] =
             text.as_bytes().try_into().map_err(|_| ApiVersionError::Form)?;
@@ -96,11 +104,11 @@ impl ApiVersion {
         Ok(Self(bytes))
     }
 
-    /// The date as it travels.
+    /// Returns the date as text.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "it is made of digits and hyphens")]
     pub fn as_str(&self) -> &str {
-        // Digits and hyphens.
-        core::str::from_utf8(&self.0).unwrap_or_default()
+        core::str::from_utf8(&self.0).expect("digits and hyphens")
     }
 }
 
@@ -109,14 +117,14 @@ fn two_digits([tens, units]: [u8; 2]) -> u8 {
     (tens & 0x0f).saturating_mul(10).saturating_add(units & 0x0f)
 }
 
-/// Why a text is not an [`ApiVersion`].
+/// Says why a text is not an [`ApiVersion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiVersionError {
-    /// It is not of the form `YYYY-MM-DD`.
+    /// The text does not have the form `YYYY-MM-DD`.
     #[error("API version is not of the form YYYY-MM-DD")]
     Form,
-    /// There is no such month, or the month has no such day.
+    /// The calendar has no such month or day.
     #[error("API version is not a day of the calendar")]
     Calendar,
 }

@@ -1,23 +1,4 @@
-//! Events: what a delivery's body says, read and written.
-//!
-//! | type | emitted when | in `data` | [`EventData`] |
-//! |---|---|---|---|
-//! | `call.ended` | a call ends and its summary is ready | `object`: a [`Call`] | `CallEnded` |
-//! | `call.transferred` | the assistant transfers a call to a person | `object`: a [`TransferredCall`] | `CallTransferred` |
-//! | `appointment.created` | a new appointment is committed | `object`: an [`Appointment`] | `AppointmentCreated` |
-//! | `appointment.updated` | one is edited, moved or restored | `object`: an [`Appointment`] | `AppointmentUpdated` |
-//! | `appointment.cancelled` | one is cancelled | `object`: it, with status `cancelled` | `AppointmentCancelled` |
-//! | `contact.created` | a curated contact is added | `object`: a [`Contact`] | `ContactCreated` |
-//! | `contact.updated` | a curated contact changes | `object`: a [`Contact`] | `ContactUpdated` |
-//! | `usage.threshold_reached` | the account reaches 75 % of its included minutes | counters | `UsageThresholdReached` |
-//! | `ping` | the account's owner triggers a test | `message` | `Ping` |
-//! | any other | | anything | `Unknown` |
-//!
-//! # Receiving
-//!
-//! An [`Event`] comes out of a verified body. A type that is not known, or one whose data has
-//! changed its form, is an event like any other and kept whole: nothing that arrives fails the
-//! receiver, or is lost.
+//! Reads and writes events: the bodies of deliveries.
 //!
 //! ```
 //! # use call_assistant::id::{AccountId, EventId};
@@ -37,21 +18,40 @@
 //! # let verifier = Verifier::new(secret);
 //! # let (headers, body) = (request.headers(), request.body());
 //! let event = verifier.verify(headers, body, now)?.event()?;
-//! // Seen before? `event.id` says. Then:
+//! // If `event.id` is stored already, stop here. Otherwise:
 //! match event.data {
 //!     EventData::CallEnded(call) => println!("{} has ended", call.id),
 //!     EventData::Ping(ping) => println!("{}", ping.message),
-//!     EventData::Unreadable(drifted) => println!("kept for later: {}", drifted.error()),
-//!     _ => {} // nothing of ours: acknowledge it all the same
+//!     EventData::Unreadable(kept) => println!("kept for later: {}", kept.error()),
+//!     _ => {} // not handled here: acknowledge it all the same
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! | type | sent when | in `data` | [`EventData`] |
+//! |---|---|---|---|
+//! | `call.ended` | a call is over and has its summary | `object`: a [`Call`] | `CallEnded` |
+//! | `call.transferred` | the assistant transferred a call to a person | `object`: a [`TransferredCall`] | `CallTransferred` |
+//! | `appointment.created` | a new appointment is committed | `object`: an [`Appointment`] | `AppointmentCreated` |
+//! | `appointment.updated` | an appointment is edited, moved or restored | `object`: an [`Appointment`] | `AppointmentUpdated` |
+//! | `appointment.cancelled` | an appointment is cancelled | `object`: the appointment, status `cancelled` | `AppointmentCancelled` |
+//! | `contact.created` | an approved contact is added | `object`: a [`Contact`] | `ContactCreated` |
+//! | `contact.updated` | an approved contact changes | `object`: a [`Contact`] | `ContactUpdated` |
+//! | `usage.threshold_reached` | the account reaches 75 % of its included minutes | counters | `UsageThresholdReached` |
+//! | `ping` | the account's owner starts a test | `message` | `Ping` |
+//! | any other | | anything | `Unknown` |
+//!
+//! # Receiving
+//!
+//! An [`Event`] is read from a verified body. If the type is unknown, or the data does not have the
+//! known form, the event is kept whole: no event fails the receiver or is lost. The
+//! [protocol](crate::guide::protocol) says what each field means.
+//!
 //! # Sending
 //!
-//! [`NewEvent`] makes the nine types and writes each exactly once, as an [`EventBody`]: what is
-//! stored is what is signed and sent. [`UsageWatch`] and [`ApprovedContact`] decide whether there is
-//! an event at all.
+//! [`NewEvent`] creates the nine types and writes each event exactly once, as an [`EventBody`]: what
+//! is stored is what is signed and sent. [`UsageWatch`] and [`ApprovedContact`] decide whether there
+//! is an event to send.
 //!
 //! [`Call`]: crate::model::Call
 //! [`TransferredCall`]: crate::model::TransferredCall
@@ -62,13 +62,13 @@ mod body;
 mod compose;
 mod data;
 mod envelope;
-mod event;
 mod read;
+mod received;
 mod usage;
 
 pub use body::EventBody;
 pub use compose::{ApprovedContact, NameSource, NewEvent, NewEventError};
 pub use data::{EventData, EventType, Ping, UnknownData, UnreadableData};
 pub use envelope::{ApiVersion, ApiVersionError, Origin, OriginSource};
-pub use event::{Event, EventError};
+pub use received::{Event, EventError};
 pub use usage::{ThresholdReached, UsageWatch};

@@ -91,6 +91,7 @@ struct Envelope<'de> {
     data: Data<'de>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and none is stored")]
 enum Data<'de> {
     Typed(EventData, OtherFields),
     Text(&'de RawValue),

@@ -1,11 +1,10 @@
-//! When an account has used 75 % of its included minutes.
+//! Whether an account has used 75 % of its included minutes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Whether an account's threshold was reported in this period: a small state to store with the
-/// account, in the transaction that stores the event.
+/// Decides when an account's usage is reported: once per period, at 75 %.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -18,20 +17,22 @@ use crate::Timestamp;
 /// assert!(watch.record(january, 75, 100).is_some());
 /// assert!(watch.record(january, 99, 100).is_none());
 /// ```
+///
+/// Store this small state with the account, in the transaction that stores the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageWatch {
-    /// When the period began that was reported last.
+    /// The beginning of the period that was reported last.
     reported: Option<Timestamp>,
 }
 
 impl UsageWatch {
-    /// Takes note of the usage in the period that began then, and says whether that is the moment
-    /// for an event: when three quarters are reached, once per period.
+    /// Records the usage in the period that began at `period_began`. Returns `Some` the first time
+    /// that it reaches three quarters in this period.
     ///
-    /// `used` and `included` are in the same unit; finer ones than minutes do. Without anything
-    /// included there is no threshold. If the included amount changes within a period, the new one
-    /// counts, but a period that was reported is not reported again. A reading of a period before
-    /// the one reported last is late, and passed over.
+    /// `used` and `included` have the same unit, minutes or a finer one. If nothing is included,
+    /// there is no threshold. If the included amount changes within a period, the new one counts, but
+    /// a reported period is not reported again. A reading of a period before the last reported one is
+    /// late, and ignored.
     #[must_use]
     pub fn record(
         &mut self,
@@ -48,12 +49,12 @@ impl UsageWatch {
     }
 }
 
-/// Usage has just reached the threshold, which is worth one event. Only [`UsageWatch`] says so.
+/// Proves that usage has just reached the threshold. Only [`UsageWatch`] creates it, for one event.
 #[derive(Debug)]
 #[must_use]
 pub struct ThresholdReached(());
 
-/// In whole numbers: 75 % of 1001 minutes is reached with 751 of them, and no rounding decides.
+/// In whole numbers, so that nothing is rounded: 75 % of 1001 minutes is reached with 751.
 fn reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.
