@@ -1,6 +1,6 @@
 //! An inbox in memory.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
 use super::entry::{Claim, InboxEntry};
@@ -38,11 +38,15 @@ use crate::id::{AccountId, EventId};
 #[derive(Clone, Debug)]
 pub struct Inbox {
     capacity: usize,
-    entries: BTreeMap<Key, InboxEntry>,
-    /// The keys of the claims by the end of their lease: each is in `entries` as taken.
-    claims: BTreeSet<(Timestamp, Key)>,
+    /// Each entry with the number it was put in under.
+    entries: BTreeMap<Key, (InboxEntry, u64)>,
+    /// The keys of the claims by the end of their lease, then by number: each is in `entries` as
+    /// taken.
+    claims: BTreeMap<(Timestamp, u64), Key>,
     /// The keys of the processed events, first come first: each is in `entries` as done.
     done: VecDeque<Key>,
+    /// The number of the entry that was put in last.
+    last: u64,
 }
 
 type Key = (AccountId, EventId);
@@ -51,7 +55,13 @@ impl Inbox {
     /// Creates an inbox for `capacity` entries. With a capacity of 0, every event is `Busy`.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, entries: BTreeMap::new(), claims: BTreeSet::new(), done: VecDeque::new() }
+        Self {
+            capacity,
+            entries: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            done: VecDeque::new(),
+            last: 0,
+        }
     }
 
     /// Decides whether an event that arrived is to be processed, and records the claim. See
@@ -64,7 +74,7 @@ impl Inbox {
         now: Timestamp,
     ) -> Claim {
         let key = (account.clone(), event.clone());
-        let stored = self.entries.get(&key);
+        let stored = self.stored(&key);
         let is_new = stored.is_none();
         let claim = InboxEntry::claim(stored, lease, now);
         if let Claim::Process(entry) = claim {
@@ -79,7 +89,7 @@ impl Inbox {
     /// Records that the event was processed, even if the claim had expired.
     pub fn done(&mut self, account: &AccountId, event: &EventId, now: Timestamp) {
         let key = (account.clone(), event.clone());
-        let stored = self.entries.get(&key);
+        let stored = self.stored(&key);
         let is_done = matches!(stored, Some(InboxEntry::Done { .. }));
         let is_new = stored.is_none();
         // An event without a claim is not recorded if handlers hold all entries.
@@ -93,7 +103,7 @@ impl Inbox {
     /// handler holds the event.
     pub fn failed(&mut self, account: &AccountId, event: &EventId, claim: InboxEntry) {
         let key = (account.clone(), event.clone());
-        if matches!(claim, InboxEntry::Taken { .. }) && self.entries.get(&key) == Some(&claim) {
+        if matches!(claim, InboxEntry::Taken { .. }) && self.stored(&key) == Some(&claim) {
             self.remove(&key);
         }
     }
@@ -117,11 +127,11 @@ impl Inbox {
         }
         // To a copy that arrives, an expired claim is the same as none. The first claim is the first
         // to expire; the last one is where a clock that was ahead has put its own.
-        let ends = [self.claims.first(), self.claims.last()];
-        let expired = ends.into_iter().flatten().map(|(_, key)| key).find(|key| {
-            let entry = self.entries.get(key);
-            !entry.is_some_and(|entry| entry.is_held(Duration::ZERO, now))
-        });
+        let ends = [self.claims.first_key_value(), self.claims.last_key_value()];
+        let expired =
+            ends.into_iter().flatten().map(|(_, key)| key).find(|key| {
+                !self.stored(key).is_some_and(|entry| entry.is_held(Duration::ZERO, now))
+            });
         match expired.cloned().or_else(|| self.done.pop_front()) {
             Some(key) => {
                 self.remove(&key);
@@ -131,21 +141,31 @@ impl Inbox {
         }
     }
 
+    fn stored(&self, key: &Key) -> Option<&InboxEntry> {
+        self.entries.get(key).map(|(entry, _)| entry)
+    }
+
     fn put(&mut self, key: Key, entry: InboxEntry) {
-        self.remove(&key);
+        self.last = self.last.wrapping_add(1);
         match entry {
             InboxEntry::Taken { until, .. } => {
-                self.claims.insert((until, key.clone()));
+                self.claims.insert((until, self.last), key.clone());
             }
             InboxEntry::Done { .. } => self.done.push_back(key.clone()),
         }
-        self.entries.insert(key, entry);
+        let old = self.entries.insert(key, (entry, self.last));
+        self.unlist(old);
     }
 
     /// Removes an entry that is not in `done`.
     fn remove(&mut self, key: &Key) {
-        if let Some(InboxEntry::Taken { until, .. }) = self.entries.remove(key) {
-            self.claims.remove(&(until, key.clone()));
+        let old = self.entries.remove(key);
+        self.unlist(old);
+    }
+
+    fn unlist(&mut self, old: Option<(InboxEntry, u64)>) {
+        if let Some((InboxEntry::Taken { until, .. }, number)) = old {
+            self.claims.remove(&(until, number));
         }
     }
 }
