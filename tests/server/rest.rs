@@ -1,8 +1,10 @@
 //! The public API over real HTTP.
 
+use std::io::Write as _;
+
 use serde_json::{Value, json};
 
-use super::running::{Answer, Service, request};
+use super::running::{Answer, Service, connect, request};
 
 const FJORD: &str = "acct_fjord_dental";
 
@@ -11,9 +13,11 @@ fn code(answer: &Answer) -> String {
     code.unwrap_or_else(|| panic!("no error: {} {}", answer.status, answer.text()))
 }
 
-/// Every answer, whatever it is. HTTP-2, HTTP-3.
+/// Every answer, whatever it is. HTTP-2, HTTP-3, D-81.
+#[track_caller]
 fn check_form(answer: &Answer) {
     assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
     let id = answer.header("x-request-id").unwrap();
     assert!(id.starts_with("req_"), "{id}");
     assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control-")));
@@ -26,7 +30,7 @@ fn check_form(answer: &Answer) {
     }
 }
 
-// HTTP-1, HTTP-5, AUTH-2 to AUTH-5, KEY-5, LIST-2 to LIST-4, ERR-2, D-1, D-3, D-5 to D-7, D-9, D-10
+// HTTP-1, HTTP-5, AUTH-2 to AUTH-5, KEY-5, LIST-2 to LIST-4, ERR-2, D-1, D-3, D-5 to D-7, D-9, D-10, D-81
 #[test]
 fn every_refusal_of_the_table() {
     let service = Service::start(&[]);
@@ -120,6 +124,47 @@ fn every_refusal_of_the_table() {
     }
     // KEY-7
     assert!(!service.log().contains(&full), "a secret is in the log");
+}
+
+// D-82: before anything else, on every path, and without a place in the quota.
+#[test]
+fn a_request_names_one_host() {
+    let service = Service::start(&[]);
+    let key = service.key(FJORD, "full");
+    for (what, fields) in [
+        ("no host", ""),
+        ("two hosts", "Host: a.example\r\nHost: a.example\r\n"),
+        ("an empty host", "Host: \r\n"),
+        ("user info", "Host: user@a.example\r\n"),
+        ("a path", "Host: a.example/v1\r\n"),
+        ("a port that is none", "Host: a.example:http\r\n"),
+    ] {
+        for (method, target) in [
+            ("GET", "/v1/account"),
+            ("GET", "/v1/calls?limit=0"),
+            ("POST", "/v1/calls"),
+            ("GET", "/nowhere"),
+        ]
+        .into_iter()
+        .chain([("GET", "/v1/account"); 10])
+        {
+            let head = format!(
+                "{method} {target} HTTP/1.1\r\n{fields}Connection: close\r\n\
+                 Authorization: Bearer {key}\r\n\r\n"
+            );
+            let mut stream = connect(service.api());
+            stream.write_all(head.as_bytes()).unwrap();
+            let answer = Answer::read(&mut stream);
+            assert_eq!(answer.status, 400, "{what}, {method} {target}");
+            assert_eq!(code(&answer), "invalid_parameter", "{what}, {method} {target}");
+            let message = answer.json()["error"]["message"].to_string();
+            assert!(message.contains("Host"), "{what}: {message}");
+            check_form(&answer);
+        }
+    }
+    for request in 0..60 {
+        assert_eq!(service.get("/v1/account", &key).status, 200, "request {request}");
+    }
 }
 
 // HTTP-7, KEY-5: indistinguishable but for the request id.

@@ -29,9 +29,6 @@ fn two_protocols_and_two_sides_never_mention_each_other() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Where documentation still cites. Nothing is added here.
-const STILL_CITING: &str = "rest/";
-
 #[test]
 fn files_form_no_circle() {
     let wrong = circles(&read_src());
@@ -49,8 +46,7 @@ fn the_listing_is_short() {
 #[test]
 fn public_documentation_cites_no_internal_id() {
     let files = read_src();
-    let mut wrong: Vec<String> = files.iter().flat_map(|(file, text)| cited(file, text)).collect();
-    wrong.retain(|line| !line.starts_with(STILL_CITING));
+    let wrong: Vec<String> = files.iter().flat_map(|(file, text)| cited(file, text)).collect();
     assert!(wrong.is_empty(), "ids that readers cannot look up:\n{}", wrong.join("\n"));
 }
 

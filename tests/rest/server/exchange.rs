@@ -33,7 +33,7 @@ fn text(response: &Response<Vec<u8>>) -> &str {
     core::str::from_utf8(response.body()).unwrap()
 }
 
-/// HTTP-1, HTTP-2, RES-1, RES-3, RES-7, D-21: the three answers, byte for byte.
+/// HTTP-1, HTTP-2, RES-1, RES-3, RES-7, D-21, D-81: the three answers, byte for byte.
 #[test]
 fn answers_are_the_specifications() {
     let bodies = [
@@ -498,7 +498,7 @@ fn cursors_do_not_travel() {
     );
 }
 
-/// HTTP-7, D-7: whatever stands in the way of a call, it is simply not there.
+/// HTTP-7, D-7, D-77: whatever stands in the way of a call, it is simply not there.
 #[test]
 fn calls_that_are_not_theirs_are_not_there() {
     let other = |row: &mut CallRow| row.account_id = AccountId::parse("acct_2").unwrap();
@@ -556,7 +556,7 @@ fn a_query_matches_no_row_of_another_account_or_mode() {
     }
 }
 
-/// RES-7, LIST-1: what a host gives that was not asked for is a fault, and none of it is served.
+/// RES-7, LIST-1, D-77: what a host gives that was not asked for is a fault, and none of it is served.
 #[test]
 fn records_that_were_not_asked_for_are_not_served() {
     let calls = |change: fn(&mut Vec<CallRow>)| {

@@ -515,7 +515,7 @@ fn answers_are_read_as_they_were_written() {
     round(&GetCall::new(call.id.clone()), call);
 }
 
-/// HTTP-2, HTTP-3, ERR-1 to ERR-3, D-2, D-10, D-31: every code, both ways.
+/// HTTP-2, HTTP-3, ERR-1 to ERR-3, D-2, D-10, D-31, D-81: every code, both ways.
 #[test]
 fn errors_are_read_as_they_were_written() {
     for (code, rejection) in rejections() {

@@ -111,7 +111,8 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Digests the credential (D-10): the scheme in any case, spaces, and then visible ASCII to the
+    // D-10
+    /// Digests the credential: the scheme in any case, spaces, and then visible ASCII to the
     /// end. Whether it looks like a key of the product is not asked: it is known or not.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
