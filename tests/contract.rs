@@ -27,7 +27,7 @@ const IDS: [(&str, u16, u16); 18] = [
     ("D", 30, 31),
     ("D", 40, 47),
     ("D", 50, 63),
-    ("D", 70, 71),
+    ("D", 70, 84),
 ];
 
 /// A family, and a number within it.

@@ -201,7 +201,7 @@ fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
     assert_eq!((delivery.status(), delivery.due(at(3_600))), (Status::Waiting, Some(at(3_610))));
 }
 
-/// What a sender says whose lease was taken over, by what the other made of it meanwhile.
+/// D-84: what a sender says whose lease was taken over, by what the other made of it meanwhile.
 #[test]
 fn late_outcomes_say_what_is_still_true() {
     let ok = answered(200);
