@@ -182,7 +182,8 @@ impl Planner {
         if self.in_flight >= self.limits.overall {
             return None;
         }
-        let farthest = round_down(now.saturating_add(farthest(LONGEST_WAIT)));
+        // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
+        let farthest = round_up(now.saturating_add(farthest(LONGEST_WAIT)));
         let now = round_down(now);
         let mut moved = 0;
         while moved < BATCH || self.turns.is_empty() {
