@@ -1,5 +1,3 @@
-//! Keeping below a rate limit instead of running into it.
-
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,12 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::rest::Quota;
 
-/// Spreads requests so evenly that a quota is never exceeded and 429 never comes, however long a
-/// walk takes.
-///
-/// It uses nine tenths of the quota. Requests that are held up on the way arrive closer together
-/// than they left, and the tenth that is left absorbs up to five seconds of that. Whoever else
-/// uses the same credential has a share in the quota: see [`shared`](Self::shared).
+/// Spreads requests so that a quota is never exceeded, however long a walk takes.
 ///
 /// ```
 /// use core::time::Duration;
@@ -24,6 +17,10 @@ use crate::rest::Quota;
 /// assert_eq!(pace.turn(now), Duration::ZERO);
 /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
 /// ```
+///
+/// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
+/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use the
+/// same credential, see [`shared`](Self::shared).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     gap: Duration,
@@ -33,14 +30,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace at which one client may use all of a quota.
+    /// Creates the pace of a single client that uses the whole quota.
     #[must_use]
     pub fn of(quota: Quota) -> Self {
         Self::shared(quota, 1)
     }
 
-    /// The pace at which each of so many clients with the same credential may ask. Zero counts as
-    /// one.
+    /// Creates the pace of each of several clients with the same credential. Zero counts as one.
     #[must_use]
     pub fn shared(quota: Quota, clients: u32) -> Self {
         const MINUTE_AT_NINE_TENTHS: Duration = Duration::from_nanos(66_666_666_667);
@@ -48,10 +44,11 @@ impl Pace {
         Self { gap: gap.saturating_mul(clients.max(1)), free_at: None, latest: None }
     }
 
-    /// Takes the next turn and says how long to wait for it.
+    /// Reserves the next slot and returns how long to wait for it.
     ///
-    /// Turns may be taken ahead by any number of tasks; each waits for its own. A clock that is set
-    /// back by more than a minute takes the turns along: nobody waits for it to catch up.
+    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set back
+    /// by more than a minute, the reserved slots move with it, so nobody waits for the clock to catch
+    /// up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
         // By less, it may be tasks that have read the clock in another order than they come here.
