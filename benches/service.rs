@@ -148,11 +148,29 @@ fn turns() -> impl FnMut() -> (usize, Timestamp) {
 #[divan::bench(sample_count = 2_000, sample_size = 1_000)]
 fn rate_check(bencher: Bencher<'_, '_>) {
     let ((kept, asked), mut next) = (credentials(), turns());
-    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    let mut windows = RateWindows::new(1_000_000);
     kept.iter().for_each(|id| windows.check(id, Quota::READS, now()).unwrap());
     bencher.bench_local(|| {
         let (turn, now) = next();
         windows.check(&asked[turn], Quota::READS, now)
+    });
+}
+
+/// As many credentials as there may be, all active, and one that is new.
+#[divan::bench(args = [100_000, 1_000_000], sample_count = 200, sample_size = 1_000)]
+fn rate_check_of_a_newcomer_when_full(bencher: Bencher<'_, '_>, max: usize) {
+    let id = |number: usize| CredentialId::parse(&format!("cred_{number}")).unwrap();
+    let kept: Vec<_> = (0..max).map(id).collect();
+    let mut windows = RateWindows::new(max);
+    kept.iter().for_each(|id| windows.check(id, Quota::READS, now()).unwrap());
+    let newcomers: Vec<_> = (max..max + 1_000).map(id).collect();
+    let (mut turn, mut instant) = (0, now());
+    bencher.bench_local(|| {
+        // A minute passes every 200 rounds of all, so that windows come due and are not idle.
+        turn += 1;
+        instant = instant.saturating_add(Duration::from_micros(10));
+        let _ = windows.check(&kept[turn * 7919 % max], Quota::READS, instant);
+        windows.check(&newcomers[turn % 1_000], Quota::READS, instant)
     });
 }
 

@@ -33,7 +33,7 @@ struct Host {
 impl Api {
     /// The API over a store. Its cursors live as long as the process, whose key they have.
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        let rates = Mutex::new(RateWindows::new(WINDOWS, random::bytes()));
+        let rates = Mutex::new(RateWindows::new(WINDOWS));
         let cursors = CursorKeys::new(CursorKey::new(1, random::bytes()));
         Self(Arc::new(Host { store, rates, cursors }))
     }

@@ -42,7 +42,7 @@ impl World {
             now: "2026-01-05T09:00:00Z".parse()?,
             keys: HashMap::new(),
             accounts: HashMap::new(),
-            rates: RateWindows::new(1_000, [3; 16]),
+            rates: RateWindows::new(1_000),
             calls: Vec::new(),
             cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
             broken: false,

@@ -134,13 +134,32 @@ fn verifying_allocates_nothing() {
     }
 }
 
+/// What a map of rate windows holds for each credential, and that it gives all of it back.
+#[test]
+fn rate_windows_hold_little_and_give_it_back() {
+    let credential = |number| CredentialId::parse(&format!("cred_{number:032}")).unwrap();
+    let credentials: Vec<_> = (0..10_000).map(credential).collect();
+    let mut windows = RateWindows::new(10_000);
+    let ((), info) = counted(|| {
+        for credential in &credentials {
+            windows.check(credential, Quota::READS, NOW).unwrap();
+        }
+    });
+    assert!(info.bytes_current <= 10_000 * 300, "{info:?}");
+    let held = info.bytes_current;
+    let later = NOW.saturating_add(Quota::SPAN);
+    let ((), info) = counted(|| windows.forget_idle(later));
+    assert_eq!(windows.len(), 0);
+    assert!(held + info.bytes_current <= 2_048, "{held} {info:?}");
+}
+
 /// What a service does for every request.
 #[test]
 fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
     free(|| assert!(KeyDigest::of(key.reveal().as_bytes()) == key.digest()));
 
-    let mut windows = RateWindows::new(10, [7; 16]);
+    let mut windows = RateWindows::new(10);
     let credential = CredentialId::parse("cred_1").unwrap();
     windows.check(&credential, Quota::ACCOUNT, NOW).unwrap();
     for _ in 1..60 {

@@ -171,8 +171,7 @@ fn exchanges() -> Vec<Printed> {
         subscribed: true,
         api_in_plan: true,
     };
-    let mut printed =
-        vec![debug(&cursor_key), debug(&cursors), debug(&RateWindows::new(10, [0xa7; 16]))];
+    let mut printed = vec![debug(&cursor_key), debug(&cursors), debug(&RateWindows::new(10))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
         let head = RequestHead::new("GET", path, None).host(b"h").authorization(bearer.as_bytes());

@@ -79,7 +79,7 @@ impl Service {
             },
             keys,
             stored,
-            rates: RateWindows::new(100, dice.bytes()),
+            rates: RateWindows::new(100),
             cursors: CursorKeys::new(CursorKey::new(1, dice.bytes())),
             calls,
             unannounced,

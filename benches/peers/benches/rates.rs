@@ -58,7 +58,7 @@ fn turns(count: usize) -> impl FnMut() -> usize {
 fn exact_window(bencher: Bencher<'_, '_>, count: usize) {
     let ((kept, asked), mut turn) = (credentials(count), turns(count));
     let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
-    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    let mut windows = RateWindows::new(1_000_000);
     kept.iter().for_each(|id| windows.check(id, Quota::READS, now).unwrap());
     bencher.bench_local(|| {
         now = now.saturating_add(Duration::from_micros(1));
@@ -70,7 +70,7 @@ fn exact_window(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = CREDENTIALS, sample_count = 500, sample_size = 1_000)]
 fn exact_window_and_clock(bencher: Bencher<'_, '_>, count: usize) {
     let ((kept, asked), mut turn) = (credentials(count), turns(count));
-    let mut windows = RateWindows::new(1_000_000, [3; 16]);
+    let mut windows = RateWindows::new(1_000_000);
     let now = Timestamp::from(std::time::SystemTime::now());
     kept.iter().for_each(|id| windows.check(id, Quota::READS, now).unwrap());
     bencher.bench_local(|| {

@@ -106,7 +106,7 @@
 //! let call = Call::new(CallId::parse("call_1")?, now, now);
 //! let mut host = Host {
 //!     keys: HashMap::from([(*stored.digest.as_bytes(), stored)]),
-//!     rates: RateWindows::new(1_000, [3; 16]),
+//!     rates: RateWindows::new(1_000),
 //!     accounts: HashMap::from([(
 //!         account_id.clone(),
 //!         (Account::new(account_id.clone(), "Europe/Oslo"), status),

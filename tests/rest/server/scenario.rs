@@ -73,7 +73,7 @@ pub(crate) fn get(target: &str) -> Scenario {
         authorization: vec![format!("Bearer {}", api_key().reveal()).into_bytes()],
         key,
         found: true,
-        rates: RateWindows::new(10, [0; 16]),
+        rates: RateWindows::new(10),
         status: AccountStatus {
             account_id: account_id(),
             closing: false,
