@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use http::header::{ACCEPT, AUTHORIZATION};
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Request, Uri};
 
 use super::{ClientError, ResponseHead, error};
@@ -36,6 +36,7 @@ use crate::rest::{ApiKey, ApiKeyError, ApiRequest, BaseUrl, BaseUrlError, Unsend
 pub struct Client {
     base: BaseUrl,
     key: ApiKey,
+    user_agent: HeaderValue,
 }
 
 /// Why a [`Client`] cannot be created.
@@ -48,9 +49,18 @@ pub enum NewClientError {
     /// The API key is not valid.
     #[error(transparent)]
     ApiKey(#[from] ApiKeyError),
+    /// The `User-Agent` is not valid.
+    #[error(
+        "the user agent is not 1 to {} visible ASCII characters and spaces",
+        Client::MAX_USER_AGENT_LEN
+    )]
+    UserAgent,
 }
 
 impl Client {
+    /// The longest `User-Agent`, in bytes.
+    pub const MAX_USER_AGENT_LEN: usize = 255;
+
     /// Creates a client of the service at a base URL, with an API key.
     ///
     /// # Errors
@@ -62,13 +72,40 @@ impl Client {
     /// Creates a client from values that have been parsed already.
     #[must_use]
     pub fn from_parts(base: BaseUrl, key: ApiKey) -> Self {
-        Self { base, key }
+        const DEFAULT: &str = concat!("call-assistant/", env!("CARGO_PKG_VERSION"));
+        Self { base, key, user_agent: HeaderValue::from_static(DEFAULT) }
     }
 
     /// Returns the same client with another key: after a new key has been checked.
     #[must_use]
     pub fn with_key(self, key: ApiKey) -> Self {
         Self { key, ..self }
+    }
+
+    /// Sets the `User-Agent` of the requests, by which the service's support recognises your
+    /// program: `call-assistant/` and the version of this crate by default.
+    ///
+    /// ```
+    /// use call_assistant::rest::GetAccount;
+    /// use call_assistant::rest::client::Client;
+    ///
+    /// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?
+    ///     .with_user_agent("acme-crm/2.1 (ops@acme.example)")?;
+    /// let request = client.request(&GetAccount)?;
+    /// assert_eq!(request.headers()["user-agent"], "acme-crm/2.1 (ops@acme.example)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NewClientError::UserAgent`]: the text is empty, longer than
+    /// [`MAX_USER_AGENT_LEN`](Self::MAX_USER_AGENT_LEN), begins or ends with a space, or has a
+    /// character other than visible ASCII and spaces.
+    pub fn with_user_agent(self, text: &str) -> Result<Self, NewClientError> {
+        let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let fits = (1..=Self::MAX_USER_AGENT_LEN).contains(&text.len());
+        let value = HeaderValue::from_str(text).ok();
+        let value = value.filter(|_| fits && printable && text.trim_ascii() == text);
+        Ok(Self { user_agent: value.ok_or(NewClientError::UserAgent)?, ..self })
     }
 
     /// Returns the key.
@@ -92,6 +129,7 @@ impl Client {
         authorization.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, authorization);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
         Ok(request)
     }
 

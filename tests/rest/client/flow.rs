@@ -8,9 +8,10 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
-    Action, CallSync, Client, Flow, FlowError, PagesState, Progress, Retry, Step, Task, Ticket,
+    Action, CallSync, Client, ClientError, Flow, FlowError, PagesState, Progress, Retry, Step,
+    Task, Ticket,
 };
-use call_assistant::rest::{GetAccount, GetCall, ListCalls};
+use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
 
 use super::world::{Manner, Service};
@@ -354,6 +355,56 @@ fn a_list_that_was_stored_as_done_is_done() {
     assert!(matches!(resumed.next(RANDOM, at(0)), Step::Done(Ok(()))));
     flow.stored();
     assert!(matches!(flow.next(RANDOM, at(0)), Step::Done(Ok(()))));
+}
+
+/// What an earlier flow has begun says nothing of the calls written since.
+#[test]
+fn a_sync_that_was_left_half_way_ends_up_to_date() {
+    let mut flow = client().sync(CallSync::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(HOUR)));
+    answer(&mut flow, ticket, page(&[3, 2], Some("c")), at(HOUR));
+    let Step::Store(batch) = flow.next(RANDOM, at(HOUR)) else { panic!() };
+
+    let mut resumed = client().sync(batch.next.clone());
+    let mut now = at(2 * HOUR);
+    let (mut stored, mut asked) = (Vec::new(), Vec::new());
+    loop {
+        match resumed.next(RANDOM, now) {
+            Step::Send { request, ticket, .. } => {
+                let rest = request.uri().query().unwrap().contains("cursor=c");
+                asked.push(rest);
+                let page = if rest { page(&[1], None) } else { page(&[5, 3, 2, 1], None) };
+                resumed.report(ticket, Ok::<_, ()>(page), now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                stored.extend(batch.fresh.iter().cloned());
+                resumed.stored();
+            }
+            Step::Done(result) => break result.unwrap(),
+        }
+    }
+    assert_eq!((stored, asked), (vec![call(1), call(5)], vec![true, false]));
+}
+
+#[test]
+fn why_the_last_try_failed_is_there_for_a_log() {
+    let mut flow = client().pages(ListCalls::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+    assert_eq!(flow.last_error(), None);
+    flow.report(ticket, Err::<Response<Vec<u8>>, _>("reset"), at(0));
+    let lost = FlowError::Client(ClientError::no_response());
+    assert_eq!(flow.last_error(), Some(&lost));
+    let until = waits(flow.next(RANDOM, at(0)));
+    assert_eq!(flow.last_error(), Some(&lost), "while it waits");
+    let (_, ticket) = sent(flow.next(RANDOM, until));
+    flow.report(ticket, Ok::<_, ()>(refused(500, "internal_error")), until);
+    let FlowError::Client(error) = flow.last_error().unwrap() else { panic!() };
+    assert_eq!(error.code(), Some(&ErrorCode::InternalError));
+    let until = waits(flow.next(RANDOM, until));
+    let (_, ticket) = sent(flow.next(RANDOM, until));
+    flow.report(ticket, Ok::<_, ()>(page(&[1], None)), until);
+    assert_eq!(flow.last_error(), None);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn the_three_requests() {
         assert_eq!(request.headers()["authorization"], format!("Bearer {KEY}"));
         assert!(request.headers()["authorization"].is_sensitive());
         assert_eq!(request.headers()["accept"], "application/json");
-        assert_eq!(request.headers().len(), 2);
+        assert_eq!(request.headers().len(), 3); // and the User-Agent
         assert!(!format!("{request:?}").contains("d41d8cd9"));
         assert!(!request.uri().to_string().contains("service_live"));
     }
@@ -103,6 +103,28 @@ fn a_client_is_made_of_two_texts_or_two_values() {
 }
 
 /// Section 7, and what each means: ERR-5's two are told apart.
+#[test]
+fn requests_name_the_program_that_makes_them() {
+    let agent = |client: Client| {
+        client.request(&GetAccount).unwrap().headers()["user-agent"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(agent(client()), concat!("call-assistant/", env!("CARGO_PKG_VERSION")));
+    let longest = "a".repeat(Client::MAX_USER_AGENT_LEN);
+    for good in ["x", "acme-crm/2.1 (ops@acme.example)", &longest] {
+        assert_eq!(agent(client().with_user_agent(good).unwrap()), good);
+    }
+    let too_long = "a".repeat(Client::MAX_USER_AGENT_LEN + 1);
+    for bad in ["", " ", " a", "a ", "a\tb", "a\r\nx: y", "å", "a\0", "a\u{7f}", &too_long] {
+        let error = client().with_user_agent(bad).unwrap_err();
+        assert_eq!(error, NewClientError::UserAgent, "{bad:?}");
+        assert!(!error.to_string().contains("x: y"), "{error}");
+    }
+    // A new key changes nothing else.
+    let client = client().with_user_agent("x").unwrap();
+    let key = client.key().clone();
+    assert_eq!(agent(client.with_key(key)), "x");
+}
+
 #[test]
 fn who_must_act_on_each_code() {
     for (status, code, action) in [

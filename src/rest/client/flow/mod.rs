@@ -5,7 +5,7 @@ mod task;
 use core::fmt;
 use core::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use serde::{Deserialize, Serialize};
 
 pub use error::FlowError;
@@ -35,13 +35,7 @@ use crate::rest::ApiRequest;
 /// let mut flow = client.fetch(GetAccount);
 /// let account = loop {
 ///     match flow.next(random(), now()) {
-///         Step::Send { request, ticket, .. } => match http(request) {
-///             Ok(response) => {
-///                 let (head, body) = response.into_parts();
-///                 flow.answered(ticket, &head, &body, now());
-///             }
-///             Err(_) => flow.lost(ticket), // no connection, a timeout
-///         },
+///         Step::Send { request, ticket, .. } => flow.report(ticket, http(request), now()),
 ///         Step::Wait(until) => sleep_until(until),
 ///         Step::Store(never) => match *never {}, // pages and syncs have something to store
 ///         Step::Done(result) => break result?, // the error says who must act
@@ -60,7 +54,7 @@ use crate::rest::ApiRequest;
 /// - [`next`](Self::next) returns the same step until the step has happened.
 /// - An answer counts only if its [`Ticket`] is that of the request that the flow waits for. An
 ///   answer to a previous request, or a second answer, is ignored.
-/// - A request without an answer is a failed try: report it with [`lost`](Self::lost).
+/// - A request without an answer is a failed try: [report](Self::report) the error.
 /// - A flow can be dropped at any time. A new one, created from the state that was stored last,
 ///   loses nothing and returns nothing again that was stored.
 pub struct Flow<T: Task> {
@@ -71,9 +65,9 @@ pub struct Flow<T: Task> {
     time_limit: Duration,
     pace: Pace,
     position: Position<T>,
-    /// Why the last try failed, until the wait before the next one is decided: that takes `random`.
+    /// Why the last try failed; `None` once a request has succeeded.
     failure: Option<FlowError>,
-    /// Failed tries of the request at hand.
+    /// Failed tries of the current request.
     tried: u32,
     tickets: u64,
     progress: Progress,
@@ -84,6 +78,8 @@ enum Position<T: Task> {
     Waiting(Wait),
     /// The answer to this request is awaited.
     Sent(Ticket, Request<()>),
+    /// A try failed. What follows is decided with the next `random`.
+    Failed(FlowError),
     Storing(T::Batch),
     Done(T::Output),
     Stopped(FlowError),
@@ -175,7 +171,8 @@ impl Client {
     }
 
     /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
-    /// last. It is done when the copy is up to date: create the next flow in a while.
+    /// last. It is done when the copy is up to date: create the next flow in a while. A list that an
+    /// earlier flow left half-read is read to its end, and then what is new since.
     ///
     /// The state remembers whether it was begun with a live or a test key, and a key of the other
     /// mode is refused.
@@ -249,8 +246,8 @@ impl<T: Task> Flow<T> {
     /// Returns what to do next. `random` is eight random bytes, to stretch the wait before a retry;
     /// they need not be fit for secrets.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
-        if let Some(error) = self.failure.take() {
-            self.position = self.after(error, random, now);
+        if let Position::Failed(error) = &self.position {
+            self.position = self.after(error.clone(), random, now);
         }
         if let Position::Waiting(wait) = self.position {
             self.position = self.waited(wait, random, now);
@@ -264,14 +261,27 @@ impl<T: Task> Flow<T> {
             },
             Position::Storing(batch) => Step::Store(batch),
             Position::Done(output) => Step::Done(Ok(output.clone())),
-            Position::Stopped(error) => Step::Done(Err(error.clone())),
+            Position::Failed(error) | Position::Stopped(error) => Step::Done(Err(error.clone())),
+        }
+    }
+
+    /// Reports what became of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
+    pub fn report<B: AsRef<[u8]>, E>(
+        &mut self,
+        ticket: Ticket,
+        result: Result<Response<B>, E>,
+        now: Timestamp,
+    ) {
+        match result.map(Response::into_parts) {
+            Ok((head, body)) => self.answered(ticket, &head, body.as_ref(), now),
+            Err(_) => self.lost(ticket),
         }
     }
 
     /// Reports the answer to a request. The head is `&http::response::Parts` or a
     /// [`ResponseHead`].
     ///
-    /// A request without an answer, or whose answer is no longer awaited, has no effect.
+    /// An answer that is not awaited, or no longer, has no effect.
     pub fn answered<'h>(
         &mut self,
         ticket: Ticket,
@@ -284,7 +294,7 @@ impl<T: Task> Flow<T> {
         }
         match self.task.apply(&self.client, head.into(), body, now) {
             Ok(applied) => {
-                self.tried = 0;
+                (self.tried, self.failure) = (0, None);
                 self.position = self.applied(applied);
             }
             Err(error) => self.failed(error),
@@ -317,6 +327,12 @@ impl<T: Task> Flow<T> {
         Progress { waits_until, ..self.progress }
     }
 
+    /// Returns why the last try failed, for a log. `None` once a request has succeeded.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&FlowError> {
+        self.failure.as_ref()
+    }
+
     fn awaits(&self, ticket: Ticket) -> bool {
         matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
     }
@@ -338,8 +354,8 @@ impl<T: Task> Flow<T> {
     fn failed(&mut self, error: FlowError) {
         self.tried = self.tried.saturating_add(1);
         self.progress.failures = self.progress.failures.saturating_add(1);
-        self.position = Position::Waiting(Wait::OVER);
-        self.failure = Some(error);
+        self.failure = Some(error.clone());
+        self.position = Position::Failed(error);
     }
 
     /// What follows a failed try.

@@ -91,11 +91,15 @@ impl<R: ApiRequest> Task for Fetch<R> {
 
 /// Brings a copy of all calls up to date. Created by [`Client::sync`].
 #[derive(Debug)]
-pub struct Sync(CallSync);
+pub struct Sync {
+    state: CallSync,
+    /// Whether the walk was begun by an earlier flow: it says nothing of what was written since.
+    resumed: bool,
+}
 
 impl Sync {
     pub(super) fn new(state: CallSync) -> Self {
-        Self(state)
+        Self { resumed: state.is_walking(), state }
     }
 }
 
@@ -106,7 +110,7 @@ impl Task for Sync {
     type Output = ();
     const QUOTA: Quota = Quota::READS;
     fn request(&self, client: &Client) -> Result<Request<()>, UnsendableError> {
-        client.request(&self.0.query())
+        client.request(&self.state.query())
     }
 
     fn apply(
@@ -116,24 +120,28 @@ impl Task for Sync {
         body: &[u8],
         now: Timestamp,
     ) -> Result<Applied<Self>, FlowError> {
-        let page = client.read(&self.0.query(), head, body)?;
-        let step = self.0.apply(&page, head.date(), now)?;
+        let page = client.read(&self.state.query(), head, body)?;
+        let step = self.state.apply(&page, head.date(), now)?;
         let count = PageCount::new(&page, &step.fresh, &step.unreadable);
         Ok(Applied::Store(step, count))
     }
 
     fn stored(&mut self, batch: &SyncStep) -> Option<()> {
-        self.0 = batch.next.clone();
-        (!self.0.is_walking()).then_some(())
+        self.state = batch.next.clone();
+        if self.state.is_walking() {
+            return None;
+        }
+        let resumed = core::mem::take(&mut self.resumed);
+        (!resumed).then_some(())
     }
 
     fn restart(&mut self) -> bool {
-        self.0 = self.0.restarted();
+        self.state = self.state.restarted();
         true
     }
 
     fn wanted(&self) -> Option<Timestamp> {
-        self.0.query().created_after
+        self.state.query().created_after
     }
 }
 
