@@ -160,15 +160,13 @@ impl Verifier {
                 Match::None => {}
             }
         }
-        Err(uppercase.map_or(VerifyError::Mismatch, |part| VerifyError::UppercaseDigest {
-            part: part.into(),
-        }))
+        Err(uppercase.map_or(VerifyError::Mismatch, |part| VerifyError::UppercaseDigest { part }))
     }
 }
 
 enum Match {
     Lowercase,
-    Uppercase { part: u8 },
+    Uppercase { part: usize },
     None,
 }
 
@@ -177,13 +175,13 @@ enum Match {
 fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     let mut lowercase = Choice::from(0);
     let mut uppercase = Choice::from(0);
-    let mut uppercase_part = 0;
+    let mut uppercase_part = 0_u64;
     for theirs in signature.candidates() {
         let same = mac::same(digest, &theirs.digest);
         if theirs.is_lowercase {
             lowercase |= same;
         } else {
-            uppercase_part.conditional_assign(&theirs.part, same & !uppercase);
+            uppercase_part.conditional_assign(&theirs.part.into(), same & !uppercase);
             uppercase |= same;
         }
     }
@@ -191,11 +189,12 @@ fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
 }
 
 /// Holds the one branch that depends on a secret.
-fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u8) -> Match {
+#[expect(clippy::expect_used, reason = "a header has 16 parts at most")]
+fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     if lowercase.into() {
         Match::Lowercase
     } else if uppercase.into() {
-        Match::Uppercase { part: uppercase_part }
+        Match::Uppercase { part: usize::try_from(uppercase_part).expect("at most 16") }
     } else {
         Match::None
     }
