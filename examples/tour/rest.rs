@@ -232,6 +232,7 @@ fn raw(
     let mut request = Request::new(());
     *request.method_mut() = method;
     *request.uri_mut() = target.parse()?;
+    request.headers_mut().insert("host", "api.example.com".parse()?);
     request.headers_mut().insert("authorization", client.authorization().parse()?);
     let response = world.answer(&request);
     Ok((response.status().as_u16(), ApiError::from_json(response.body())?))
