@@ -104,10 +104,10 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 pub struct CallSync {
     lag: Duration,
     /// Of the key that the sync was begun with.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
     /// The account, if the host has named it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
     #[serde(default)]
     since: Option<Timestamp>,
