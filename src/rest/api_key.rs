@@ -104,6 +104,12 @@ impl ApiKey {
         self.text.as_str()
     }
 
+    /// The text without a check of its encoding, which would branch on it.
+    #[cfg(feature = "service")]
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
     /// Returns the mode that the prefix names. A service uses the mode it stored instead.
     #[must_use]
     pub fn mode(&self) -> Mode {

@@ -219,6 +219,6 @@ impl ApiKey {
     /// Returns what to store of the key, and what to look it up by.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
-        KeyDigest::of(self.reveal().as_bytes())
+        KeyDigest::of(self.as_bytes())
     }
 }
