@@ -96,6 +96,7 @@ mod request;
 mod retry;
 mod retry_after;
 mod sync;
+pub mod testing;
 
 pub use error::{Action, ClientError, ClientErrorReason, MAX_ERROR_LEN, UnexpectedBody};
 pub use flow::{

@@ -5,5 +5,6 @@ mod paging;
 mod replies;
 mod retry;
 mod sync;
+mod testing;
 mod unreadable;
 mod world;
