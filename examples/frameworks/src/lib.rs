@@ -1,7 +1,7 @@
 //! Receiving webhooks, and asking the API, with the frameworks people use.
 //!
 //! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
-//! does with a genuine delivery) and [`NotAnswered`] (why there is no answer).
+//! does with a genuine delivery) and [`asking::run`] or [`asking::run_async`] (the loop of a flow).
 //!
 //! | receiving | with |
 //! |---|---|
@@ -17,9 +17,9 @@
 //! | [`asking::reqwest_async`] | reqwest |
 //! | [`asking::reqwest_blocking`] | reqwest without async |
 //! | [`asking::ureq`] | ureq |
+//! | [`asking::hyper`] | hyper |
 
 pub mod asking;
 pub mod receiving;
 
-pub use asking::NotAnswered;
 pub use receiving::Hooks;

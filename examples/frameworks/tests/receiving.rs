@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use call_assistant::id::{AccountId, EventId};
 use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant_frameworks::Hooks;

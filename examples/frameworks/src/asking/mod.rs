@@ -1,43 +1,78 @@
 //! Asking the API.
 //!
+//! A flow decides, a loop obeys: [`run`] in blocking code, [`run_async`] in async code. Either drives
+//! an account, a list and a sync over any of the four HTTP clients, each of which is one function.
+//!
 //! Three things are the HTTP client's to do, in each of them: a time limit for the whole request, a
-//! limit on how much of an answer is read, and no redirects, with which a key would travel to who
-//! knows where.
+//! limit on how much of an answer is read, and no redirects, which would send the key elsewhere.
 
+use std::thread::sleep;
 use std::time::Duration;
 
-use call_assistant::rest::UnsendableError;
-use call_assistant::rest::client::ClientError;
+use call_assistant::rest::client::{Flow, FlowError, Step, Task};
+use http::{Request, Response};
 
+use crate::receiving::now;
+
+pub mod hyper;
 pub mod reqwest_async;
 pub mod reqwest_blocking;
 pub mod ureq;
 
-/// How long a request may take, the whole answer included.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The longest answer that is read, in bytes.
 pub const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
-/// Why there is no answer. `E` is the HTTP client's own error.
-#[derive(Debug)]
-pub enum NotAnswered<E> {
-    /// The service refused, or somebody else answered.
-    Refused(ClientError),
-    /// There was no answer, or not all of it.
-    Lost(E),
-    /// No address can carry this.
-    Unsendable(UnsendableError),
-}
-
-impl<E> NotAnswered<E> {
-    /// What `Retry` decides on. `None` where asking again makes no sense at all.
-    #[must_use]
-    pub fn error(&self) -> Option<ClientError> {
-        match self {
-            Self::Refused(error) => Some(error.clone()),
-            Self::Lost(_) => Some(ClientError::no_response()),
-            Self::Unsendable(_) => None,
+/// Drives a flow to its end. `store` stores a batch in one transaction.
+///
+/// # Errors
+/// The flow ends with an error, or `store` does.
+pub fn run<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
+    mut flow: Flow<T>,
+    mut send: impl FnMut(Request<()>, Duration) -> Result<Response<B>, N>,
+    mut store: impl FnMut(&T::Batch) -> Result<(), E>,
+) -> Result<T::Output, E> {
+    loop {
+        match flow.next(random(), now()) {
+            Step::Send { request, time_limit, ticket } => {
+                flow.report(ticket, send(request, time_limit), now());
+            }
+            Step::Wait(until) => sleep(until.since(now())),
+            Step::Store(batch) => {
+                store(batch)?;
+                flow.stored();
+            }
+            Step::Done(result) => return Ok(result?),
         }
     }
+}
+
+/// Drives a flow to its end, as [`run`] does.
+///
+/// # Errors
+/// The flow ends with an error, or `store` does.
+pub async fn run_async<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
+    mut flow: Flow<T>,
+    mut send: impl AsyncFnMut(Request<()>, Duration) -> Result<Response<B>, N>,
+    mut store: impl AsyncFnMut(&T::Batch) -> Result<(), E>,
+) -> Result<T::Output, E> {
+    loop {
+        match flow.next(random(), now()) {
+            Step::Send { request, time_limit, ticket } => {
+                flow.report(ticket, send(request, time_limit).await, now());
+            }
+            Step::Wait(until) => tokio::time::sleep(until.since(now())).await,
+            Step::Store(batch) => {
+                store(batch).await?;
+                flow.stored();
+            }
+            Step::Done(result) => return Ok(result?),
+        }
+    }
+}
+
+/// Eight random bytes, so that programs that failed together do not come back together.
+#[must_use]
+pub fn random() -> [u8; 8] {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(()).to_ne_bytes()
 }

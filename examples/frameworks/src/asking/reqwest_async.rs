@@ -1,38 +1,39 @@
 //! reqwest.
 
-use call_assistant::rest::ApiRequest;
-use call_assistant::rest::client::Client;
-use http::Response;
-use reqwest::Error;
-use reqwest::redirect::Policy;
+use std::time::Duration;
 
-use super::{LONGEST_ANSWER, NotAnswered, PATIENCE};
+use http::{Request, Response};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Error};
+
+use super::LONGEST_ANSWER;
 
 /// Make one, and keep it: it keeps the connections.
 ///
 /// # Errors
 /// There is no TLS to be had, for instance.
-pub fn http_client() -> Result<reqwest::Client, Error> {
-    reqwest::Client::builder().timeout(PATIENCE).redirect(Policy::none()).build()
+pub fn http_client() -> Result<Client, Error> {
+    Client::builder().redirect(Policy::none()).build()
 }
 
+/// For [`run_async`](super::run_async).
+///
 /// # Errors
-/// There is no answer, see [`NotAnswered`].
-pub async fn ask<O: ApiRequest>(
-    http: &reqwest::Client,
-    client: &Client,
-    operation: &O,
-) -> Result<O::Response, NotAnswered<Error>> {
-    let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
-    let request = request.map(|()| "").try_into().map_err(NotAnswered::Lost)?;
-    let mut response = http.execute(request).await.map_err(NotAnswered::Lost)?;
+/// There is no answer, or not all of it.
+pub async fn send(
+    http: &Client,
+    request: Request<()>,
+    time_limit: Duration,
+) -> Result<Response<Vec<u8>>, Error> {
+    let mut request = reqwest::Request::try_from(request.map(|()| ""))?;
+    *request.timeout_mut() = Some(time_limit);
+    let mut response = http.execute(request).await?;
     let mut body = Vec::new();
     // A longer one is cut, and read as one that broke off.
     while body.len() <= LONGEST_ANSWER
-        && let Some(chunk) = response.chunk().await.map_err(NotAnswered::Lost)?
+        && let Some(chunk) = response.chunk().await?
     {
         body.extend_from_slice(&chunk);
     }
-    let (head, _) = Response::<reqwest::Body>::from(response).into_parts();
-    client.read(operation, &head, &body).map_err(NotAnswered::Refused)
+    Ok(Response::<reqwest::Body>::from(response).map(|_| body))
 }

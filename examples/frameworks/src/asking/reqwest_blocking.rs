@@ -1,38 +1,38 @@
 //! reqwest without async.
 
-use std::io::{self, Read as _};
+use std::error::Error;
+use std::io::Read as _;
+use std::time::Duration;
 
-use call_assistant::rest::ApiRequest;
-use call_assistant::rest::client::Client;
-use http::Response;
+use http::{Request, Response};
+use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::{LONGEST_ANSWER, NotAnswered, PATIENCE};
+use super::LONGEST_ANSWER;
 
 /// Make one, and keep it: it keeps the connections.
 ///
 /// # Errors
 /// There is no TLS to be had, for instance.
-pub fn http_client() -> Result<reqwest::blocking::Client, reqwest::Error> {
-    reqwest::blocking::Client::builder().timeout(PATIENCE).redirect(Policy::none()).build()
+pub fn http_client() -> Result<Client, reqwest::Error> {
+    Client::builder().redirect(Policy::none()).build()
 }
 
+/// For [`run`](super::run).
+///
 /// # Errors
-/// There is no answer, see [`NotAnswered`].
-pub fn ask<O: ApiRequest>(
-    http: &reqwest::blocking::Client,
-    client: &Client,
-    operation: &O,
-) -> Result<O::Response, NotAnswered<io::Error>> {
-    let lost = |error| NotAnswered::Lost(io::Error::other(error));
-    let request = client.request(operation).map_err(NotAnswered::Unsendable)?;
-    let request = request.map(|()| "").try_into().map_err(lost)?;
-    let mut response = http.execute(request).map_err(lost)?;
-    let mut head = Response::new(());
-    *head.status_mut() = response.status();
-    *head.headers_mut() = std::mem::take(response.headers_mut());
-    let mut body = Vec::new();
-    let limit = u64::try_from(LONGEST_ANSWER).unwrap_or(u64::MAX);
-    response.take(limit).read_to_end(&mut body).map_err(NotAnswered::Lost)?;
-    client.read(operation, &head.into_parts().0, &body).map_err(NotAnswered::Refused)
+/// There is no answer, or not all of it.
+pub fn send(
+    http: &Client,
+    request: Request<()>,
+    time_limit: Duration,
+) -> Result<Response<Vec<u8>>, Box<dyn Error>> {
+    let mut request = reqwest::blocking::Request::try_from(request.map(|()| ""))?;
+    *request.timeout_mut() = Some(time_limit);
+    let mut response = http.execute(request)?;
+    let mut answer = Response::new(Vec::new());
+    *answer.status_mut() = response.status();
+    *answer.headers_mut() = std::mem::take(response.headers_mut());
+    response.take(LONGEST_ANSWER as u64).read_to_end(answer.body_mut())?;
+    Ok(answer)
 }

@@ -22,7 +22,7 @@ async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpR
     let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
     let status = match hooks.verifier.verify_parts(headers, &body, now()) {
         Ok(verified) => hooks.keep(&verified).status(),
-        Err(refused) => refused.status(),
+        Err(refused) => refused.response().status(),
     };
     let status = StatusCode::from_u16(status.as_u16());
     HttpResponse::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))

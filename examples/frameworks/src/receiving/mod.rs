@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::{WebhookResponse, Verified, Verifier};
+use call_assistant::webhook::{Verified, Verifier, WebhookResponse};
 
 pub mod actix;
 pub mod axum_extractor;

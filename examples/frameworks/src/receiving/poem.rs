@@ -17,6 +17,6 @@ async fn receive(Data(hooks): Data<&Hooks>, headers: &HeaderMap, body: Body) -> 
     };
     match hooks.verifier.verify(headers, &body, now()) {
         Ok(verified) => hooks.keep(&verified).status(),
-        Err(refused) => refused.status(),
+        Err(refused) => refused.response().status(),
     }
 }

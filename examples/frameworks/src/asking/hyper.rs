@@ -1,0 +1,36 @@
+//! hyper, with the pool of hyper-util.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use tokio::time::timeout;
+
+use super::LONGEST_ANSWER;
+
+/// Make one, and keep it: it keeps the connections.
+#[must_use]
+pub fn http_client() -> Client<HttpConnector, Empty<Bytes>> {
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
+/// For [`run_async`](super::run_async).
+///
+/// # Errors
+/// There is no answer, or not all of it.
+pub async fn send(
+    http: &Client<HttpConnector, Empty<Bytes>>,
+    request: Request<()>,
+    time_limit: Duration,
+) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
+    let answer = async {
+        let (head, body) = http.request(request.map(|()| Empty::new())).await?.into_parts();
+        let body = Limited::new(body, LONGEST_ANSWER).collect().await?.to_bytes();
+        Ok(Response::from_parts(head, body))
+    };
+    timeout(time_limit, answer).await?
+}
