@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::arithmetic_side_effects,
+    clippy::as_conversions,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::string_slice,
