@@ -13,6 +13,10 @@
     clippy::unwrap_used
 )]
 
+#[path = "../support/mod.rs"]
+mod support;
+
+mod copy;
 mod http;
 mod program;
 mod receiver;
