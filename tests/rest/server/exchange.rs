@@ -840,3 +840,55 @@ fn a_call_is_the_same_wherever_it_is_read() {
         let _ = event().appointment_cancelled(&booked);
     }
 }
+
+/// D-82: `Host` comes before all else, on every path, and nothing is counted.
+#[test]
+fn a_bad_host_is_refused_before_all_else() {
+    use RejectionReason::{MalformedHost, NoHost, SeveralHosts};
+    let good = || b"api.example.com".to_vec();
+    let malformed = [
+        "", " ", "a b", "user@h", "@h", "h:port", "h:99999", "http://h", "h/", "a,b@", "[::1",
+        ":80", "h\u{e9}",
+    ];
+    let mut rows = vec![(vec![], NoHost), (vec![good(), good()], SeveralHosts)];
+    rows.extend(malformed.map(|host| (vec![host.as_bytes().to_vec()], MalformedHost)));
+    for (host, reason) in rows {
+        for target in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v2"] {
+            for method in ["GET", "POST"] {
+                let mut scenario = get(target).with(|it| {
+                    it.host.clone_from(&host);
+                    it.method = method;
+                    it.found = false;
+                });
+                let rejection = scenario.serve().unwrap_err();
+                assert_eq!(rejection.reason(), &reason, "{method} {target} {host:?}");
+                let error = checked(rejection);
+                assert_eq!(error.code, ErrorCode::InvalidParameter, "{method} {target} {host:?}");
+                assert!(error.message.starts_with("Host "), "{}", error.message);
+                assert!(scenario.rates.is_empty(), "{method} {target} {host:?}");
+            }
+        }
+    }
+    for host in ["h", "h:80", "h:", "API.example.com:8443", "127.0.0.1:1", "[::1]", "[::1]:443"] {
+        let mut scenario = get("/v1/account").with(|it| it.host = vec![host.as_bytes().to_vec()]);
+        assert_eq!(scenario.answer().status(), 200, "{host}");
+    }
+    // HTTP/2 has the authority in its place; an HTTP/1.1 target in absolute form does not.
+    for (version, status) in [(http::Version::HTTP_2, 401), (http::Version::HTTP_11, 400)] {
+        let request = http::Request::get("https://api.example.com/v1/account").version(version);
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let received = Received::new(&RequestHead::from_parts(&parts), request_id());
+        let rejection = received.and_then(|it| it.identify(None, second(0))).unwrap_err();
+        assert_eq!(rejection.status(), status, "{version:?}");
+    }
+}
+
+/// D-1: a missing scope is named.
+#[test]
+fn a_missing_scope_is_named() {
+    for (target, scope) in [("/v1/account", "account:read"), ("/v1/calls", "calls:read")] {
+        let rejection = get(target).with(|it| it.key.scopes.clear()).serve().unwrap_err();
+        let message = checked(rejection).message;
+        assert_eq!(message, format!("The API key lacks the scope {scope}."));
+    }
+}
