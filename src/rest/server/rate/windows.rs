@@ -43,20 +43,26 @@ use crate::rest::Quota;
 /// ([`RateLimitReason::Room`]); the others are not affected. Only existing credentials come this far,
 /// so a maximum above the number of issued keys is never reached.
 ///
-/// A check costs O(log n), averaged over many, whether it is full or not.
+/// A check takes constant time, averaged over many, whether it is full or not. Ids that a caller could
+/// choose so that their hashes are equal would be found slowly: let the service make them.
 pub struct RateWindows {
     max: usize,
-    windows: BTreeMap<Key, RateWindow>,
+    len: usize,
+    /// Short lists, each with the windows of some hashes. There is a power of two of them. One
+    /// `BTreeMap` of all windows takes three times as long.
+    shards: Vec<Shard>,
     /// Each window once, by when to look whether it is idle: never later than it becomes idle.
     due: BTreeMap<Tick, Vec<Key>>,
 }
+
+type Shard = Vec<(Key, RateWindow)>;
 
 /// A hundredth of a second since 1970: small enough for short lists, and few of them in a minute.
 type Tick = i64;
 
 /// Compares by a hash first, because comparing numbers is faster than comparing texts elsewhere in
 /// memory. Equal hashes are told apart by the texts.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone)]
 struct Key {
     hash: u64,
     quota: &'static str,
@@ -67,11 +73,19 @@ struct Key {
 /// that checks keep up with any number of windows.
 const LOOKS: usize = 4;
 
+/// No window is due later than in two minutes, rounded up: its newest admission may be a minute ahead.
+const LATEST: Tick = 2 * 60 * 100 + 1;
+
+/// How many windows a list has on average before there are twice as many lists.
+const PER_SHARD: usize = 1;
+
+#[expect(clippy::expect_used, reason = "each due key has a window, in the list of its hash")]
 impl RateWindows {
     /// Creates an empty map of at most `max` windows. A credential that uses both quotas has two.
     #[must_use]
     pub const fn new(max: usize) -> Self {
-        Self { max: if max == 0 { 1 } else { max }, windows: BTreeMap::new(), due: BTreeMap::new() }
+        let max = if max == 0 { 1 } else { max };
+        Self { max, len: 0, shards: Vec::new(), due: BTreeMap::new() }
     }
 
     /// Decides whether a request of this credential is admitted now; if so, counts it.
@@ -102,49 +116,106 @@ impl RateWindows {
                 break;
             }
         }
-        let key = Key::new(credential, quota);
-        if self.windows.len() >= self.max && !self.windows.contains_key(&key) {
-            self.make_room(now)?;
-        }
-        match self.windows.entry(key) {
-            Entry::Occupied(window) => Ok(window.into_mut()),
-            Entry::Vacant(place) => {
-                let due = tick(now.saturating_add(Quota::SPAN));
-                self.due.entry(due).or_default().push(place.key().clone());
-                Ok(place.insert(RateWindow::default()))
+        let hash = hash(credential);
+        let place = match self.find(hash, quota.name(), credential) {
+            Some(place) => place,
+            None => {
+                self.make_room(now)?;
+                // Cloned here only: counting references keeps a processor from reading ahead.
+                let credential = credential.clone();
+                self.insert(Key { hash, quota: quota.name(), credential }, now)
             }
-        }
+        };
+        Ok(self.window_at(place))
     }
 
     /// Returns the number of windows.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.windows.len()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Returns whether there are no windows.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.windows.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Forgets all idle windows at once, for a host that falls silent: while requests come, checks do
     /// that.
     pub fn forget_idle(&mut self, now: Timestamp) {
         self.due.clear();
-        let due = &mut self.due;
-        self.windows.retain(|key, window| {
-            let idle = window.idles(now);
-            if !idle {
-                due.entry(tick(window.idle_at())).or_default().push(key.clone());
-            }
-            !idle
-        });
+        self.len = 0;
+        for shard in &mut self.shards {
+            shard.retain_mut(|(key, window)| {
+                let idle = window.idles(now);
+                if !idle {
+                    self.due.entry(tick(window.idle_at())).or_default().push(key.clone());
+                }
+                !idle
+            });
+            self.len = self.len.saturating_add(shard.len());
+        }
+        self.shrink();
+    }
+
+    /// Finds a window: the number of its list, and its place there.
+    fn find(&self, hash: u64, quota: &str, credential: &CredentialId) -> Option<(usize, usize)> {
+        let shard = bits(hash) & self.shards.len().saturating_sub(1);
+        let same =
+            |key: &Key| key.hash == hash && key.quota == quota && key.credential == *credential;
+        let at = self.shards.get(shard)?.iter().position(|(key, _)| same(key))?;
+        Some((shard, at))
+    }
+
+    fn window_at(&mut self, (shard, at): (usize, usize)) -> &mut RateWindow {
+        let entry = self.shards.get_mut(shard).and_then(|shard| shard.get_mut(at));
+        &mut entry.expect("it was just found").1
+    }
+
+    fn insert(&mut self, key: Key, now: Timestamp) -> (usize, usize) {
+        if self.len >= self.shards.len().saturating_mul(PER_SHARD) {
+            self.resize(self.shards.len().saturating_mul(2).max(1));
+        }
+        let due = tick(now.saturating_add(Quota::SPAN));
+        self.due.entry(due).or_default().push(key.clone());
+        self.len = self.len.saturating_add(1);
+        self.place(key, RateWindow::default())
+    }
+
+    fn place(&mut self, key: Key, window: RateWindow) -> (usize, usize) {
+        let number = bits(key.hash) & self.shards.len().saturating_sub(1);
+        let shard = self.shards.get_mut(number).expect("there is a list for each masked hash");
+        shard.reserve_exact(1);
+        shard.push((key, window));
+        (number, shard.len().saturating_sub(1))
+    }
+
+    fn remove(&mut self, (shard, at): (usize, usize)) {
+        let shard = self.shards.get_mut(shard).expect("it was just found");
+        shard.swap_remove(at);
+        self.len = self.len.saturating_sub(1);
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        if self.shards.len() > 1 && self.len < self.shards.len() / 2 {
+            self.resize((self.len / PER_SHARD).next_power_of_two());
+        }
+    }
+
+    fn resize(&mut self, shards: usize) {
+        let mut old = Vec::new();
+        old.resize_with(shards, Shard::new);
+        core::mem::swap(&mut old, &mut self.shards);
+        for (key, window) in old.into_iter().flatten() {
+            let _ = self.place(key, window);
+        }
     }
 
     /// Looks at due windows until one is idle and goes.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
-        while self.windows.len() >= self.max {
+        while self.len >= self.max {
             if !self.look_at_one(now) {
                 let next = self.due.keys().next().map_or(0, |due| due.saturating_sub(floor(now)));
                 let wait = Duration::from_millis(next.unsigned_abs().saturating_mul(10));
@@ -158,9 +229,10 @@ impl RateWindows {
     /// Forgets the next due window if it is idle, and otherwise notes when it is due again. Returns
     /// whether there was one.
     fn look_at_one(&mut self, now: Timestamp) -> bool {
-        let first = self.due.keys().next().filter(|due| **due <= floor(now));
+        let present = floor(now);
+        let first = self.due.keys().next().filter(|due| **due <= present);
         // Due later than any window can be: stamped by a clock that was wrong.
-        let latest = tick(now.saturating_add(Quota::SPAN.saturating_mul(2)));
+        let latest = present.saturating_add(LATEST);
         let due = first.or_else(|| self.due.keys().next_back().filter(|due| **due > latest));
         let Some(Entry::Occupied(mut due)) = due.copied().map(|due| self.due.entry(due)) else {
             return false;
@@ -169,15 +241,15 @@ impl RateWindows {
         if due.get().is_empty() {
             due.remove();
         }
-        if let Some(key) = key
-            && let Entry::Occupied(mut window) = self.windows.entry(key)
-        {
-            if window.get_mut().idles(now) {
-                window.remove();
-            } else {
-                let again = tick(window.get().idle_at());
-                self.due.entry(again).or_default().push(window.key().clone());
-            }
+        let key = key.expect("lists of due keys are not empty");
+        let place =
+            self.find(key.hash, key.quota, &key.credential).expect("each due key has a window");
+        let window = self.window_at(place);
+        if window.idles(now) {
+            self.remove(place);
+        } else {
+            let again = tick(window.idle_at());
+            self.due.entry(again).or_default().push(key);
         }
         true
     }
@@ -186,23 +258,26 @@ impl RateWindows {
 impl fmt::Debug for RateWindows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateWindows")
-            .field("len", &self.windows.len())
+            .field("len", &self.len)
             .field("max", &self.max)
             .finish_non_exhaustive()
     }
 }
 
-impl Key {
-    fn new(credential: &CredentialId, quota: Quota) -> Self {
-        let (words, rest) = credential.as_str().as_bytes().as_chunks::<8>();
-        let mut last = [0; 8];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        let hash = words.iter().chain([&last]).fold(0_u64, |hash, word| {
-            // An odd factor with bits everywhere: 2^64 divided by the golden ratio.
-            (hash.rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        });
-        Self { hash, quota: quota.name(), credential: credential.clone() }
-    }
+fn hash(credential: &CredentialId) -> u64 {
+    let (words, rest) = credential.as_str().as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    words.iter().chain([&last]).fold(0, |hash: u64, word| {
+        // An odd factor with bits everywhere: 2^64 divided by the golden ratio.
+        (hash.rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
+}
+
+/// The upper half of the hash: its lower bits depend on fewer bits of the id.
+fn bits(hash: u64) -> usize {
+    let [.., a, b, c, d] = hash.to_le_bytes();
+    usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX)
 }
 
 /// Rounds down.
