@@ -7,6 +7,7 @@
 #![cfg(unix)]
 #![allow(
     clippy::arithmetic_side_effects,
+    clippy::as_conversions,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::panic,

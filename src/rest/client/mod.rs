@@ -2,90 +2,123 @@
 //!
 //! ```
 //! use call_assistant::rest::ListCalls;
-//! use call_assistant::rest::client::{Client, Paging};
-//! # use call_assistant::model::CallList;
-//! # let send = |_: http::Request<()>| http::Response::new(CallList::new(vec![], None).to_json());
+//! use call_assistant::rest::client::{Client, Step};
+//! # use call_assistant::rest::client::testing;
+//! # let (now, random) = (|| call_assistant::Timestamp::UNIX_EPOCH, || [0; 8]);
+//! # let sleep = |_| ();
+//! # let send = |_, _| Ok::<_, ()>(testing::pages([], 1).remove(0));
 //!
 //! let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
-//! let mut next = Some(Paging::new(ListCalls::new()));
-//! while let Some(paging) = next {
-//!     let (head, body) = send(client.request(paging.list())?).into_parts();
-//!     let page = client.read(paging.list(), &head, &body)?;
-//!     page.calls().for_each(|call| println!("{} {:?}", call.id, call.summary));
-//!     next = paging.after(&page)?;
+//! let mut flow = client.pages(ListCalls::new());
+//! loop {
+//!     match flow.next(random(), now()) {
+//!         Step::Send { request, time_limit: limit, ticket } => {
+//!             flow.report(ticket, send(request, limit), now()); // or the error of the HTTP client
+//!         }
+//!         Step::Wait(until) => sleep(until.since(now())),
+//!         Step::Store(batch) => {
+//!             batch.calls.iter().for_each(|call| println!("{} {:?}", call.id, call.summary));
+//!             flow.stored();
+//!         }
+//!         Step::Done(result) => break result?, // the error says who must act
+//!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here sends anything: `send` is the HTTP client of the host. See the
+//! Nothing here sends anything. A [`Flow`] decides on the next step: it owns the retries, the pace
+//! below the rate limit, the paging and the restart of a list. `send` is an HTTP client of your
+//! choice, and `now`, `random` and `sleep` are yours, too. See the
 //! [protocol](crate::guide::protocol) for what the API promises.
 //!
 //! | for | use |
 //! |---|---|
-//! | requests and responses | [`Client`]; [`ResponseHead`] without the `http` crate |
-//! | errors | [`ClientError::action`]: who must act; [`ClientError::is_transient`] |
-//! | repeated requests | [`Retry`]; [`Pace`], so that a rate limit is never exceeded |
-//! | all pages of a list | [`Paging`] |
-//! | a copy of all calls, kept up to date | [`CallSync`] |
+//! | one operation | [`Client::fetch`] |
+//! | all pages of a list | [`Client::pages`] |
+//! | a copy of all calls, kept up to date | [`Client::sync`], [`Client::sync_of`] |
+//! | errors | [`FlowError::action`], [`ClientError::action`]: who must act |
+//! | a loop of your own | [`Client::request`] and [`Client::read`], [`Retry`], [`Pace`], [`Paging`], [`CallSync`] |
+//! | HTTP clients without the `http` crate | [`Client::url`], [`ResponseHead`], [`Flow::answered`] |
+//! | the tests of your program | [`testing`] |
+//!
+//! # A copy of all calls
+//!
+//! Store each batch and the state that follows it in one transaction. A program that is killed at
+//! any point then continues from the state stored last: no call is lost, and none is returned twice.
+//!
+//! ```
+//! use call_assistant::rest::client::{CallSync, Client, Step};
+//! # use call_assistant::rest::client::{SyncStep, testing};
+//! # use call_assistant::{id::CallId, model::Call};
+//! # use std::cell::{Cell, RefCell};
+//! # let (clock, random) = (Cell::new(call_assistant::Timestamp::UNIX_EPOCH), || [0; 8]);
+//! # let now = || clock.get();
+//! # let sleep = |span| clock.set(now().saturating_add(span));
+//! # let calls = ["call_1", "call_2"].map(|id| Call::new(CallId::parse(id).unwrap(), now(), now()));
+//! # let mut answers = testing::pages(calls, 1).into_iter();
+//! # let mut send = |_, _| answers.next().ok_or(());
+//! # let file: RefCell<(Vec<CallId>, Option<String>)> = RefCell::default();
+//! # let read_state = || file.borrow().1.clone();
+//! # let store = |batch: &SyncStep, state: &str| {
+//! #     let mut file = file.borrow_mut();
+//! #     file.0.extend(batch.fresh.iter().map(|call| call.id.clone()));
+//! #     file.1 = Some(state.to_owned());
+//! #     Ok::<(), Box<dyn std::error::Error>>(())
+//! # };
+//!
+//! let state = match read_state() {
+//!     Some(text) => serde_json::from_str(&text)?,
+//!     None => CallSync::new(), // the first run
+//! };
+//! let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
+//! let mut flow = client.sync(state);
+//! loop {
+//!     match flow.next(random(), now()) {
+//!         Step::Send { request, time_limit, ticket } => {
+//!             flow.report(ticket, send(request, time_limit), now());
+//!         }
+//!         Step::Wait(until) => sleep(until.since(now())),
+//!         Step::Store(batch) => {
+//!             let state = serde_json::to_string(&batch.next)?;
+//!             store(batch, &state)?; // the calls, the unreadable items and the state
+//!             flow.stored();
+//!         }
+//!         Step::Done(result) => break result?, // up to date: create the next flow in a while
+//!     }
+//! }
+//! # assert_eq!(file.borrow().0.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/copy.rs` is the whole program over ureq: 60 lines, and a test kills it at 200 points.
+//!
+//! # Time limits
+//!
+//! Each [`Step::Send`] carries the time limit of its request, up to the last byte of the answer:
+//!
+//! ```text
+//! // ureq
+//! let request = agent.configure_request(request).timeout_global(Some(time_limit)).build();
+//! let response = agent.run(request)?;
+//!
+//! // reqwest, blocking or async
+//! *request.timeout_mut() = Some(time_limit);
+//! let response = client.execute(request).await?;
+//!
+//! // hyper: around the response and its body
+//! let answer = async { client.request(request).await?.collect().await };
+//! let body = tokio::time::timeout(time_limit, answer).await??;
+//! ```
+//!
+//! The folder `examples/frameworks` has all of them, each in a few lines. To stop early, drop the
+//! flow and whatever it waits for.
 //!
 //! # An item that cannot be read
 //!
 //! Each item of a [page](crate::model::CallList) is a [`ListedCall`](crate::model::ListedCall): a
 //! [`Call`](crate::model::Call), or an [`UnreadableCall`](crate::model::UnreadableCall) that is
 //! kept whole with the reason. Neither a page nor a sync stops at such an item, and neither skips
-//! it: [`SyncStep::unreadable`] hands it to the host.
-//!
-//! # A copy of all calls
-//!
-//! A [`CallSync`] asks page by page, and [`Retry`] says when to ask again:
-//!
-//! ```
-//! use call_assistant::rest::Quota;
-//! use call_assistant::rest::client::{Action, CallSync, Client, ClientError, Pace};
-//! use call_assistant::rest::client::{ResponseHead, Retry, RetryDecision};
-//! # use call_assistant::model::CallList;
-//! # let now = || call_assistant::Timestamp::UNIX_EPOCH;
-//! # let random = || [0; 8];
-//! # let sleep = |_| {};
-//! # let mut answers = vec![
-//! #     http::Response::new(CallList::new(vec![], None).to_json()),
-//! #     http::Response::builder().status(500).body(Vec::new())?,
-//! # ];
-//! # let mut send = |_: http::Request<()>| answers.pop().ok_or(());
-//! # let save = |_: &call_assistant::rest::client::SyncStep| {};
-//! # let stored = CallSync::new();
-//!
-//! let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
-//! let (retry, mut pace) = (Retry::new(), Pace::of(Quota::READS));
-//! let (mut sync, mut tried, mut restarts) = (stored, 0, 0);
-//! loop {
-//!     sleep(pace.turn(now()));
-//!     let query = sync.query();
-//!     let error = match send(client.request(&query)?).map(http::Response::into_parts) {
-//!         Ok((head, body)) => match client.read(&query, &head, &body) {
-//!             Ok(page) => {
-//!                 let step = sync.apply(&page, ResponseHead::from(&head).date(), now())?;
-//!                 save(&step); // the calls, the unreadable items and the state: one transaction
-//!                 (sync, tried) = (step.next, 0);
-//!                 if sync.is_walking() { continue } else { break }
-//!             }
-//!             Err(error) => error,
-//!         },
-//!         Err(_) => ClientError::no_response(),
-//!     };
-//!     if error.action() == Action::RestartList && restarts < 3 {
-//!         (sync, restarts) = (sync.restarted(), restarts + 1); // its cursor is no longer taken
-//!         continue;
-//!     }
-//!     tried += 1;
-//!     match retry.decide(&error, tried, random(), now()) {
-//!         RetryDecision::Wait(span) => sleep(span),
-//!         RetryDecision::GiveUp => break, // `error.action()` says who must act
-//!     }
-//! }
-//! # assert!(answers.is_empty() && !sync.is_walking());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! it: [`PagesStep::unreadable`] and [`SyncStep::unreadable`] hand it to the host.
 
 mod error;
 mod flow;
