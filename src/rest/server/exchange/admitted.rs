@@ -38,7 +38,7 @@ impl Admitted {
     /// parameters are valid.
     ///
     /// # Errors
-    /// The first check that fails, in the [documented order](super#order-of-checks). The status of
+    /// The first check that fails, in the [documented order](crate::rest::server#order-of-checks). The status of
     /// another account: 500.
     pub fn authorize(
         self,

@@ -1,58 +1,4 @@
 //! Rate limits: an exact sliding window, as a value to store per credential and quota.
-//!
-//! No span of 60 seconds ever admits more than the quota, wherever it begins, and a request is
-//! admitted as soon as 60 seconds have passed since the oldest of the last so many. A bucket that
-//! refills lets twice the quota through in its first minute; this does not.
-//!
-//! ```
-//! use core::time::Duration;
-//! use call_assistant::rest::Quota;
-//! use call_assistant::rest::server::RateWindow;
-//! use call_assistant::Timestamp;
-//!
-//! let mut window = RateWindow::default(); // or the one stored for this credential and quota
-//! let now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! for _ in 0..60 {
-//!     assert_eq!(window.check(Quota::ACCOUNT, now), Ok(()));
-//! }
-//!
-//! let later = now.saturating_add(Duration::from_millis(12_500));
-//! let exceeded = window.check(Quota::ACCOUNT, later).unwrap_err();
-//! assert_eq!(exceeded.wait, Duration::from_millis(47_500));
-//! assert_eq!(exceeded.retry_after(), 48);
-//! assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(exceeded.wait)), Ok(()));
-//! ```
-//!
-//! # Where to keep it
-//!
-//! One window for each credential and [name of a quota](Quota::name). Several processes share one in
-//! a store that all of them reach: each reads it, checks and writes it back *in one transaction*,
-//! under a lock on its row or by exchanging its stored text for the new one only where it is still
-//! what was read. Of two that read the same window, either would admit the same last request. A host
-//! that is one process has [`RateWindows`].
-//!
-//! # Clocks
-//!
-//! A clock that is set back never makes room. A `now` before the newest admission counts as that
-//! admission's instant, which also settles the small differences between hosts that share a
-//! window. A `now` more than 60 seconds before it means that the clock which stamped that
-//! admission was wrong: the whole window then moves back to end at `now`, so that an error of
-//! hours locks nobody out for longer than 60 seconds.
-//!
-//! # Stored form
-//!
-//! An object with `newest`, the instant of the newest admission or null, and `gaps`, the
-//! nanoseconds between one admission and the next, oldest first, each in LEB128, together in
-//! base64url without padding. Both may be absent. What no window could have written is refused.
-//!
-//! ```
-//! # use call_assistant::rest::server::RateWindow;
-//! let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
-//! let window: RateWindow = serde_json::from_str(text)?;
-//! assert_eq!(window.admitted(), 2); // the other one a second before
-//! assert_eq!(serde_json::to_string(&window)?, text);
-//! # Ok::<(), serde_json::Error>(())
-//! ```
 
 mod gaps;
 mod stored;
@@ -67,14 +13,61 @@ use gaps::Gaps;
 
 pub use windows::RateWindows;
 
-/// The admissions of one credential under one quota in the last 60 seconds.
+/// Counts the admissions of one credential under one quota: an exact sliding window of 60 seconds.
 ///
-/// It is a value to be [kept](self#where-to-keep-it) by the host.
+/// ```
+/// use core::time::Duration;
+/// use call_assistant::Timestamp;
+/// use call_assistant::rest::{Quota, server::RateWindow};
 ///
-/// Beside 56 bytes of its own it [holds](Self::heap_bytes) at most 8 bytes for each admission, and
-/// 160. A check takes constant time, averaged over many.
+/// let mut window = RateWindow::default(); // or the one stored for this credential and quota
+/// let now = Timestamp::from_unix(1_767_225_600).unwrap();
+/// for _ in 0..60 {
+///     assert_eq!(window.check(Quota::ACCOUNT, now), Ok(()));
+/// }
 ///
-/// The value is independent of the quota: a quota that is raised or lowered applies at once.
+/// let later = now.saturating_add(Duration::from_millis(12_500));
+/// let error = window.check(Quota::ACCOUNT, later).unwrap_err();
+/// assert_eq!(error.wait, Duration::from_millis(47_500));
+/// assert_eq!(error.retry_after(), 48);
+/// assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(error.wait)), Ok(()));
+/// ```
+///
+/// No span of 60 seconds admits more than the quota, and a request is admitted as soon as 60 seconds
+/// have passed since the oldest of the last n admissions. A bucket that refills would admit twice the
+/// quota in its first minute. A quota that is raised or lowered applies at once.
+///
+/// It takes 56 bytes, plus [heap](Self::heap_bytes): at most 160 bytes and 8 for each admission. A
+/// check takes constant time, averaged over many.
+///
+/// # Where to keep it
+///
+/// Store one window for each credential and [name of a quota](Quota::name). Several processes that
+/// share a window read it, check and write it back *in one transaction*: under a lock on its row, or by
+/// replacing the stored text only if it has not changed. Otherwise two of them would admit the same
+/// last request. A host that is one process uses [`RateWindows`].
+///
+/// # Clocks
+///
+/// A clock that is set back never makes room. A `now` before the newest admission counts as the
+/// instant of that admission, which also covers small differences between hosts that share a window.
+/// If `now` is more than 60 seconds before it, the clock that stamped that admission was wrong: the
+/// window moves back to end at `now`, so that nobody is locked out for longer than 60 seconds.
+///
+/// # Stored form
+///
+/// ```
+/// # use call_assistant::rest::server::RateWindow;
+/// let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
+/// let window: RateWindow = serde_json::from_str(text)?;
+/// assert_eq!(window.admitted(), 2); // the other one a second before
+/// assert_eq!(serde_json::to_string(&window)?, text);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// `newest` is the instant of the newest admission or null. `gaps` are the nanoseconds between
+/// consecutive admissions, oldest first, each in LEB128, together in base64url without padding. Both
+/// may be absent. Text that no window could have written is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateWindow {
     /// The newest admission, in the two parts of a timestamp, which packs better. They mean nothing
