@@ -30,6 +30,8 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::fmt;
 
+use sha2::{Digest, Sha256};
+
 use crate::json::json_text;
 
 /// The longest id, in bytes.
@@ -174,6 +176,40 @@ id!(/// Identifies a customer's webhook endpoint.
     EndpointId, "endpoint id", made: "whep_", read: check);
 id!(/// Identifies the delivery of one event to one endpoint.
     DeliveryId, "delivery id", made: "dlv_", read: check);
+
+impl EventId {
+    /// Creates the id of an event from what happened, so that the same occurrence always has the
+    /// same id: an outbox may then relay it twice.
+    ///
+    /// ```
+    /// use call_assistant::id::EventId;
+    ///
+    /// let id = EventId::derived(&["acct_1", "call.completed", "call_8fK2"]);
+    /// assert_eq!(id, EventId::derived(&["acct_1", "call.completed", "call_8fK2"]));
+    /// assert_ne!(id, EventId::derived(&["acct_1", "call.completed", "call_", "8fK2"]));
+    /// ```
+    ///
+    /// Name the account, the type, the subject, and which occurrence it is if there can be several
+    /// (the version of the record, for example). Insert the event only if its id is new
+    /// (`ON CONFLICT DO NOTHING`), and take its `created_at` from the change, not from the relay:
+    /// then the bytes are the same as well. Whoever knows the parts can compute the id.
+    ///
+    /// The id is the first 16 bytes of the SHA-256 of all parts, each preceded by its length in
+    /// bytes as eight bytes, big-endian. This never changes.
+    #[must_use]
+    pub fn derived(parts: &[&str]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            let len = u64::try_from(part.len()).unwrap_or(u64::MAX);
+            hash.update(len.to_be_bytes());
+            hash.update(part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(digest).for_each(|(byte, from)| *byte = from);
+        Self::from_random(bytes)
+    }
+}
 
 fn check(what: &'static str, text: &str) -> Result<(), IdError> {
     check_len(what, text)?;

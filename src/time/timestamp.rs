@@ -6,6 +6,7 @@ use core::time::Duration;
 extern crate std;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
+const MICROS_PER_SECOND: i64 = 1_000_000;
 const DAY: u64 = 86_400;
 
 /// Represents an instant in UTC, to the nanosecond, in the years 0000 to 9999.
@@ -78,6 +79,52 @@ impl Timestamp {
     #[must_use]
     pub const fn subsec_nanos(self) -> u32 {
         self.nanos
+    }
+
+    /// Creates a timestamp from microseconds since the Unix epoch, which may be negative: what most
+    /// databases store.
+    ///
+    /// Returns `None` outside the years 0000 to 9999.
+    ///
+    /// ```
+    /// use call_assistant::Timestamp;
+    ///
+    /// let stored = Timestamp::from_unix_micros(1_784_887_200_000_001).ok_or("out of range")?;
+    /// assert_eq!(stored.to_string(), "2026-07-24T10:00:00.000001Z");
+    /// assert_eq!(stored.unix_micros(), 1_784_887_200_000_001);
+    /// # Ok::<(), &str>(())
+    /// ```
+    #[must_use]
+    pub fn from_unix_micros(micros: i64) -> Option<Self> {
+        let nanos = u32::try_from(micros.rem_euclid(MICROS_PER_SECOND)).ok()?.checked_mul(1_000)?;
+        Self::from_parts(micros.div_euclid(MICROS_PER_SECOND), nanos)
+    }
+
+    /// Returns the whole microseconds since the Unix epoch, rounded down.
+    #[must_use]
+    pub fn unix_micros(self) -> i64 {
+        // Ten thousand years are 3e17 microseconds: nothing here saturates.
+        let micros = i64::from(self.nanos / 1_000);
+        self.seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(micros)
+    }
+
+    /// Rounds down to a microsecond.
+    ///
+    /// A database column often keeps microseconds. Round an instant where a record is *made*, before
+    /// anything is derived from it. Else the record in memory and the row that is read later differ
+    /// by less than a microsecond, and so do their order and the cursors made of them.
+    ///
+    /// ```
+    /// use call_assistant::Timestamp;
+    ///
+    /// let now = Timestamp::from_parts(60, 123_456_789).ok_or("out of range")?.floor_to_micros();
+    /// assert_eq!(now.to_string(), "1970-01-01T00:01:00.123456Z");
+    /// assert_eq!(Timestamp::from_unix_micros(now.unix_micros()), Some(now));
+    /// # Ok::<(), &str>(())
+    /// ```
+    #[must_use]
+    pub const fn floor_to_micros(self) -> Self {
+        Self { seconds: self.seconds, nanos: self.nanos.saturating_sub(self.nanos % 1_000) }
     }
 
     /// Adds a duration, or returns `None` after [`MAX`](Self::MAX).

@@ -114,3 +114,20 @@ fn errors_name_the_id_and_the_bound_but_never_the_text() {
     let shown = serde_json::from_str::<EventId>(&json).unwrap_err().to_string();
     assert!(!shown.contains("whsec_"), "{shown}");
 }
+
+/// The same occurrence has the same id for ever, computed here with another implementation.
+#[test]
+fn derived_event_ids_never_change() {
+    for (parts, hex) in [
+        (&[][..], "e3b0c44298fc1c149afbf4c8996fb924"),
+        (&["acct_1", "call.completed", "call_8fK2"], "8d0f53dc1a996b150d95fc9f0961e3bc"),
+        (&["", ""], "374708fff7719dd5979ec875d56cd228"),
+        (&["é"], "1d9b2f68e31ef2b6730c67d7729ca6a5"),
+    ] {
+        let id = EventId::derived(parts);
+        assert_eq!(id.as_str(), format!("evt_{hex}"), "{parts:?}");
+        assert_eq!(EventId::parse(id.as_str()), Ok(id));
+    }
+    assert_ne!(EventId::derived(&["a", "bc"]), EventId::derived(&["ab", "c"]));
+    assert_ne!(EventId::derived(&["a"]), EventId::derived(&["a", ""]));
+}

@@ -265,6 +265,31 @@ fn a_clock_reading_is_an_instant() {
 }
 
 #[test]
+fn microseconds_are_rounded_down_and_come_back() {
+    for (seconds, nanos, micros) in [
+        (0, 0, 0),
+        (0, 999, 0),
+        (0, 1_000, 1),
+        (1_767_225_600, 123_456_789, 1_767_225_600_123_456),
+        (-1, 999_999_999, -1),
+        (-1, 0, -1_000_000),
+        (-2, 1, -2_000_000),
+        (Timestamp::MIN.unix_seconds(), 0, -62_167_219_200_000_000),
+        (Timestamp::MAX.unix_seconds(), 999_999_999, 253_402_300_799_999_999),
+    ] {
+        let instant = Timestamp::from_parts(seconds, nanos).unwrap();
+        let floor = instant.floor_to_micros();
+        assert_eq!(instant.unix_micros(), micros, "{instant}");
+        assert_eq!(Timestamp::from_unix_micros(micros), Some(floor), "{instant}");
+        assert!(instant.since(floor) < Duration::from_micros(1), "{instant}");
+        assert!(floor <= instant && floor.floor_to_micros() == floor, "{instant}");
+    }
+    for micros in [i64::MIN, -62_167_219_200_000_001, 253_402_300_800_000_000, i64::MAX] {
+        assert_eq!(Timestamp::from_unix_micros(micros), None, "{micros}");
+    }
+}
+
+#[test]
 fn parts_outside_are_refused() {
     assert_eq!(Timestamp::from_unix(i64::MIN), None);
     assert_eq!(Timestamp::from_unix(i64::MAX), None);

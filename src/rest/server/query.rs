@@ -69,7 +69,8 @@ impl CallRow {
 ///   that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
 /// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
 ///   the range. Use [`CreatedRange::in_microseconds`] there. Positions come from rows, so they need
-///   no rounding.
+///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
+///   its row have the same order.
 /// - A walk does not include calls that become visible or are added at the top after it began.
 ///   Incremental syncs find them by `created_at`.
 ///

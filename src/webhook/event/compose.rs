@@ -48,6 +48,10 @@ pub struct NewEvent(Head);
 
 impl NewEvent {
     /// Starts an event that is created now. Draw one id per event, not one per endpoint.
+    ///
+    /// If an outbox may relay an event twice, take the id from [`EventId::derived`], and `now` from
+    /// the change. If a column keeps `created_at` in microseconds, pass
+    /// [`now.floor_to_micros()`](Timestamp::floor_to_micros), so that the row has the event's instant.
     pub fn new(
         id: EventId,
         account_id: AccountId,

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use http::Request;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use super::schedule::MAX_ATTEMPTS;
+use super::numbers;
 use super::target::Target;
 use crate::Timestamp;
 use crate::webhook::Signer;
@@ -39,7 +39,7 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "numbers::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
     pub(super) began_at: Timestamp,
@@ -100,13 +100,5 @@ impl Attempt {
             }
         }
         request
-    }
-}
-
-/// Refuses any other number: its failure would end the delivery too early or too late.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    match u8::deserialize(deserializer)? {
-        number @ 1..=MAX_ATTEMPTS => Ok(number),
-        _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {MAX_ATTEMPTS}"))),
     }
 }

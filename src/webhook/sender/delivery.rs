@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use http::StatusCode;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::endpoint::{Effect, Endpoint, Report};
+use super::numbers::{self, next_version};
 use super::outcome::Outcome;
 use super::retention;
 use super::schedule::{
@@ -21,7 +22,7 @@ use crate::webhook::event::EventBody;
 /// ```
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
+/// # use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
 /// # use call_assistant::Timestamp;
 /// # let now = Timestamp::from_unix(60).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
@@ -42,9 +43,9 @@ use crate::webhook::event::EventBody;
 ///     ),
 /// );
 /// // A table has a column for each field.
-/// let row = serde_json::to_value(delivery)?;
-/// let columns = (&row["status"], &row["at"]); // and so on, to be bound to a statement
-/// assert_eq!(serde_json::from_value::<Delivery>(row)?, delivery);
+/// let columns = DeliveryColumns::from(delivery);
+/// assert_eq!((columns.status.as_str(), columns.version), ("waiting", 0));
+/// assert_eq!(Delivery::try_from(columns)?, delivery);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -53,20 +54,19 @@ use crate::webhook::event::EventBody;
 /// the stored row has the version that was read, else read again. That alone keeps any number of
 /// senders apart.
 ///
-/// An index on `(status, at)` finds everything that is due: rows that are `waiting` or `sending`
-/// and whose `at` has come, or is [too far ahead](Self::due) to be right.
-///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Delivery {
-    event_created_at: Timestamp,
-    status: Status,
-    at: Timestamp,
-    #[serde(deserialize_with = "attempts")]
-    attempts: u8,
-    manual: bool,
-    generation: u32,
-    version: u32,
+    pub(super) event_created_at: Timestamp,
+    pub(super) status: Status,
+    pub(super) at: Timestamp,
+    #[serde(deserialize_with = "numbers::attempts")]
+    pub(super) attempts: u8,
+    pub(super) manual: bool,
+    #[serde(deserialize_with = "numbers::version")]
+    pub(super) generation: u32,
+    #[serde(deserialize_with = "numbers::version")]
+    pub(super) version: u32,
 }
 
 impl Delivery {
@@ -104,23 +104,38 @@ impl Delivery {
             _ => return Err(BeginError::Ended),
         }
         // Also before it is due, so that a host may park all that is pending at once.
-        if !self.belongs_to(endpoint) {
-            self.end(Status::Parked, now);
+        if self.park(endpoint, now) {
             return Err(BeginError::Parked);
         }
         if !self.is_reached(now) {
             return Err(BeginError::Early { at: self.at });
         }
         self.set(Status::Sending, now.saturating_add(ATTEMPT_LEASE));
-        let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
-        Ok(Attempt {
-            number: if self.manual { 1 } else { next },
-            manual: self.manual,
-            began_at: now,
-            deadline: now.saturating_add(ATTEMPT_TIMEOUT),
-            lease: self.version,
-            generation: self.generation,
-        })
+        Ok(self.attempt(now))
+    }
+
+    /// Returns the attempt in flight of a delivery that is [`Status::Sending`]: the same value that
+    /// [`begin`](Self::begin) returned. `None` in any other state.
+    ///
+    /// It serves a store that begins deliveries by a statement of its own, and returns the rows. It
+    /// is no permission to send: only the process that began the attempt sends it.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<Attempt> {
+        (self.status == Status::Sending)
+            .then(|| self.attempt(self.at.saturating_sub(ATTEMPT_LEASE)))
+    }
+
+    /// Parks a pending delivery whose endpoint is disabled, or was disabled since the delivery was
+    /// accepted. Returns whether the delivery has changed.
+    ///
+    /// Nothing changes while a sender holds the lease.
+    pub fn park(&mut self, endpoint: &Endpoint, now: Timestamp) -> bool {
+        let leased = self.status == Status::Sending && !self.is_reached(now);
+        let parks = self.is_pending() && !leased && !self.belongs_to(endpoint);
+        if parks {
+            self.end(Status::Parked, now);
+        }
+        parks
     }
 
     /// Finishes an attempt that ended now. Record the report with [`Endpoint::record`], and store
@@ -250,15 +265,23 @@ impl Delivery {
     }
 
     /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read.
+    /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The endpoint's generation, when this was accepted or redelivered.
-    pub(super) fn generation(&self) -> u32 {
-        self.generation
+    /// The attempt that it is now at.
+    fn attempt(&self, began_at: Timestamp) -> Attempt {
+        let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
+        Attempt {
+            number: if self.manual { 1 } else { next },
+            manual: self.manual,
+            began_at,
+            deadline: began_at.saturating_add(ATTEMPT_TIMEOUT),
+            lease: self.version,
+            generation: self.generation,
+        }
     }
 
     /// Whether attempts of it may begin: its endpoint is active, and has not been disabled since.
@@ -323,14 +346,6 @@ impl Delivery {
     fn set(&mut self, status: Status, at: Timestamp) {
         self.status = status;
         self.at = at;
-        self.version = self.version.wrapping_add(1);
-    }
-}
-
-/// Refuses a number that this crate cannot have stored.
-fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    match u8::deserialize(deserializer)? {
-        attempts @ 0..=MAX_ATTEMPTS => Ok(attempts),
-        _ => Err(serde::de::Error::custom("attempts is more than 6")),
+        self.version = next_version(self.version);
     }
 }

@@ -1,14 +1,10 @@
 //! One endpoint's health: active or disabled, and the count that decides.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use super::numbers::{self, next_version};
+use super::schedule::{FAILURES_TO_DISABLE, FAILURES_TO_WARN};
 use crate::Timestamp;
-
-/// Number of deliveries in a row that end in failure and disable an endpoint.
-pub const FAILURES_TO_DISABLE: u8 = 20;
-
-/// Counts of failures at which to warn the owner of an endpoint.
-pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
 /// Health of one endpoint. Its URL and secrets are other columns of the same row.
 ///
@@ -46,20 +42,32 @@ pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 /// | new secret | nothing | [`EndpointSecrets::rotate`](super::EndpointSecrets::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
 ///
-/// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
+/// A table has a column for each field: see [`EndpointColumns`](super::EndpointColumns). Unknown
+/// fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endpoint {
     // With a reader of its own, a row that lacks the field is refused instead of active.
     #[serde(deserialize_with = "Option::deserialize")]
-    disabled: Option<DisabledReason>,
-    since: Timestamp,
-    #[serde(deserialize_with = "failures")]
-    failures: u8,
-    generation: u32,
-    version: u32,
+    pub(super) disabled: Option<DisabledReason>,
+    pub(super) since: Timestamp,
+    #[serde(deserialize_with = "numbers::failures")]
+    pub(super) failures: u8,
+    #[serde(deserialize_with = "numbers::version")]
+    pub(super) generation: u32,
+    #[serde(deserialize_with = "numbers::version")]
+    pub(super) version: u32,
 }
 
 /// Why an endpoint is disabled.
+///
+/// ```
+/// use call_assistant::webhook::sender::DisabledReason;
+///
+/// assert_eq!(DisabledReason::Failing.as_str(), "failing"); // in JSON and in a column
+/// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
+/// ```
+///
+/// A text of a later version is an error that names it, as with [`Status`](super::Status).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -72,6 +80,22 @@ pub enum DisabledReason {
     Paused,
     /// Its owner deleted it. It cannot be enabled again.
     Deleted,
+}
+
+impl DisabledReason {
+    /// All reasons.
+    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
+
+    /// Returns its text, in JSON and in a column.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Failing => "failing",
+            Self::Paused => "paused",
+            Self::Deleted => "deleted",
+        }
+    }
 }
 
 /// What a finished attempt means for its endpoint. Made by
@@ -123,6 +147,13 @@ impl Report {
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
+    }
+
+    /// Tells whether the report changes no endpoint: [`Endpoint::record`] returns
+    /// [`EndpointChange::Unchanged`] for it, whatever the endpoint's state.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.effect == Effect::None
     }
 }
 
@@ -192,7 +223,7 @@ impl Endpoint {
             Some(_) => self.disabled = None,
         }
         self.failures = 0;
-        self.generation = self.generation.wrapping_add(1);
+        self.generation = next_version(self.generation);
         self.changed();
         Some(core::mem::replace(&mut self.since, now))
     }
@@ -229,7 +260,7 @@ impl Endpoint {
     }
 
     /// Returns the version, which changes with every change: store the row only if the stored row
-    /// has the version that was read.
+    /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
@@ -243,16 +274,6 @@ impl Endpoint {
     }
 
     fn changed(&mut self) {
-        self.version = self.version.wrapping_add(1);
-    }
-}
-
-/// Refuses a count that this crate cannot have stored.
-fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    match u8::deserialize(deserializer)? {
-        failures @ 0..=FAILURES_TO_DISABLE => Ok(failures),
-        _ => Err(serde::de::Error::custom(format_args!(
-            "failures is more than {FAILURES_TO_DISABLE}"
-        ))),
+        self.version = next_version(self.version);
     }
 }

@@ -1,10 +1,9 @@
 //! Enabling an endpoint, and what it missed while it was disabled.
 
-use core::time::Duration;
-
 use super::delivery::Delivery;
 use super::endpoint::Endpoint;
-use super::retention::RETENTION;
+use super::numbers::next_version;
+use super::retention::oldest_kept;
 use super::schedule::LONGEST_DELIVERY;
 use super::status::Status;
 use crate::Timestamp;
@@ -28,7 +27,7 @@ use crate::Timestamp;
 /// ```
 ///
 /// The range is over the events' `created_at`, its end excluded. It never reaches back further than
-/// [`RETENTION`], because older events may have been removed from the store. An endpoint that
+/// [`RETENTION`](super::RETENTION), because older events may have been removed from the store. An endpoint that
 /// missed much gets it no faster than a [`Planner`](super::Planner)'s limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MissedDeliveries {
@@ -74,9 +73,7 @@ impl MissedDeliveries {
     /// kept, the range is empty.
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
-        // At exactly thirty days an event is gone: the range begins one nanosecond later.
-        let oldest = now.saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
-        let from = from.max(oldest);
+        let from = from.max(oldest_kept(now));
         Self { from, until: until.max(from), enabled: None }
     }
 
@@ -102,9 +99,9 @@ impl MissedDeliveries {
         let missed = match self.enabled {
             None => delivery.status().is_missed(),
             Some(Enabled { generation, failed_from }) => {
-                let previous = delivery.generation().checked_add(1) == Some(generation);
+                let previous = next_version(delivery.generation) == generation;
                 match delivery.status() {
-                    Status::Waiting | Status::Sending => delivery.generation() < generation,
+                    Status::Waiting | Status::Sending => delivery.generation < generation,
                     Status::Parked | Status::Skipped => previous,
                     Status::Failed | Status::Gone => previous && failed_from <= created_at,
                     Status::Delivered => false,

@@ -139,10 +139,12 @@
 
 mod address;
 mod attempt;
+mod columns;
 mod delivery;
 mod endpoint;
 mod log;
 mod missed;
+mod numbers;
 mod outcome;
 mod plan;
 mod planner;
@@ -154,18 +156,18 @@ mod target;
 
 pub use address::{AddressBlock, AddressError, check_public};
 pub use attempt::Attempt;
+pub use columns::{ColumnError, DeliveryColumns, EndpointColumns, UnknownTextError};
 pub use delivery::Delivery;
-pub use endpoint::{
-    DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, FAILURES_TO_WARN, Report,
-};
+pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::MissedDeliveries;
 pub use outcome::{Outcome, ParseOutcomeError};
 pub use plan::{PlanError, RecoveryCaller, WebhookPlan};
 pub use planner::{Limits, Planned, Planner};
-pub use retention::RETENTION;
+pub use retention::{RETENTION, oldest_kept};
 pub use schedule::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_DELIVERY, MAX_ATTEMPTS, RETRY_WAITS, jitter,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN, LONGEST_DELIVERY,
+    MAX_ATTEMPTS, RETRY_WAITS, jitter,
 };
 pub use secrets::EndpointSecrets;
 pub use status::{BeginError, RedeliverError, Status};

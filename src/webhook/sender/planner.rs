@@ -184,7 +184,7 @@ impl Planner {
         }
         // Rounded up, so that nothing is taken that `Delivery::begin` would call early.
         let farthest = round_up(now.saturating_add(farthest(LONGEST_WAIT)));
-        let now = round_down(now);
+        let now = now.unix_micros();
         let mut moved = 0;
         while moved < BATCH || self.turns.is_empty() {
             let Some(Pending { delivery, endpoint, .. }) = self.pop(now, farthest) else { break };
@@ -333,16 +333,11 @@ impl fmt::Debug for Planner {
     }
 }
 
-/// Ten thousand years are 3e17 microseconds: nothing here saturates.
-fn round_down(at: Timestamp) -> i64 {
-    at.unix_seconds().saturating_mul(1_000_000).saturating_add(i64::from(at.subsec_nanos() / 1_000))
-}
-
 fn round_up(at: Timestamp) -> i64 {
-    round_down(at).saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
+    at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }
 
+/// The last microsecond of the year 9999, rounded up, is not a timestamp.
 fn timestamp(micros: i64) -> Timestamp {
-    let nanos = u32::try_from(micros.rem_euclid(1_000_000)).unwrap_or(0).saturating_mul(1_000);
-    Timestamp::from_parts(micros.div_euclid(1_000_000), nanos).unwrap_or(Timestamp::MAX)
+    Timestamp::from_unix_micros(micros).unwrap_or(Timestamp::MAX)
 }

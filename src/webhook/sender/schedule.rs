@@ -1,4 +1,4 @@
-//! The retry schedule as constants, and when a stored instant counts as reached.
+//! The retry schedule and the counts of failures as constants, and when a stored instant counts as reached.
 
 use core::time::Duration;
 
@@ -38,6 +38,12 @@ pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 /// Longest time from the first attempt of a delivery to the end of its last one, if no attempt
 /// begins late: all waits and six timeouts, 7 h 12 min 10 s.
 pub const LONGEST_DELIVERY: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
+
+/// Number of deliveries in a row that end in failure and disable an endpoint.
+pub const FAILURES_TO_DISABLE: u8 = 20;
+
+/// Counts of failures at which to warn the owner of an endpoint.
+pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
 

@@ -5,6 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 
 /// State of a delivery.
+///
+/// ```
+/// use call_assistant::webhook::sender::Status;
+///
+/// assert_eq!(Status::Waiting.as_str(), "waiting"); // in JSON and in a column
+/// assert_eq!("parked".parse(), Ok(Status::Parked));
+///
+/// let error = "queued".parse::<Status>().unwrap_err();
+/// assert_eq!(error.to_string(), r#"status is "queued", which this version does not know"#);
+/// ```
+///
+/// # A status of a later version
+/// While a deployment is under way, an older version may read a row that a later version wrote. A
+/// status that it does not know is an error that names it, and never a guess: leave the row as it
+/// is, for a process of the later version. A version of this crate that adds a status is read by
+/// all processes before any of them writes it, so it comes in two releases: the first one reads the
+/// status, the second one writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -26,6 +43,31 @@ pub enum Status {
 }
 
 impl Status {
+    /// All states, in the order of a delivery's life.
+    pub const ALL: [Self; 7] = [
+        Self::Waiting,
+        Self::Sending,
+        Self::Delivered,
+        Self::Failed,
+        Self::Gone,
+        Self::Parked,
+        Self::Skipped,
+    ];
+
+    /// Returns its text, in JSON and in a column.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Sending => "sending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Gone => "gone",
+            Self::Parked => "parked",
+            Self::Skipped => "skipped",
+        }
+    }
+
     /// Tells whether a delivery in this state has something left to do.
     #[must_use]
     pub fn is_pending(self) -> bool {

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod clocks;
+mod columns;
 mod day;
 mod disabling;
 mod life;

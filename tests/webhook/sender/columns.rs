@@ -1,0 +1,265 @@
+//! Rows with a column for each field, and the stored forms of every released version.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DisabledReason, Endpoint,
+    EndpointColumns, LogEntry, Outcome, RETENTION, Status, UnknownTextError, oldest_kept,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{answered, at, event, failed_before, start};
+
+/// Every later build must read these lines. A version that stores more adds a file.
+const FIXTURES: [&str; 1] = [include_str!("fixtures/0.1.0.tsv")];
+
+#[track_caller]
+fn read_and_write<T: DeserializeOwned + Serialize>(json: &str) -> T {
+    let value: T = serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+    assert_eq!(serde_json::to_string(&value).unwrap(), json);
+    value
+}
+
+fn micros(text: &str) -> Timestamp {
+    Timestamp::from_unix_micros(text.parse().unwrap()).unwrap()
+}
+
+fn delivery_of(columns: &str) -> DeliveryColumns {
+    let columns: Vec<_> = columns.split(' ').collect();
+    let [created, status, at, attempts, manual, generation, version] = columns[..] else {
+        panic!("{columns:?}")
+    };
+    DeliveryColumns {
+        event_created_at: micros(created),
+        status: status.parse().unwrap(),
+        at: micros(at),
+        attempts: attempts.parse().unwrap(),
+        manual: manual.parse().unwrap(),
+        generation: generation.parse().unwrap(),
+        version: version.parse().unwrap(),
+    }
+}
+
+fn endpoint_of(columns: &str) -> EndpointColumns {
+    let columns: Vec<_> = columns.split(' ').collect();
+    let [disabled, since, failures, generation, version] = columns[..] else {
+        panic!("{columns:?}")
+    };
+    EndpointColumns {
+        disabled: (disabled != "NULL").then(|| disabled.parse().unwrap()),
+        since: micros(since),
+        failures: failures.parse().unwrap(),
+        generation: generation.parse().unwrap(),
+        version: version.parse().unwrap(),
+    }
+}
+
+#[test]
+fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
+    let mut seen = BTreeSet::new();
+    for line in FIXTURES.iter().flat_map(|file| file.lines()).filter(|line| !line.starts_with('#'))
+    {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [kind, json, columns] = fields[..] else { panic!("{line}") };
+        match kind {
+            "delivery" => {
+                let delivery: Delivery = read_and_write(json);
+                assert_eq!(DeliveryColumns::from(delivery), delivery_of(columns), "{line}");
+                assert_eq!(Delivery::try_from(delivery_of(columns)), Ok(delivery), "{line}");
+                seen.insert(delivery.status().as_str());
+            }
+            "endpoint" => {
+                let endpoint: Endpoint = read_and_write(json);
+                assert_eq!(EndpointColumns::from(endpoint), endpoint_of(columns), "{line}");
+                assert_eq!(Endpoint::try_from(endpoint_of(columns)), Ok(endpoint), "{line}");
+                seen.insert(endpoint.disabled().map_or("active", DisabledReason::as_str));
+            }
+            "attempt" => _ = read_and_write::<Attempt>(json),
+            "log" => _ = read_and_write::<LogEntry>(json),
+            "outcome" => assert_eq!(read_and_write::<Outcome>(json).to_string(), columns),
+            _ => panic!("{line}"),
+        }
+    }
+    let all = Status::ALL.map(Status::as_str).into_iter();
+    let all = all.chain(DisabledReason::ALL.map(DisabledReason::as_str)).chain(["active"]);
+    assert_eq!(seen, all.collect(), "the fixtures have each status and each reason");
+}
+
+#[test]
+fn every_stored_text_is_read_again() {
+    for status in Status::ALL {
+        assert_eq!(status.as_str().parse(), Ok(status));
+        assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
+    }
+    for reason in DisabledReason::ALL {
+        assert_eq!(reason.as_str().parse(), Ok(reason));
+        assert_eq!(serde_json::to_string(&reason).unwrap(), format!("{:?}", reason.as_str()));
+    }
+}
+
+/// What a rolling deployment meets: named, and never guessed at.
+#[test]
+fn a_text_of_a_later_version_is_an_error_that_names_it() {
+    for (text, shown) in
+        [("queued", "\"queued\""), ("Waiting", "\"Waiting\""), ("a\nb", r#""a\nb""#)]
+    {
+        let error: UnknownTextError = text.parse::<Status>().unwrap_err();
+        assert_eq!((error.field, error.text.as_str()), ("status", text));
+        assert_eq!(
+            error.to_string(),
+            format!("status is {shown}, which this version does not know")
+        );
+        let error = text.parse::<DisabledReason>().unwrap_err();
+        let says = format!("disabled is {shown}, which this version does not know");
+        assert_eq!(error.to_string(), says);
+    }
+}
+
+#[test]
+fn numbers_that_this_crate_cannot_have_stored_are_refused() {
+    let good = DeliveryColumns::from(failed_before(1, &Endpoint::new(start()), start()));
+    for (bad, field, value, max) in [
+        (DeliveryColumns { attempts: 7, ..good }, "attempts", 7, 6),
+        (DeliveryColumns { attempts: -1, ..good }, "attempts", -1, 6),
+        (DeliveryColumns { attempts: 256, ..good }, "attempts", 256, 6),
+        (DeliveryColumns { generation: -1, ..good }, "generation", -1, i32::MAX),
+        (DeliveryColumns { version: i32::MIN, ..good }, "version", i32::MIN, i32::MAX),
+    ] {
+        check(Delivery::try_from(bad).unwrap_err(), field, value, max);
+    }
+    let good = EndpointColumns::from(Endpoint::new(start()));
+    for (bad, field, value, max) in [
+        (EndpointColumns { failures: 21, ..good }, "failures", 21, 20),
+        (EndpointColumns { failures: -1, ..good }, "failures", -1, 20),
+        (EndpointColumns { generation: -7, ..good }, "generation", -7, i32::MAX),
+        (EndpointColumns { version: -1, ..good }, "version", -1, i32::MAX),
+    ] {
+        check(Endpoint::try_from(bad).unwrap_err(), field, value, max);
+    }
+}
+
+#[track_caller]
+fn check(error: ColumnError, field: &str, value: i32, max: i32) {
+    assert_eq!((error.field, error.value, error.max), (field, value, max));
+    assert_eq!(error.to_string(), format!("{field} is {value}, not from 0 to {max}"));
+}
+
+/// An `integer` column holds every version: after the largest one comes 0.
+#[test]
+fn versions_and_generations_fit_a_signed_integer() {
+    let last = EndpointColumns {
+        generation: i32::MAX,
+        version: i32::MAX,
+        ..EndpointColumns::from(Endpoint::new(start()))
+    };
+    let mut endpoint = Endpoint::try_from(last).unwrap();
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let _ = endpoint.pause(start());
+    assert_eq!(endpoint.version(), 0);
+    assert_eq!(delivery.begin(&endpoint, start()), Err(BeginError::Parked));
+    let missed = endpoint.enable(start()).unwrap();
+    assert_eq!((endpoint.generation(), endpoint.version()), (0, 1));
+    assert!(missed.includes(&delivery), "of the generation before");
+
+    let columns = DeliveryColumns { version: i32::MAX, ..DeliveryColumns::from(delivery) };
+    let mut delivery = Delivery::try_from(columns).unwrap();
+    delivery.redeliver(&endpoint, start()).unwrap();
+    assert_eq!(DeliveryColumns::from(delivery).version, 0);
+
+    // The same in JSON: nothing is read that a column could not hold.
+    let json = serde_json::to_string(&endpoint).unwrap();
+    let json = json.replace(r#""version":1"#, r#""version":2147483648"#);
+    let error = serde_json::from_str::<Endpoint>(&json).unwrap_err().to_string();
+    assert!(error.starts_with("version or generation is more than 2147483647"), "{error}");
+}
+
+/// A store that begins deliveries by a statement of its own gets the attempt from the row.
+#[test]
+fn a_row_that_is_sending_tells_its_attempt() {
+    let endpoint = Endpoint::new(start());
+    for failed in 0..6 {
+        let mut delivery = failed_before(failed, &endpoint, start());
+        assert_eq!(delivery.in_flight(), None, "waiting after {failed}");
+        let attempt = delivery.begin(&endpoint, at(1)).unwrap();
+        assert_eq!(delivery.in_flight(), Some(attempt), "sending after {failed}");
+        let _ = delivery.finish(&attempt, answered(410), at(2));
+        assert_eq!(delivery.in_flight(), None, "gone after {failed}");
+        delivery.redeliver(&endpoint, at(3)).unwrap();
+        let attempt = delivery.begin(&endpoint, at(3)).unwrap();
+        assert_eq!(delivery.in_flight(), Some(attempt), "manual after {failed}");
+    }
+}
+
+/// Parking never begins an attempt, and takes no lease from its sender.
+#[test]
+fn parking_touches_only_what_no_one_may_send() {
+    let active = Endpoint::new(start());
+    let mut disabled = active;
+    let _ = disabled.pause(start());
+    let mut enabled = disabled;
+    let _ = enabled.enable(start());
+    let waiting = failed_before(1, &active, start());
+    let mut sending = waiting;
+    let attempt = sending.begin(&active, start()).unwrap();
+    let mut delivered = sending;
+    let _ = delivered.finish(&attempt, answered(200), start());
+    for (name, row, endpoint, now, parks) in [
+        ("due, active", waiting, active, start(), false),
+        ("due, disabled", waiting, disabled, start(), true),
+        ("due, enabled since", waiting, enabled, start(), true),
+        ("leased", sending, disabled, at(29), false),
+        ("lease expired", sending, disabled, at(30), true),
+        ("lease expired, active", sending, active, at(30), false),
+        ("ended", delivered, disabled, at(30), false),
+    ] {
+        let mut parked = row;
+        assert_eq!(parked.park(&endpoint, now), parks, "{name}");
+        match parks {
+            true => assert_eq!((parked.status(), parked.ended_at()), (Status::Parked, Some(now))),
+            false => assert_eq!(parked, row, "{name}"),
+        }
+    }
+}
+
+/// D-62: rows of older events may be removed, and no others.
+#[test]
+fn the_oldest_kept_event_is_less_than_thirty_days_old() {
+    let created_at = start();
+    let end = created_at.saturating_add(RETENTION);
+    let nano = Duration::from_nanos(1);
+    assert_eq!(oldest_kept(end.saturating_sub(nano)), created_at);
+    let mut row = Delivery::accept(&event(created_at), &Endpoint::new(start()), created_at);
+    let attempt = row.begin(&Endpoint::new(start()), start()).unwrap();
+    let _ = row.finish(&attempt, answered(200), start());
+    for now in [created_at, end.saturating_sub(nano), end, end.saturating_add(nano)] {
+        assert_eq!(row.is_kept(now), created_at >= oldest_kept(now), "{now}");
+    }
+}
+
+#[test]
+fn a_report_that_is_nothing_changes_no_endpoint() {
+    let mut counted = Endpoint::new(start());
+    let mut delivery = failed_before(5, &counted, start());
+    let attempt = delivery.begin(&counted, start()).unwrap();
+    let report = delivery.finish(&attempt, answered(500), start());
+    assert!(!report.is_nothing(), "a sixth failure");
+    let _ = counted.record(report, start());
+    for (failed, outcome, nothing) in [
+        (0, answered(500), true),
+        (0, Outcome::Unsent, true),
+        (0, answered(200), false),
+        (0, answered(410), false),
+        (5, Outcome::Tls, false),
+    ] {
+        let mut delivery = failed_before(failed, &counted, start());
+        let attempt = delivery.begin(&counted, start()).unwrap();
+        let report = delivery.finish(&attempt, outcome, start());
+        assert_eq!(report.is_nothing(), nothing, "{outcome} after {failed}");
+        let mut endpoint = counted;
+        let _ = endpoint.record(report, start());
+        assert_eq!(endpoint == counted, nothing, "{outcome} after {failed}");
+    }
+}
