@@ -115,15 +115,15 @@ mod due {
 
     /// As a host does it: takes what is due until there is nothing, then sleeps.
     fn step(planner: &mut Planner, now: &mut Timestamp) -> u64 {
-        let next = loop {
+        let (delivery, endpoint) = loop {
             match planner.next(*now) {
                 Some(next) => break next,
                 None => *now = planner.next_due().unwrap(),
             }
         };
-        planner.add(next.delivery, next.endpoint, now.saturating_add(wait(next.delivery)));
-        planner.finished(next.endpoint);
-        next.delivery
+        planner.add(delivery, endpoint, now.saturating_add(wait(delivery)));
+        planner.finished(endpoint);
+        delivery
     }
 
     #[divan::bench(args = [1_000, 1_000_000], counters = [divan::counter::ItemsCount::new(STEPS)])]
@@ -140,9 +140,9 @@ mod due {
         let now = start().saturating_add(Duration::from_secs(86_400));
         bencher.bench_local(|| {
             for _ in 0..STEPS {
-                let next = planner.next(now).unwrap();
-                planner.add(next.delivery, next.endpoint, now);
-                planner.finished(next.endpoint);
+                let (delivery, endpoint) = planner.next(now).unwrap();
+                planner.add(delivery, endpoint, now);
+                planner.finished(endpoint);
             }
         });
     }

@@ -19,7 +19,11 @@ pub(super) fn account(row: &AccountRow) -> Value {
         "business_name": row.business_name,
         "timezone": row.timezone,
         "plan": row.plan.name,
-        "entitlements": row.plan.entitlements,
+        "entitlements": {
+            "public_api": row.plan.public_api,
+            "webhooks": row.plan.webhooks.check_webhooks().is_ok(),
+            "recovery": row.plan.webhooks.check_recovery_by_program().is_ok(),
+        },
         "subscription_active": row.subscription_active,
         "closing": row.closing,
         "calls": row.calls(call_assistant::rest::Mode::Live).len(),

@@ -77,14 +77,14 @@ impl Sender {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         loop {
             let now = clock::now();
-            while let Some(planned) = self.planner.next(now) {
-                let begun = self.store.lock().begin(planned.delivery, now);
+            while let Some((delivery, endpoint)) = self.planner.next(now) {
+                let begun = self.store.lock().begin(delivery, now);
                 match begun {
-                    Ok(begun) => self.attempt(planned.delivery, planned.endpoint, begun, &shutdown),
+                    Ok(begun) => self.attempt(delivery, endpoint, begun, &shutdown),
                     Err(later) => {
-                        self.planner.finished(planned.endpoint);
+                        self.planner.finished(endpoint);
                         if let Some(due) = later {
-                            self.planner.add(planned.delivery, planned.endpoint, due);
+                            self.planner.add(delivery, endpoint, due);
                         }
                     }
                 }

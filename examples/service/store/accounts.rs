@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
-use call_assistant::rest::server::Entitlements;
 use call_assistant::rest::server::{KeyState, StoredKey};
 use call_assistant::rest::{Mode, Scope};
 use call_assistant::webhook::sender::WebhookPlan;
@@ -69,33 +68,22 @@ impl AccountRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
-    pub(crate) entitlements: Entitlements,
+    pub(crate) public_api: bool,
     pub(crate) webhooks: WebhookPlan,
 }
 
 /// The price list.
 pub(crate) const PLANS: [Plan; 4] = [
-    Plan { name: "none", entitlements: Entitlements::below_pro(), webhooks: WebhookPlan::BelowPro },
-    Plan {
-        name: "starter",
-        entitlements: Entitlements::below_pro(),
-        webhooks: WebhookPlan::BelowPro,
-    },
-    Plan {
-        name: "pro",
-        entitlements: Entitlements::pro().with_public_api(),
-        webhooks: WebhookPlan::Pro,
-    },
+    Plan { name: "none", public_api: false, webhooks: WebhookPlan::BelowPro },
+    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::BelowPro },
+    Plan { name: "pro", public_api: true, webhooks: WebhookPlan::Pro },
     Plan::LARGEST,
 ];
 
 impl Plan {
     /// What an account has of which nothing else is said.
-    pub(crate) const LARGEST: Self = Self {
-        name: "business",
-        entitlements: Entitlements::business().with_public_api(),
-        webhooks: WebhookPlan::Business,
-    };
+    pub(crate) const LARGEST: Self =
+        Self { name: "business", public_api: true, webhooks: WebhookPlan::Business };
 
     /// The plan of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {

@@ -13,7 +13,7 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, Endpoint, EndpointChange, LogEntry, MissedDeliveries, Outcome,
-    RecoveryCaller, RedeliverError, Target,
+    RedeliverError, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
@@ -137,7 +137,7 @@ impl Tables {
     ) -> Result<Option<MissedDeliveries>, Refused> {
         let (number, endpoint) = self.endpoint(id)?;
         let account = self.account(endpoint.account_id.as_str())?;
-        account.plan.webhooks.check_recovery(RecoveryCaller::Dashboard)?;
+        account.plan.webhooks.check_webhooks()?;
         self.changed();
         Ok(self.endpoint_mut(number).and_then(|endpoint| endpoint.health.enable(now)))
     }
@@ -292,7 +292,7 @@ impl Tables {
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
     pub(crate) fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
         let account = self.account(self.delivery(id)?.account_id.as_str())?;
-        account.plan.webhooks.check_recovery(RecoveryCaller::Dashboard)?;
+        account.plan.webhooks.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));

@@ -118,7 +118,7 @@ impl Store {
             account_id: row.id.clone(),
             closing: row.closing,
             subscribed: row.subscription_active,
-            api_in_plan: row.plan.entitlements.public_api,
+            api_in_plan: row.plan.public_api,
         };
         Some((account, status))
     }

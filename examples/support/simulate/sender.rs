@@ -240,10 +240,10 @@ impl Sender {
 
     /// Begins whatever the planner lets go.
     fn send_all(&mut self) {
-        while let Some(next) = self.planner.next(self.now) {
+        while let Some((delivery, endpoint)) = self.planner.next(self.now) {
             self.report.decisions += 2;
-            let at = next.delivery as u32;
-            let target = &self.targets[next.endpoint as usize];
+            let at = delivery as u32;
+            let target = &self.targets[endpoint as usize];
             let row = &mut self.rows[at as usize];
             let tally = &mut self.report.tallies[target.manner as usize];
             let due = row.delivery.due(self.now);
@@ -261,7 +261,7 @@ impl Sender {
                     // Parked: its endpoint was disabled while it waited.
                     tally.parked += 1;
                     self.free.push(at);
-                    self.planner.finished(next.endpoint);
+                    self.planner.finished(endpoint);
                 }
             }
         }

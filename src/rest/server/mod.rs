@@ -236,7 +236,6 @@ mod account_status;
 mod cursor;
 mod exchange;
 mod grant;
-mod plan;
 mod query;
 mod rate;
 mod rejection;
@@ -249,7 +248,6 @@ pub use exchange::{
     RequestHead,
 };
 pub use grant::Grant;
-pub use plan::{Entitlements, Feature, NotInPlanError};
 pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
 pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
 pub use rejection::{Rejection, RejectionReason};

@@ -5,34 +5,33 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A block of addresses that are not public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct AddressBlock {
+struct AddressBlock {
+    /// What the block is for, close to the registry's words.
     name: &'static str,
     first: IpAddr,
     prefix: u8,
 }
 
-/// Why an address may not be called.
+/// Error for an address that may not be called. Its text names the block that the address is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
-pub enum AddressError {
-    /// It is in a special-purpose block.
+#[error("{0}")]
+pub struct AddressError(Reason);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+enum Reason {
     #[error("address is in {0}")]
     Special(AddressBlock),
     /// It contains an IPv4 address that is in a special-purpose block.
     #[error("address is in {outer}, and the address within it in {inner}")]
-    Within {
-        /// The IPv6 block.
-        outer: AddressBlock,
-        /// The block of the IPv4 address inside.
-        inner: AddressBlock,
-    },
-    /// It is outside `2000::/3`, where all public IPv6 addresses are.
+    Within { outer: AddressBlock, inner: AddressBlock },
     #[error("address is outside 2000::/3, where public IPv6 addresses are")]
     Unassigned,
-    /// Its host is a loopback host, and this is another address.
     #[error("address is not loopback, as its host is")]
     NotLoopback,
 }
+
+/// Of an address that is not the loopback that its host is.
+pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks that an address is public, by the IANA registries of special-purpose addresses.
 ///
@@ -54,22 +53,26 @@ pub enum AddressError {
 /// the service's network has one, keep it from reaching private addresses.
 ///
 /// # Errors
-/// The block, and the block of the IPv4 address inside.
+/// The address is in a special-purpose block, or outside `2000::/3`, where all public IPv6 addresses
+/// are. If it contains an IPv4 address, the block of that is named, too.
 pub fn check_public(address: IpAddr) -> Result<(), AddressError> {
-    let block = SPECIAL.iter().find(|block| block.contains(address)).copied();
+    let block = special(address);
     let IpAddr::V6(v6) = address else {
-        return block.map_or(Ok(()), |block| Err(AddressError::Special(block)));
+        return block.map_or(Ok(()), |block| Err(AddressError(Reason::Special(block))));
     };
-    let outer = block.or_else(|| is_isatap(v6).then_some(ISATAP));
-    match (outer, embedded(v6)) {
-        (None, _) if !PUBLIC_V6.contains(address) => Err(AddressError::Unassigned),
-        (None, _) => Ok(()),
-        (Some(outer), Some(inside)) => Err(match check_public(IpAddr::V4(inside)) {
-            Err(AddressError::Special(inner)) => AddressError::Within { outer, inner },
-            _ => AddressError::Special(outer),
-        }),
-        (Some(outer), None) => Err(AddressError::Special(outer)),
+    match block.or_else(|| is_isatap(v6).then_some(ISATAP)) {
+        None if !PUBLIC_V6.contains(address) => Err(AddressError(Reason::Unassigned)),
+        None => Ok(()),
+        Some(outer) => {
+            let inner = embedded(v6).and_then(|v4| special(v4.into()));
+            let reason = inner.map(|inner| Reason::Within { outer, inner });
+            Err(AddressError(reason.unwrap_or(Reason::Special(outer))))
+        }
     }
+}
+
+fn special(address: IpAddr) -> Option<AddressBlock> {
+    SPECIAL.into_iter().find(|block| block.contains(address))
 }
 
 /// The IPv4 address inside an IPv6 one, for the forms that have one.
@@ -117,12 +120,6 @@ impl AddressBlock {
         Self { name, first: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix }
     }
 
-    /// Returns what the block is for, close to the registry's words.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn contains(&self, address: IpAddr) -> bool {
         let prefix = u32::from(self.prefix);
         // The addresses differ in no bit of the prefix: what differs is shifted out.
@@ -149,7 +146,7 @@ impl fmt::Display for AddressBlock {
 
 impl fmt::Debug for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AddressBlock({self})")
+        fmt::Display::fmt(self, f)
     }
 }
 

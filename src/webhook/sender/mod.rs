@@ -154,7 +154,7 @@ mod secrets;
 mod status;
 mod target;
 
-pub use address::{AddressBlock, AddressError, check_public};
+pub use address::{AddressError, check_public};
 pub use attempt::Attempt;
 pub use columns::{ColumnError, DeliveryColumns, EndpointColumns, UnknownTextError};
 pub use delivery::Delivery;
@@ -162,8 +162,8 @@ pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::MissedDeliveries;
 pub use outcome::{Outcome, ParseOutcomeError};
-pub use plan::{PlanError, RecoveryCaller, WebhookPlan};
-pub use planner::{Limits, Planned, Planner};
+pub use plan::{PlanError, WebhookPlan};
+pub use planner::{Limits, Planner};
 pub use retention::{RETENTION, oldest_kept};
 pub use schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN, LONGEST_DELIVERY,
@@ -171,4 +171,4 @@ pub use schedule::{
 };
 pub use secrets::EndpointSecrets;
 pub use status::{BeginError, RedeliverError, Status};
-pub use target::{MAX_URL_LEN, ReservedHeaderError, Target, TargetError};
+pub use target::{MAX_URL_LEN, Target, TargetError};

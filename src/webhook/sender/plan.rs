@@ -6,14 +6,13 @@
 /// sent after a downgrade, because they were accepted.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{PlanError, RecoveryCaller, WebhookPlan};
+/// use call_assistant::webhook::sender::{PlanError, WebhookPlan};
 ///
 /// assert_eq!(WebhookPlan::BelowPro.check_webhooks(), Err(PlanError::Webhooks));
 /// assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
 ///
-/// // Recovery: enabling an endpoint and redelivering what it missed.
-/// assert_eq!(WebhookPlan::Pro.check_recovery(RecoveryCaller::Dashboard), Ok(()));
-/// let error = WebhookPlan::Pro.check_recovery(RecoveryCaller::Program).unwrap_err();
+/// // Recovery by program: enabling an endpoint, or redelivering what it missed, through an API.
+/// let error = WebhookPlan::Pro.check_recovery_by_program().unwrap_err();
 /// assert_eq!(error.to_string(), "plan lacks recovery");
 /// ```
 ///
@@ -26,17 +25,6 @@ pub enum WebhookPlan {
     Pro,
     /// Business: webhooks, and recovery from the dashboard and by program.
     Business,
-}
-
-/// Who asks for recovery.
-///
-/// All variants are listed: a caller is a person or a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RecoveryCaller {
-    /// A person, in the dashboard.
-    Dashboard,
-    /// A program, through an API.
-    Program,
 }
 
 /// What an account's plan lacks.
@@ -52,7 +40,8 @@ pub enum PlanError {
 }
 
 impl WebhookPlan {
-    /// Checks that an endpoint may be registered, an event accepted, or a ping sent.
+    /// Checks that an endpoint may be registered, an event accepted, or a ping sent. A person in the
+    /// dashboard may then enable an endpoint and redeliver an event, too.
     ///
     /// # Errors
     /// The plan is below Pro.
@@ -63,15 +52,15 @@ impl WebhookPlan {
         }
     }
 
-    /// Checks that this caller may enable an endpoint or redeliver an event.
+    /// Checks that a program may enable an endpoint or redeliver an event.
     ///
     /// # Errors
-    /// The plan is below Pro, or below Business if a program asks.
-    pub fn check_recovery(self, caller: RecoveryCaller) -> Result<(), PlanError> {
-        self.check_webhooks()?;
-        match (caller, self) {
-            (RecoveryCaller::Program, Self::Pro) => Err(PlanError::Recovery),
-            _ => Ok(()),
+    /// The plan is below Pro, or below Business.
+    pub fn check_recovery_by_program(self) -> Result<(), PlanError> {
+        match self {
+            Self::BelowPro => Err(PlanError::Webhooks),
+            Self::Pro => Err(PlanError::Recovery),
+            Self::Business => Ok(()),
         }
     }
 }

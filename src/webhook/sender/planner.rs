@@ -19,11 +19,11 @@ use crate::Timestamp;
 /// planner.add(11, 0, now);
 /// planner.add(20, 1, now);
 ///
-/// assert_eq!(planner.next(now).map(|next| next.delivery), Some(10));
-/// assert_eq!(planner.next(now).map(|next| next.delivery), Some(20)); // 11 waits for 10
+/// assert_eq!(planner.next(now), Some((10, 0)));
+/// assert_eq!(planner.next(now), Some((20, 1))); // 11 waits for 10
 /// assert_eq!(planner.next(now), None);
 /// planner.finished(0);
-/// assert_eq!(planner.next(now).map(|next| next.delivery), Some(11));
+/// assert_eq!(planner.next(now), Some((11, 0)));
 /// ```
 ///
 /// A process that holds many pending deliveries [adds](Self::add) each with its
@@ -92,16 +92,6 @@ pub struct Limits {
     pub overall: u32,
     /// Of each endpoint.
     pub per_endpoint: u32,
-}
-
-/// A delivery to begin now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Planned {
-    /// The host's number of the delivery.
-    pub delivery: u64,
-    /// The host's number of its endpoint, for [`Planner::finished`].
-    pub endpoint: u32,
 }
 
 /// One for each wait, one for first attempts, one for what was [rebuilt](Planner::rebuild), and one
@@ -174,11 +164,11 @@ impl Planner {
         }
     }
 
-    /// Takes the delivery to begin now. `None` if nothing is due, or everything that is due has to
+    /// Takes the delivery to begin now, and its endpoint. `None` if nothing is due, or everything that is due has to
     /// wait for an attempt to finish.
     ///
     /// It counts as in flight until [`finished`](Self::finished) is called for its endpoint.
-    pub fn next(&mut self, now: Timestamp) -> Option<Planned> {
+    pub fn next(&mut self, now: Timestamp) -> Option<(u64, u32)> {
         if self.in_flight >= self.limits.overall {
             return None;
         }
@@ -280,7 +270,7 @@ impl Planner {
 
     /// Takes the first in line of the endpoint whose turn it is.
     #[expect(clippy::expect_used, reason = "an endpoint has a turn only while it has a line")]
-    fn take_turn(&mut self) -> Option<Planned> {
+    fn take_turn(&mut self) -> Option<(u64, u32)> {
         let endpoint = self.turns.pop_front()?;
         let line = entry(&mut self.lines, endpoint);
         let delivery = line.pop_front().expect("a turn is given to a line");
@@ -293,10 +283,10 @@ impl Planner {
         Some(planned)
     }
 
-    fn begin(&mut self, delivery: u64, endpoint: u32) -> Planned {
+    fn begin(&mut self, delivery: u64, endpoint: u32) -> (u64, u32) {
         *entry(&mut self.in_flight_of, endpoint) += 1;
         self.in_flight += 1;
-        Planned { delivery, endpoint }
+        (delivery, endpoint)
     }
 
     fn may_send(&mut self, endpoint: u32) -> bool {

@@ -7,7 +7,7 @@ use http::Uri;
 use http::header::{self, HeaderMap, HeaderName};
 use url::{Host, Url};
 
-use super::address::{AddressError, check_public};
+use super::address::{AddressError, NOT_LOOPBACK, check_public};
 
 /// Longest URL of an endpoint, in bytes, percent-encoded as in [`Target::as_str`].
 pub const MAX_URL_LEN: usize = 2048;
@@ -41,8 +41,8 @@ pub struct Target {
     loopback: bool,
 }
 
-/// Why a URL is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a URL or a header of an endpoint is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// It is not an absolute URL, or its host is missing or impossible.
@@ -82,6 +82,15 @@ pub enum TargetError {
     /// dots, without a dot at the end.
     #[error("url has a host that is not a host name")]
     HostName,
+    /// A header describes the body, the connection or the sender, and an endpoint may not set it.
+    ///
+    /// The three headers named after the product are not among them, because a target does not know
+    /// the product: [`Attempt::request`](super::Attempt::request) never lets them be replaced.
+    #[error("header {name} is reserved")]
+    ReservedHeader {
+        /// The header.
+        name: HeaderName,
+    },
 }
 
 impl Target {
@@ -146,10 +155,10 @@ impl Target {
     /// keep them.
     ///
     /// # Errors
-    /// One of them is reserved: it describes the body, the connection or the sender.
-    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, ReservedHeaderError> {
+    /// One of them is [reserved](TargetError::ReservedHeader).
+    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, TargetError> {
         match headers.keys().find(|name| RESERVED.contains(name)) {
-            Some(name) => Err(ReservedHeaderError { name: name.clone() }),
+            Some(name) => Err(TargetError::ReservedHeader { name: name.clone() }),
             None => {
                 headers.values_mut().for_each(|value| value.set_sensitive(true));
                 self.headers = headers;
@@ -166,7 +175,7 @@ impl Target {
     pub fn check(&self, address: IpAddr) -> Result<(), AddressError> {
         match self.loopback {
             true if address.is_loopback() => Ok(()),
-            true => Err(AddressError::NotLoopback),
+            true => Err(NOT_LOOPBACK),
             false => check_public(address),
         }
     }
@@ -194,18 +203,6 @@ impl Target {
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
-}
-
-/// Error for a header that an endpoint may not set.
-///
-/// The three headers named after the product are not among them, because a target does not know the
-/// product: [`Attempt::request`](super::Attempt::request) never lets them be replaced.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("header {name} is reserved")]
-#[non_exhaustive]
-pub struct ReservedHeaderError {
-    /// The header.
-    pub name: HeaderName,
 }
 
 /// Without path, query and headers, which may hold a token of the customer's.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Excerpt, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
+    Delivery, Endpoint, Excerpt, LogEntry, MAX_EXCERPT_LEN, Outcome, Target, TargetError,
 };
 use call_assistant::webhook::{Signer, Verifier};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -130,8 +130,8 @@ fn reserved_headers_cannot_be_overridden() {
         let mut own = HeaderMap::new();
         own.insert(name.clone(), HeaderValue::from_static("x"));
         let error = self::target().with_headers(own).unwrap_err();
-        assert_eq!(error.name, name);
         assert_eq!(error.to_string(), format!("header {name} is reserved"));
+        assert_eq!(error, TargetError::ReservedHeader { name });
     }
     assert!(request.headers().contains_key(CONTENT_TYPE));
 }

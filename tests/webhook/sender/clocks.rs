@@ -143,7 +143,7 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     }
     planner.add(100, 0, at(60));
     let mut sent: Vec<u64> =
-        std::iter::from_fn(|| planner.next(start()).map(|next| next.delivery)).collect();
+        std::iter::from_fn(|| planner.next(start()).map(|(delivery, _)| delivery)).collect();
     sent.sort_unstable();
     assert_eq!(sent, (1..=12).collect::<Vec<_>>());
     assert_eq!((planner.pending(), planner.next_due()), (1, Some(at(60))));
@@ -158,7 +158,7 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     assert_eq!(planner.next(now), None, "exactly as far as may be");
     let micro = Duration::from_micros(1);
     assert_eq!(
-        planner.next(now.saturating_sub(micro + micro)).map(|next| next.delivery),
+        planner.next(now.saturating_sub(micro + micro)).map(|(delivery, _)| delivery),
         Some(200)
     );
 }

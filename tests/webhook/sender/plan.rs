@@ -1,22 +1,19 @@
 //! Which plan includes what. DEL-12, D-76.
 
-use call_assistant::webhook::sender::{
-    Delivery, Endpoint, PlanError, RecoveryCaller, Status, WebhookPlan,
-};
+use call_assistant::webhook::sender::{Delivery, Endpoint, PlanError, Status, WebhookPlan};
 
 use super::{answered, event, start};
 
 #[test]
 fn every_plan_has_what_the_specification_gives_it() {
     use PlanError::{Recovery, Webhooks};
-    for (plan, webhooks, dashboard, program) in [
-        (WebhookPlan::BelowPro, Err(Webhooks), Err(Webhooks), Err(Webhooks)),
-        (WebhookPlan::Pro, Ok(()), Ok(()), Err(Recovery)),
-        (WebhookPlan::Business, Ok(()), Ok(()), Ok(())),
+    for (plan, webhooks, program) in [
+        (WebhookPlan::BelowPro, Err(Webhooks), Err(Webhooks)),
+        (WebhookPlan::Pro, Ok(()), Err(Recovery)),
+        (WebhookPlan::Business, Ok(()), Ok(())),
     ] {
         assert_eq!(plan.check_webhooks(), webhooks, "{plan:?}");
-        assert_eq!(plan.check_recovery(RecoveryCaller::Dashboard), dashboard, "{plan:?}");
-        assert_eq!(plan.check_recovery(RecoveryCaller::Program), program, "{plan:?}");
+        assert_eq!(plan.check_recovery_by_program(), program, "{plan:?}");
     }
 }
 

@@ -4,19 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Planned, Planner, RETRY_WAITS};
+use call_assistant::webhook::sender::{Limits, Planner, RETRY_WAITS};
 use proptest::prelude::*;
 
 use super::{at, start};
 
 const WIDE: Limits = Limits { overall: u32::MAX, per_endpoint: u32::MAX };
 
-fn numbers(planned: Option<Planned>) -> Option<(u64, u32)> {
-    planned.map(|next| (next.delivery, next.endpoint))
-}
-
 fn drain(planner: &mut Planner, now: Timestamp) -> Vec<u64> {
-    std::iter::from_fn(|| planner.next(now).map(|next| next.delivery)).collect()
+    std::iter::from_fn(|| planner.next(now).map(|(delivery, _)| delivery)).collect()
 }
 
 #[test]
@@ -27,12 +23,12 @@ fn nothing_is_planned_before_it_is_due() {
     planner.add(2, 1, at(10).saturating_add(nano));
     assert_eq!(planner.next_due(), Some(at(10)));
     assert_eq!(planner.next(at(10).saturating_sub(nano)), None);
-    assert_eq!(numbers(planner.next(at(10))), Some((1, 0)));
+    assert_eq!(planner.next(at(10)), Some((1, 0)));
     // Never early, and less than a microsecond late.
     assert_eq!(planner.next(at(10).saturating_add(nano)), None);
     let next = at(10).saturating_add(Duration::from_micros(1));
     assert_eq!(planner.next_due(), Some(next));
-    assert_eq!(numbers(planner.next(next)), Some((2, 1)));
+    assert_eq!(planner.next(next), Some((2, 1)));
     assert_eq!((planner.next_due(), planner.pending(), planner.in_flight()), (None, 0, 2));
 }
 
@@ -76,8 +72,8 @@ fn a_slow_endpoint_starves_nobody() {
     let mut served = BTreeSet::new();
     while served.len() < 1_000 {
         let mut fast = Vec::new();
-        while let Some(next) = planner.next(now) {
-            match next.endpoint {
+        while let Some((_, endpoint)) = planner.next(now) {
+            match endpoint {
                 0 => slow.push_back(now.saturating_add(Duration::from_secs(10))),
                 endpoint => {
                     assert!(served.insert(endpoint), "{endpoint} twice");
@@ -132,9 +128,9 @@ fn endpoints_in_line_take_turns() {
         planner.add(delivery, u32::try_from(delivery / 3).unwrap(), start());
     }
     let mut order = Vec::new();
-    while let Some(next) = planner.next(start()) {
-        order.push(next.endpoint);
-        planner.finished(next.endpoint);
+    while let Some((_, endpoint)) = planner.next(start()) {
+        order.push(endpoint);
+        planner.finished(endpoint);
     }
     assert_eq!(order.len(), 9);
     for round in order[1..].windows(3).take(4) {
@@ -150,9 +146,9 @@ fn who_finishes_early_takes_no_turn_of_anothers() {
         planner.add(delivery, endpoint, start());
     }
     let mut order = Vec::new();
-    while let Some(next) = planner.next(start()) {
-        order.push(next.delivery);
-        planner.finished(next.endpoint);
+    while let Some((delivery, endpoint)) = planner.next(start()) {
+        order.push(delivery);
+        planner.finished(endpoint);
     }
     assert_eq!(order, [1, 4, 2, 5, 3, 6]);
 }
@@ -175,11 +171,11 @@ fn a_step_is_short_however_much_is_due() {
     for number in 0..200 {
         planner.add(number, 0, due(number));
     }
-    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(0));
+    assert_eq!(planner.next(at(60)).map(|(delivery, _)| delivery), Some(0));
     assert_eq!(planner.next_due(), Some(due(64)));
     // Nobody can be sent to, so it looks on until somebody can.
     planner.add(1_000, 1, due(150));
-    assert_eq!(planner.next(at(60)).map(|next| next.delivery), Some(1_000));
+    assert_eq!(planner.next(at(60)).map(|(delivery, _)| delivery), Some(1_000));
     assert_eq!(planner.pending(), 199);
 }
 
@@ -287,12 +283,12 @@ proptest! {
                     };
                     let room = in_flight.len() < overall as usize;
                     match planner.next(now) {
-                        Some(next) => {
-                            let row = waiting.remove(&next.delivery);
-                            let may = row
-                                .is_some_and(|row| row.0 == next.endpoint && room && may_go(&row));
+                        Some((delivery, endpoint)) => {
+                            let row = waiting.remove(&delivery);
+                            let may =
+                                row.is_some_and(|row| row.0 == endpoint && room && may_go(&row));
                             prop_assert!(may);
-                            in_flight.push(next.endpoint);
+                            in_flight.push(endpoint);
                         }
                         None => {
                             prop_assert!(!room || !waiting.values().any(may_go));

@@ -359,9 +359,9 @@ impl World {
             return;
         }
         let now = self.clock(host);
-        while let Some(next) = self.hosts[host].planner.next(now) {
-            let at = next.delivery as usize;
-            let receiver = &self.receivers[next.endpoint as usize];
+        while let Some((delivery, endpoint)) = self.hosts[host].planner.next(now) {
+            let at = delivery as usize;
+            let receiver = &self.receivers[endpoint as usize];
             let row = &mut self.rows[at];
             let before = row.value;
             match row.value.begin(&receiver.value, now) {
@@ -382,7 +382,7 @@ impl World {
                     self.go(host, at, attempt);
                 }
                 Err(error) => {
-                    self.hosts[host].planner.finished(next.endpoint);
+                    self.hosts[host].planner.finished(endpoint);
                     self.hosts[host].known.remove(&at);
                     match error {
                         BeginError::Early { .. } | BeginError::Leased { .. } => self.plan(host, at),
