@@ -34,7 +34,7 @@ fn told(data: &EventData) -> String {
             let counters = visible(counters.as_str());
             format!("three quarters of the included minutes are used: {counters}")
         }
-        EventData::Ping(ping) => format!("{:?}", ping.message),
+        EventData::Ping { message, .. } => format!("{message:?}"),
         EventData::Unreadable(drifted) => format!("kept, for it has changed: {}", drifted.error()),
         EventData::Unknown(unknown) => {
             format!("of a type unknown here, kept: {} bytes", unknown.json().get().len())

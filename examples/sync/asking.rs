@@ -5,9 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::rest::ApiRequest;
 use call_assistant::rest::Quota;
-use call_assistant::rest::client::{
-    Action, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision,
-};
+use call_assistant::rest::client::{Action, Client, ClientError, Pace, ResponseHead, Retry};
 use tokio::time::Instant;
 
 use crate::progress::Progress;
@@ -84,13 +82,13 @@ impl Asker {
                 Err(lost) => (ClientError::no_response(), lost),
             };
             tried = tried.saturating_add(1);
-            match self.retry.decide(&error, tried, random::bytes(), clock::now()) {
-                RetryDecision::Wait(span) => {
+            match self.retry.wait(&error, tried, random::bytes(), clock::now()) {
+                Some(span) => {
                     let span = span.mul_f64(self.time_scale);
                     self.progress.say(&format!("{what}: {message}; again in {span:.1?}"));
                     self.pause(span).await?;
                 }
-                RetryDecision::GiveUp => {
+                None => {
                     self.progress.say(&format!("{what}: {message}"));
                     return match error.is_transient() {
                         false => Ok(Err(error)),

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{
-    Action, Client, ClientError, Paging, ResponseHead, Retry, RetryDecision,
-};
+use call_assistant::rest::client::{Action, Client, ClientError, Paging, ResponseHead, Retry};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
@@ -139,17 +137,14 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
             Err(error) => break error,
         }
     };
-    let wait = match Retry::new().decide(&limited, 1, [0; 8], world.now) {
-        RetryDecision::Wait(wait) => wait,
-        RetryDecision::GiveUp => Duration::ZERO,
-    };
+    let wait = Retry::new().wait(&limited, 1, [0; 8], world.now).unwrap_or_default();
     let (status, error) = raw(world, &eager, Method::GET, "/v1/account")?;
     meet("the sixty-first request in a minute", error, status);
     world.pass(wait);
     let again = world.ask(&eager, &GetAccount)?.is_ok();
     let absent = eager.read(&GetAccount, ResponseHead::new(404), b"").err();
     let absent = absent.unwrap_or(ClientError::no_response());
-    let never = Retry::new().decide(&absent, 1, [0; 8], world.now);
+    let never = Retry::new().wait(&absent, 1, [0; 8], world.now);
 
     let known = met.iter().all(|code| ErrorCode::from(code.as_str()).status().is_some());
     table.show("ERR-2", "all ten codes, and method_not_allowed", known && met.len() == 11);
@@ -157,7 +152,7 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
     table.show("HTTP-7", "another account's call answers as one that does not exist", same);
     table.show("RATE-1", "sixty requests a minute for the account", admitted.len() == 60);
     table.show("RATE-4", format!("after the {wait:?} that Retry-After led to, it passes"), again);
-    table.show("RATE-5", "404 is not asked again", never == RetryDecision::GiveUp);
+    table.show("RATE-5", "404 is not asked again", never.is_none());
     Ok(())
 }
 

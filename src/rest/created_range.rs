@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 
+use super::ParameterError;
 use crate::Timestamp;
 
 /// Selects calls by `created_at`: from `created_after` on, and before `created_before`.
 ///
 /// ```
-/// use call_assistant::rest::{CreatedRange, CreatedRangeError};
+/// use call_assistant::rest::{CreatedRange, ParameterError};
 /// use call_assistant::Timestamp;
 ///
 /// let at = |seconds| Timestamp::from_unix(seconds);
@@ -16,8 +17,8 @@ use crate::Timestamp;
 ///
 /// // Equal bounds select nothing. Bounds in the wrong order are an error.
 /// assert!(CreatedRange::new(at(100), at(100))?.is_empty());
-/// assert_eq!(CreatedRange::new(at(200), at(100)), Err(CreatedRangeError));
-/// # Ok::<(), CreatedRangeError>(())
+/// assert_eq!(CreatedRange::new(at(200), at(100)), Err(ParameterError::CreatedRange));
+/// # Ok::<(), ParameterError>(())
 /// ```
 ///
 /// `created_after` is inclusive, so a watermark finds its own call again; `created_before` is
@@ -39,9 +40,9 @@ impl CreatedRange {
     pub fn new(
         created_after: Option<Timestamp>,
         created_before: Option<Timestamp>,
-    ) -> Result<Self, CreatedRangeError> {
+    ) -> Result<Self, ParameterError> {
         match (created_after, created_before) {
-            (Some(after), Some(before)) if after > before => Err(CreatedRangeError),
+            (Some(after), Some(before)) if after > before => Err(ParameterError::CreatedRange),
             _ => Ok(Self { created_after, created_before }),
         }
     }
@@ -85,11 +86,6 @@ impl CreatedRange {
         }
     }
 }
-
-/// The error of a range whose `created_after` is later than its `created_before`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("created_before is earlier than created_after")]
-pub struct CreatedRangeError;
 
 fn up_to_microseconds(instant: Timestamp) -> Timestamp {
     match instant.subsec_nanos() % 1_000 {

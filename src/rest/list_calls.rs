@@ -8,7 +8,7 @@ use super::percent::{decode_query, encode_into};
 use super::unsendable_error::MAX_CURSOR_LEN;
 use super::{Operation, Parameter, ParameterError, UnsendableError};
 use crate::Timestamp;
-use crate::rest::{CreatedRange, CreatedRangeError};
+use crate::rest::CreatedRange;
 
 /// Requests a page of the account's calls, newest first: `GET /v1/calls`.
 ///
@@ -95,7 +95,7 @@ impl ListCalls {
     ///
     /// # Errors
     /// `created_before` is earlier than `created_after`.
-    pub fn created(&self) -> Result<CreatedRange, CreatedRangeError> {
+    pub fn created(&self) -> Result<CreatedRange, ParameterError> {
         CreatedRange::new(self.created_after, self.created_before)
     }
 
@@ -150,7 +150,7 @@ impl ListCalls {
         let Parameters { limit, cursor, created_after, created_before } = parameters;
         let limit = limit.unwrap_or(Self::DEFAULT_LIMIT);
         let list = Self { limit, cursor, created_after, created_before };
-        list.created().map_err(|_| ParameterError::CreatedRange)?;
+        list.created()?;
         Ok(list)
     }
 }

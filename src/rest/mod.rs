@@ -50,7 +50,7 @@ mod unsendable_error;
 
 pub use api_key::{ApiKey, ApiKeyError, Mode, Scope};
 pub use base_url::{BaseUrl, BaseUrlError};
-pub use created_range::{CreatedRange, CreatedRangeError};
+pub use created_range::CreatedRange;
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;
 pub use operation::{Operation, Parameter};

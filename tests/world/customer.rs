@@ -8,9 +8,7 @@ use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{
-    Action, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision,
-};
+use call_assistant::rest::client::{Action, Client, ClientError, Pace, ResponseHead, Retry};
 use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
 use call_assistant::webhook::event::EventData;
 use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
@@ -240,9 +238,9 @@ impl Customer {
         };
         self.tried += 1;
         let now_here = at(now + self.clock);
-        match self.retry.decide(&error, self.tried, dice.bytes(), now_here) {
-            RetryDecision::Wait(span) => self.next_at = now + span.as_millis() as i64 + 1,
-            RetryDecision::GiveUp => self.go_on(now, 5 * MINUTE),
+        match self.retry.wait(&error, self.tried, dice.bytes(), now_here) {
+            Some(span) => self.next_at = now + span.as_millis() as i64 + 1,
+            None => self.go_on(now, 5 * MINUTE),
         }
         self.paced();
     }

@@ -139,6 +139,6 @@ pub use head::ResponseHead;
 pub use pace::Pace;
 pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError};
 pub use request::{Client, NewClientError};
-pub use retry::{Retry, RetryDecision};
+pub use retry::Retry;
 pub use retry_after::RetryAfter;
-pub use sync::{CallSync, DEFAULT_LAG, SyncError, SyncStep};
+pub use sync::{CallSync, DEFAULT_LAG, SyncStep};

@@ -92,7 +92,8 @@ impl Paging {
     }
 }
 
-/// Why no page can follow a page.
+/// Says why a page does not fit into its list. The state is unchanged, and the page can be asked for
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
@@ -116,6 +117,15 @@ pub enum PagingError {
     /// There were more than [`MAX_EMPTY_PAGES`] empty pages in a row.
     #[error("more than {MAX_EMPTY_PAGES} empty pages in a row")]
     Empty,
+    /// A call started after the previous one in the list, so this page is not the one that was
+    /// asked for, or the service does not order the list by `started_at`. Whether the call has
+    /// been returned before cannot be told. Only [`CallSync::apply`](super::CallSync::apply) checks
+    /// it.
+    #[error("item {index} of the page started after the previous call of the list")]
+    Order {
+        /// The item's index on the page, from 0.
+        index: usize,
+    },
 }
 
 /// Where in a list a walk is, whatever list it is.

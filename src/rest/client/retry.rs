@@ -7,14 +7,14 @@ use crate::Timestamp;
 ///
 /// ```
 /// use core::time::Duration;
-/// use call_assistant::rest::client::{ClientError, Retry, RetryDecision};
+/// use call_assistant::rest::client::{ClientError, Retry};
 /// # let now = call_assistant::Timestamp::UNIX_EPOCH;
 /// # let random = [0; 8];
 ///
 /// let error = ClientError::no_response(); // or the error of `Client::read`
-/// let half_a_second = RetryDecision::Wait(Duration::from_millis(500));
-/// assert_eq!(Retry::new().decide(&error, 1, random, now), half_a_second);
-/// assert_eq!(Retry::new().decide(&error, 5, random, now), RetryDecision::GiveUp);
+/// let half_a_second = Duration::from_millis(500);
+/// assert_eq!(Retry::new().wait(&error, 1, random, now), Some(half_a_second));
+/// assert_eq!(Retry::new().wait(&error, 5, random, now), None); // give up
 /// ```
 ///
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
@@ -30,16 +30,6 @@ pub struct Retry {
     first_backoff: Duration,
     longest_backoff: Duration,
     longest_retry_after: Duration,
-}
-
-/// What to do after a failed try. Exhaustive: there is no third answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum RetryDecision {
-    /// Make the same request again after this time.
-    Wait(Duration),
-    /// Do not repeat the request: the answer would be the same, or the tries are used up.
-    GiveUp,
 }
 
 impl Retry {
@@ -74,22 +64,26 @@ impl Retry {
         Self { longest_retry_after: longest, ..self }
     }
 
-    /// Decides after the `tried`th try, counted from 1. `random` is eight random bytes, which need
-    /// not be fit for secrets. `now` is only looked at where `Retry-After` is a date.
-    pub fn decide(
+    /// Returns how long to wait before the same request is made again. `None` means to give up: the
+    /// answer would be the same, or the tries are used up.
+    ///
+    /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need not
+    /// be fit for secrets. `now` is only looked at where `Retry-After` is a date.
+    #[must_use]
+    pub fn wait(
         &self,
         error: &ClientError,
         tried: u32,
         random: [u8; 8],
         now: Timestamp,
-    ) -> RetryDecision {
+    ) -> Option<Duration> {
         let spent = tried >= self.tries && self.tries != u32::MAX;
         if spent || !error.is_transient() {
-            return RetryDecision::GiveUp;
+            return None;
         }
         let asked = error.retry_after.map_or(Duration::ZERO, |after| after.from_now(now));
         let asked = asked.min(self.longest_retry_after);
-        RetryDecision::Wait(asked.saturating_add(self.backoff(tried, random)))
+        Some(asked.saturating_add(self.backoff(tried, random)))
     }
 
     fn backoff(&self, tried: u32, random: [u8; 8]) -> Duration {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::body::EventBody;
-use super::data::{EventData, Ping};
+use super::data::EventData;
 use super::envelope::{ApiVersion, Origin, OriginSource};
 use super::read::Head;
 use super::received::Event;
@@ -153,17 +153,28 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the event is too long.
-    pub fn contact_created(self, contact: &ApprovedContact) -> Result<EventBody, NewEventError> {
-        self.write(EventData::ContactCreated(contact.0.clone()))
+    /// Returns an error if the name was only inferred, or if the event is too long. As soon as a
+    /// person approves the name, the contact counts as added.
+    pub fn contact_created(
+        self,
+        contact: &Contact,
+        name: NameSource,
+    ) -> Result<EventBody, NewEventError> {
+        name.check()?;
+        self.write(EventData::ContactCreated(contact.clone()))
     }
 
     /// Creates `contact.updated`.
     ///
     /// # Errors
-    /// Returns an error if the event is too long.
-    pub fn contact_updated(self, contact: &ApprovedContact) -> Result<EventBody, NewEventError> {
-        self.write(EventData::ContactUpdated(contact.0.clone()))
+    /// Returns an error if the name was only inferred, or if the event is too long.
+    pub fn contact_updated(
+        self,
+        contact: &Contact,
+        name: NameSource,
+    ) -> Result<EventBody, NewEventError> {
+        name.check()?;
+        self.write(EventData::ContactUpdated(contact.clone()))
     }
 
     /// Creates `usage.threshold_reached`, for the reason that
@@ -188,7 +199,7 @@ impl NewEvent {
     /// # Errors
     /// Returns an error if the event is too long.
     pub fn ping(self, message: impl Into<String>) -> Result<EventBody, NewEventError> {
-        self.write(EventData::Ping(Ping { message: message.into() }))
+        self.write(EventData::Ping { message: message.into() })
     }
 
     fn write(self, data: EventData) -> Result<EventBody, NewEventError> {
@@ -200,37 +211,9 @@ impl NewEvent {
     }
 }
 
-/// Holds a contact whose name was not only inferred. Only such a contact makes events.
+/// Says where the name of a contact comes from. A name that was only inferred makes no event.
 ///
-/// ```
-/// use call_assistant::json::JsonObject;
-/// use call_assistant::webhook::event::{ApprovedContact, NameSource};
-///
-/// let contact = JsonObject::parse(r#"{"display_name":"Kari"}"#)?;
-/// assert!(ApprovedContact::new(contact.clone().into(), NameSource::Inferred).is_none());
-/// assert!(ApprovedContact::new(contact.into(), NameSource::Approved).is_some());
-/// # Ok::<(), call_assistant::json::ParseError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovedContact(Contact);
-
-impl ApprovedContact {
-    /// Accepts a contact, unless its name was inferred and nobody has approved it. As soon as a
-    /// person approves the name, the contact counts as added: `contact.created`.
-    #[must_use]
-    pub fn new(contact: Contact, name: NameSource) -> Option<Self> {
-        (name != NameSource::Inferred).then_some(Self(contact))
-    }
-
-    /// Returns the contact.
-    #[must_use]
-    pub fn contact(&self) -> &Contact {
-        &self.0
-    }
-}
-
-/// Says where the name of a contact comes from. Matching all variants is the point: each new source
-/// must be judged.
+/// Matching all variants is the point: each new source must be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
     /// The account's owner entered it.
@@ -241,6 +224,15 @@ pub enum NameSource {
     Inferred,
     /// The assistant inferred it, and a person approved it.
     Approved,
+}
+
+impl NameSource {
+    fn check(self) -> Result<(), NewEventError> {
+        match self {
+            Self::Entered | Self::Imported | Self::Approved => Ok(()),
+            Self::Inferred => Err(NewEventError::InferredName),
+        }
+    }
 }
 
 /// Says why an event cannot be created.
@@ -268,6 +260,9 @@ pub enum NewEventError {
     /// The origin is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
+    /// The name of the contact was inferred, and nobody has approved it.
+    #[error("contact: its name was inferred and is not approved")]
+    InferredName,
     /// The counters have a field `object`.
     #[error("usage.threshold_reached: the counters have a field object")]
     ObjectInCounters,

@@ -76,7 +76,11 @@ pub enum EventData {
     /// protocol does not define.
     UsageThresholdReached(JsonObject),
     /// A test from the dashboard.
-    Ping(Ping),
+    #[non_exhaustive]
+    Ping {
+        /// Confirms the test.
+        message: String,
+    },
     /// The type is one that this version does not know. Acknowledge the event all the same.
     Unknown(UnknownData),
     /// The data, the version or the origin does not have the form that this version knows.
@@ -96,19 +100,11 @@ impl EventData {
             Self::ContactCreated(_) => &EventType::ContactCreated,
             Self::ContactUpdated(_) => &EventType::ContactUpdated,
             Self::UsageThresholdReached(_) => &EventType::UsageThresholdReached,
-            Self::Ping(_) => &EventType::Ping,
+            Self::Ping { .. } => &EventType::Ping,
             Self::Unknown(unknown) => &unknown.event_type,
             Self::Unreadable(unreadable) => &unreadable.event_type,
         }
     }
-}
-
-/// Holds the data of a ping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Ping {
-    /// Confirms the test.
-    pub message: String,
 }
 
 /// Holds the data of an event whose type this version does not know.
@@ -200,9 +196,7 @@ impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
                 let counters = JsonObject::read(from, tracker)?;
                 Ok((EventData::UsageThresholdReached(counters), OtherFields::default()))
             }
-            EventType::Ping => {
-                typed(from, tracker, MESSAGE, |message| EventData::Ping(Ping { message }))
-            }
+            EventType::Ping => typed(from, tracker, MESSAGE, |message| EventData::Ping { message }),
             EventType::Other(_) => {
                 let event_type = event_type.clone();
                 let data = RawJson::read(from, tracker)?;
@@ -301,7 +295,7 @@ impl Serialize for WrittenData<'_> {
                 self.fields(to, OBJECT, contact)
             }
             EventData::UsageThresholdReached(counters) => counters.serialize(to),
-            EventData::Ping(ping) => self.fields(to, MESSAGE, &ping.message),
+            EventData::Ping { message } => self.fields(to, MESSAGE, message),
             EventData::Unknown(unknown) => unknown.data.serialize(to),
             EventData::Unreadable(unreadable) => unreadable.data.serialize(to),
         }

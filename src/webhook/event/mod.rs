@@ -21,7 +21,7 @@
 //! // If `event.id` is stored already, stop here. Otherwise:
 //! match event.data {
 //!     EventData::CallEnded(call) => println!("{} has ended", call.id),
-//!     EventData::Ping(ping) => println!("{}", ping.message),
+//!     EventData::Ping { message, .. } => println!("{message}"),
 //!     EventData::Unreadable(kept) => println!("kept for later: {}", kept.error()),
 //!     _ => {} // not handled here: acknowledge it all the same
 //! }
@@ -50,7 +50,7 @@
 //! # Sending
 //!
 //! [`NewEvent`] creates the nine types and writes each event exactly once, as an [`EventBody`]: what
-//! is stored is what is signed and sent. [`UsageWatch`] and [`ApprovedContact`] decide whether there
+//! is stored is what is signed and sent. [`UsageWatch`] and [`NameSource`] decide whether there
 //! is an event to send.
 //!
 //! [`Call`]: crate::model::Call
@@ -67,8 +67,8 @@ mod received;
 mod usage;
 
 pub use body::EventBody;
-pub use compose::{ApprovedContact, NameSource, NewEvent, NewEventError};
-pub use data::{EventData, EventType, Ping, UnknownData, UnreadableData};
+pub use compose::{NameSource, NewEvent, NewEventError};
+pub use data::{EventData, EventType, UnknownData, UnreadableData};
 pub use envelope::{ApiVersion, ApiVersionError, Origin, OriginSource};
 pub use received::{Event, EventError};
 pub use usage::{ThresholdReached, UsageWatch};

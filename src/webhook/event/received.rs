@@ -25,7 +25,7 @@ use crate::webhook::verifier::Verified;
 /// let queued = br#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
 ///     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hi"}}"#;
 /// let event = Event::from_bytes_verified_earlier(queued)?;
-/// assert!(matches!(event.data, EventData::Ping(ping) if ping.message == "hi"));
+/// assert!(matches!(event.data, EventData::Ping { message, .. } if message == "hi"));
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 ///

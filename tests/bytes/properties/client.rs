@@ -8,8 +8,7 @@ use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter, RetryDecision,
-    UnexpectedBody,
+    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter, UnexpectedBody,
 };
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 
@@ -66,13 +65,13 @@ pub fn reply(bytes: &[u8]) {
             other => panic!("unexpected: {other:?}"),
         }
         let tried = u32::from(*low);
-        match Retry::new().decide(&error, tried, [*high; 8], Timestamp::MIN) {
-            RetryDecision::Wait(span) => {
+        match Retry::new().wait(&error, tried, [*high; 8], Timestamp::MIN) {
+            Some(span) => {
                 assert!(error.is_transient() && !(400..=404).contains(&status));
                 // An hour at most of what was asked for, and twice the longest backoff.
                 assert!(span <= Duration::from_secs(3600 + 2 * 60), "{span:?}");
             }
-            RetryDecision::GiveUp => assert!(!error.is_transient() || tried >= 5),
+            None => assert!(!error.is_transient() || tried >= 5),
         }
     }
 }
@@ -121,12 +120,12 @@ pub fn retry_after(bytes: &[u8]) {
     let mut failure = ClientError::no_response();
     failure.retry_after = read;
     let random = [bytes.first().copied().unwrap_or_default(); 8];
-    match Retry::new().decide(&failure, 1, random, now) {
-        RetryDecision::Wait(span) => {
+    match Retry::new().wait(&failure, 1, random, now) {
+        Some(span) => {
             assert!(span >= asked + Duration::from_millis(500));
             assert!(span < asked + Duration::from_millis(1_000));
         }
-        RetryDecision::GiveUp => panic!("no response is worth another try"),
+        None => panic!("no response is worth another try"),
     }
 }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::rest::client::{
-    ClientError, Pace, ResponseHead, Retry, RetryAfter, RetryDecision,
-};
+use call_assistant::rest::client::{ClientError, Pace, ResponseHead, Retry, RetryAfter};
 use call_assistant::rest::{ErrorCode, GetAccount, Quota};
 
 use super::replies::client;
@@ -36,10 +34,7 @@ fn limited(retry_after: &str) -> ClientError {
 
 #[track_caller]
 fn wait(retry: &Retry, failure: &ClientError, tried: u32, random: [u8; 8]) -> Option<Duration> {
-    match retry.decide(failure, tried, random, at(NOW)) {
-        RetryDecision::Wait(span) => Some(span),
-        RetryDecision::GiveUp => None,
-    }
+    retry.wait(failure, tried, random, at(NOW))
 }
 
 /// RATE-5: every status there is.

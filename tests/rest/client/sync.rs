@@ -11,7 +11,7 @@ use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::Paging;
-use call_assistant::rest::client::{CallSync, SyncError, SyncStep};
+use call_assistant::rest::client::{CallSync, PagingError, SyncStep};
 
 use super::world::{Manner, Service};
 use crate::dice::at;
@@ -411,13 +411,12 @@ fn a_page_out_of_order_is_refused_and_changes_nothing() {
     let calls = [call(1, 300, 310), call(2, 200, 210), call(3, 400, 410)];
     let sync = CallSync::new();
     let wrong = page(&[&calls[0], &calls[1], &calls[2]], None);
-    assert_eq!(sync.apply(&wrong, None, now), Err(SyncError::Order { index: 2 }));
+    assert_eq!(sync.apply(&wrong, None, now), Err(PagingError::Order { index: 2 }));
 
     // The page before once more, after the next one was asked for.
     let first = page(&[&calls[0]], Some("c"));
     let step = sync.apply(&first, None, now).unwrap();
-    let error = SyncError::Paging(call_assistant::rest::client::PagingError::Cycle);
-    assert_eq!(step.next.apply(&first, None, now), Err(error));
+    assert_eq!(step.next.apply(&first, None, now), Err(PagingError::Cycle));
     assert_eq!(
         fresh(&step.next.apply(&page(&[&calls[1]], None), None, now).unwrap()),
         ["call_002"]

@@ -7,7 +7,7 @@ use call_assistant::rest::server::{
     Authorized, CallRow, CallsGranted, CallsQuery, Cursor, CursorError, Position, RejectionReason,
     RowsReason,
 };
-use call_assistant::rest::{CreatedRange, CreatedRangeError, ListCalls, Mode};
+use call_assistant::rest::{CreatedRange, ListCalls, Mode, ParameterError};
 use proptest::prelude::*;
 
 use super::scenario::{account_id, get};
@@ -110,8 +110,11 @@ fn ranges() {
 // D-9: bounds in the wrong order are an error, equal ones are empty.
 #[test]
 fn bounds_in_the_wrong_order() {
-    assert_eq!(CreatedRange::new(Some(at(101)), Some(at(100))), Err(CreatedRangeError));
-    assert_eq!(CreatedRangeError.to_string(), "created_before is earlier than created_after");
+    assert_eq!(CreatedRange::new(Some(at(101)), Some(at(100))), Err(ParameterError::CreatedRange));
+    assert_eq!(
+        ParameterError::CreatedRange.to_string(),
+        "created_before is earlier than created_after"
+    );
     assert!(CreatedRange::new(Some(at(100)), Some(at(100))).unwrap().is_empty());
     assert!(!CreatedRange::new(Some(at(100)), Some(at(101))).unwrap().is_empty());
     assert!(!CreatedRange::ALL.is_empty());

@@ -5,8 +5,8 @@ use call_assistant::id::{AccountId, AppointmentId, CallId, EventId};
 use call_assistant::json::{JsonObject, MAX_JSON_LEN};
 use call_assistant::model::{Appointment, Call, Contact, TransferredCall};
 use call_assistant::webhook::event::{
-    ApiVersion, ApprovedContact, Event, EventBody, EventData, EventType, NameSource, NewEvent,
-    NewEventError, Origin, OriginSource, UsageWatch,
+    ApiVersion, Event, EventBody, EventData, EventType, NameSource, NewEvent, NewEventError,
+    Origin, OriginSource, UsageWatch,
 };
 use proptest::prelude::*;
 
@@ -35,10 +35,6 @@ fn appointment(text: &str) -> Appointment {
     object(text).into()
 }
 
-fn curated(text: &str) -> ApprovedContact {
-    ApprovedContact::new(object(text).into(), NameSource::Entered).unwrap()
-}
-
 fn call() -> Call {
     Call::from_json(CALL.as_bytes()).unwrap()
 }
@@ -52,7 +48,8 @@ fn read(body: &EventBody) -> Event {
 #[test]
 fn each_type_is_written_as_specified() {
     let booked = appointment(r#"{"id":"appt_1","status":"confirmed","room":3}"#);
-    let contact = curated(r#"{"id":"cont_1","display_name":"Kari","tags":[1.0,{"a":null}]}"#);
+    let contact =
+        Contact::from(object(r#"{"id":"cont_1","display_name":"Kari","tags":[1.0,{"a":null}]}"#));
     let counters = object(r#"{"minutes_used":75.00,"minutes_included":1e2}"#);
     let transferred =
         TransferredCall::new(call(), "Front desk", "2026-01-01T09:31:00Z".parse().unwrap());
@@ -63,8 +60,8 @@ fn each_type_is_written_as_specified() {
         new_event().appointment_created(&booked).unwrap(),
         new_event().appointment_updated(&booked).unwrap(),
         new_event().appointment_cancelled(&booked).unwrap(),
-        new_event().contact_created(&contact).unwrap(),
-        new_event().contact_updated(&contact).unwrap(),
+        new_event().contact_created(&contact, NameSource::Entered).unwrap(),
+        new_event().contact_updated(&contact, NameSource::Entered).unwrap(),
         new_event().usage_threshold_reached(reached, &counters).unwrap(),
         new_event().ping("Webhooks work.").unwrap(),
     ];
@@ -180,14 +177,15 @@ fn a_voice_reschedule_is_a_pair() {
 /// EVT-6: no event without a person behind the name.
 #[test]
 fn an_inferred_name_makes_no_event_until_approved() {
-    let contact = || Contact::from(object(r#"{"display_name":"Kari"}"#));
-    for (source, curated) in [
-        (NameSource::Entered, true),
-        (NameSource::Imported, true),
-        (NameSource::Inferred, false),
-        (NameSource::Approved, true),
+    let contact = Contact::from(object(r#"{"display_name":"Kari"}"#));
+    for (source, refused) in [
+        (NameSource::Entered, None),
+        (NameSource::Imported, None),
+        (NameSource::Inferred, Some(NewEventError::InferredName)),
+        (NameSource::Approved, None),
     ] {
-        assert_eq!(ApprovedContact::new(contact(), source).is_some(), curated, "{source:?}");
+        assert_eq!(new_event().contact_created(&contact, source).err(), refused, "{source:?}");
+        assert_eq!(new_event().contact_updated(&contact, source).err(), refused, "{source:?}");
     }
 }
 
@@ -331,7 +329,7 @@ proptest! {
     ) {
         let make = || with_origin(Origin::new(OriginSource::from(source.as_str())));
         let appointment = Appointment::from(object.clone());
-        let contact = ApprovedContact::new(object.clone().into(), NameSource::Approved).unwrap();
+        let contact = Contact::from(object.clone());
         let transferred = TransferredCall::new(call.clone(), &text, instant);
         let reached = UsageWatch::default().record(instant, 1, 1).unwrap();
         let cases = [
@@ -353,12 +351,12 @@ proptest! {
                 EventData::AppointmentCancelled(appointment.cancelled()),
             ),
             (
-                make().contact_created(&contact).unwrap(),
-                EventData::ContactCreated(contact.contact().clone()),
+                make().contact_created(&contact, NameSource::Approved).unwrap(),
+                EventData::ContactCreated(contact.clone()),
             ),
             (
-                make().contact_updated(&contact).unwrap(),
-                EventData::ContactUpdated(contact.contact().clone()),
+                make().contact_updated(&contact, NameSource::Approved).unwrap(),
+                EventData::ContactUpdated(contact.clone()),
             ),
             (
                 make().usage_threshold_reached(reached, &object).unwrap(),
@@ -373,6 +371,7 @@ proptest! {
             prop_assert_eq!(event.to_json(), made.as_bytes());
         }
         let ping = read(&make().ping(text.clone()).unwrap());
-        prop_assert!(matches!(ping.data, EventData::Ping(ping) if ping.message == text));
+        let same = matches!(ping.data, EventData::Ping { message, .. } if message == text);
+        prop_assert!(same, "{text}");
     }
 }

@@ -112,7 +112,7 @@ fn the_nine_types_are_read_and_written() {
             (EventType::UsageThresholdReached, EventData::UsageThresholdReached(counters)) => {
                 counters.get("minutes_used").unwrap().get() == "75.00"
             }
-            (EventType::Ping, EventData::Ping(ping)) => ping.message == "Webhooks work.",
+            (EventType::Ping, EventData::Ping { message, .. }) => message == "Webhooks work.",
             _ => false,
         };
         assert!(fits, "{event_type}");

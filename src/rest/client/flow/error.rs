@@ -1,4 +1,4 @@
-use super::super::{Action, ClientError, PagingError, SyncError};
+use super::super::{Action, ClientError, PagingError};
 use crate::rest::UnsendableError;
 
 /// Says why a [`Flow`](super::Flow) stopped before its task was done.
@@ -11,12 +11,9 @@ pub enum FlowError {
     /// The request cannot be sent.
     #[error(transparent)]
     Unsendable(#[from] UnsendableError),
-    /// No page can follow a page, however often it was asked for.
+    /// A page does not fit into its list, however often it was asked for.
     #[error(transparent)]
     Paging(#[from] PagingError),
-    /// A page does not follow the previous one, however often it was asked for.
-    #[error(transparent)]
-    Sync(#[from] SyncError),
     /// The service refused the list's cursor again and again.
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     Restarts {
@@ -38,7 +35,7 @@ impl FlowError {
         match self {
             Self::Client(error) => error.action(),
             Self::Unsendable(_) => Action::FixRequest,
-            Self::Paging(_) | Self::Sync(_) | Self::Restarts { .. } => Action::ContactSupport,
+            Self::Paging(_) | Self::Restarts { .. } => Action::ContactSupport,
             Self::OtherMode | Self::OtherAccount => Action::ReplaceKey,
         }
     }

@@ -13,7 +13,7 @@ pub use pages::{Pages, PagesState, PagesStep};
 pub use task::{Fetch, Sync, Task};
 
 use self::task::Applied;
-use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry, RetryDecision};
+use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 use crate::model::Account;
 use crate::rest::ApiRequest;
@@ -374,9 +374,9 @@ impl<T: Task> Flow<T> {
             FlowError::Client(error) => error,
             _ => &lost,
         };
-        match self.retry.decide(retried, self.tried, random, now) {
-            RetryDecision::Wait(length) => Position::Waiting(Wait::new(length, false, now)),
-            RetryDecision::GiveUp => Position::Stopped(error),
+        match self.retry.wait(retried, self.tried, random, now) {
+            Some(length) => Position::Waiting(Wait::new(length, false, now)),
+            None => Position::Stopped(error),
         }
     }
 

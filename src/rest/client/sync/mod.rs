@@ -1,4 +1,3 @@
-mod error;
 mod walk;
 
 use alloc::collections::BTreeMap;
@@ -7,13 +6,13 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::error::SyncError;
 use self::walk::{Covered, Walk};
 pub(super) use self::walk::{Place, UnreadableKey};
 use super::flow::FlowError;
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::model::{Account, Call, CallList, ListedCall, UnreadableCall};
+use crate::rest::client::PagingError;
 use crate::rest::{ListCalls, Mode};
 
 /// How far below its watermark a sync asks unless told otherwise: a minute.
@@ -48,7 +47,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 /// }
 /// # assert_eq!(rows, 1);
 /// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.fresh, []);
-/// # Ok::<(), call_assistant::rest::client::SyncError>(())
+/// # Ok::<(), call_assistant::rest::client::PagingError>(())
 /// ```
 ///
 /// # Promise
@@ -225,7 +224,7 @@ impl CallSync {
         page: &CallList,
         date: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<SyncStep, SyncError> {
+    ) -> Result<SyncStep, PagingError> {
         let mut next = self.clone();
         let mut walk = next
             .walk
@@ -237,7 +236,7 @@ impl CallSync {
         for (index, item) in page.data.iter().enumerate() {
             match item {
                 ListedCall::Call(call) => {
-                    if next.pass(call, &mut walk).ok_or(SyncError::Order { index })? {
+                    if next.pass(call, &mut walk).ok_or(PagingError::Order { index })? {
                         fresh.push(call.clone());
                     }
                 }
