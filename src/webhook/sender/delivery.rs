@@ -49,10 +49,10 @@ use crate::webhook::event::EventBody;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The value is small and `Copy`. The event's id and bytes and the endpoint's id are other columns
-/// of the same row. Every change also changes [`version`](Self::version): store a delivery only if
-/// the stored row has the version that was read, else read again. That alone keeps any number of
-/// senders apart.
+/// The event's id and bytes and the endpoint's id are other columns of the same row. Every change
+/// also changes [`version`](Self::version): store a delivery only if the stored row has the version
+/// that was read, else read again. That alone keeps any number of senders apart; [`Row`](super::Row)
+/// remembers the version.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

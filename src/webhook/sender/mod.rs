@@ -94,9 +94,11 @@
 //! at the rows, begin all of them at once. The same holds after [`Endpoint::pause`] and
 //! [`Endpoint::delete`].
 //!
-//! Every write is conditional: it happens only if the rows still have the versions that were read
-//! (`UPDATE ... WHERE id = ? AND version = ?`); in step 4 this holds for both rows, even if only one
-//! has changed. If it fails, another process was first: read again and repeat the step.
+//! Every write is conditional: it happens only if the row still has the version that was read
+//! (`UPDATE ... WHERE id = ? AND version = ?`). A [`Row`] remembers that version. If a condition of
+//! a step fails, nothing of the step is stored: another process was first, so read again and repeat
+//! the step. In step 4, an endpoint that was read after the attempt had ended, and that does not
+//! change, needs no condition. [`settle`] is step 4 for any number of attempts at once.
 //!
 //! | the process dies | then |
 //! |---|---|
@@ -149,8 +151,10 @@ mod outcome;
 mod plan;
 mod planner;
 mod retention;
+mod row;
 mod schedule;
 mod secrets;
+mod settle;
 mod status;
 mod target;
 
@@ -165,10 +169,12 @@ pub use outcome::{Outcome, ParseOutcomeError};
 pub use plan::{PlanError, WebhookPlan};
 pub use planner::{Limits, Planner};
 pub use retention::{RETENTION, oldest_kept};
+pub use row::{Row, Write};
 pub use schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN, LONGEST_DELIVERY,
     MAX_ATTEMPTS, RETRY_WAITS, jitter,
 };
 pub use secrets::EndpointSecrets;
+pub use settle::{Ended, Settled, settle};
 pub use status::{BeginError, RedeliverError, Status};
 pub use target::{MAX_URL_LEN, Target, TargetError};

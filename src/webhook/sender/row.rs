@@ -1,0 +1,102 @@
+//! A value together with the version of its stored row.
+
+use core::ops::{Deref, DerefMut};
+
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+
+/// A [`Delivery`] or an [`Endpoint`] as it was read, which remembers the version of its stored row.
+///
+/// ```
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Row};
+/// # let now = Timestamp::UNIX_EPOCH;
+/// # let read = Endpoint::new(now);
+/// let mut endpoint = Row::from(read); // read from the store
+/// assert_eq!(endpoint.write(), None); // nothing has changed
+///
+/// endpoint.pause(now);
+/// endpoint.enable(now);
+/// let write = endpoint.write().unwrap();
+/// // UPDATE endpoints SET ..., version = $version WHERE id = $id AND version = $if_version
+/// assert_eq!((write.if_version, write.value.version()), (0, 2));
+/// # Ok::<(), ()>(())
+/// ```
+///
+/// After a transition, the value's `version()` is the new one, and a write needs the stored one. A
+/// `Row` has both, however many transitions there were. It dereferences to the value.
+///
+/// When a write is stored, read the row again, or continue with `Row::from(write.value)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Row<T> {
+    stored: u32,
+    value: T,
+}
+
+/// A write of a row, on the condition that the stored row still has the version that was read.
+///
+/// If it affects no row, another process was first: read the row again and repeat the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "store it, and check that one row was affected"]
+#[non_exhaustive]
+pub struct Write<T> {
+    /// The version that the stored row must have.
+    pub if_version: i32,
+    /// What to store.
+    pub value: T,
+}
+
+impl<T> Row<T> {
+    #[expect(clippy::expect_used, reason = "every way to make a version keeps it within i32::MAX")]
+    fn write_of(&self, version: u32) -> Option<Write<T>>
+    where
+        T: Copy,
+    {
+        let if_version = i32::try_from(self.stored).expect("at most i32::MAX");
+        (version != self.stored).then_some(Write { if_version, value: self.value })
+    }
+}
+
+impl Row<Delivery> {
+    /// Returns the write to make. `None` if nothing has changed.
+    #[must_use]
+    pub fn write(&self) -> Option<Write<Delivery>> {
+        self.write_of(self.value.version())
+    }
+}
+
+impl Row<Endpoint> {
+    /// Returns the write to make. `None` if nothing has changed.
+    #[must_use]
+    pub fn write(&self) -> Option<Write<Endpoint>> {
+        self.write_of(self.value.version())
+    }
+}
+
+/// The delivery has just been read.
+impl From<Delivery> for Row<Delivery> {
+    fn from(value: Delivery) -> Self {
+        Self { stored: value.version(), value }
+    }
+}
+
+/// The endpoint has just been read.
+impl From<Endpoint> for Row<Endpoint> {
+    fn from(value: Endpoint) -> Self {
+        Self { stored: value.version(), value }
+    }
+}
+
+impl<T> Deref for Row<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Row<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}

@@ -1,0 +1,183 @@
+//! Step 4 for any number of ended attempts at once.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::attempt::Attempt;
+use super::delivery::Delivery;
+use super::endpoint::{DisabledReason, Endpoint, EndpointChange};
+use super::log::LogEntry;
+use super::outcome::Outcome;
+use super::row::{Row, Write};
+use super::status::Status;
+use crate::Timestamp;
+
+/// An attempt that has ended, for [`settle`].
+///
+/// All fields are listed, so that it can be written as a literal.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a, D, E> {
+    /// The host's id of the delivery.
+    pub delivery: D,
+    /// The host's id of its endpoint.
+    pub endpoint: E,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// Its result.
+    pub outcome: Outcome,
+    /// When it ended. Waits count from here.
+    pub at: Timestamp,
+    /// As much of the response's body as was read, for the log.
+    pub response: Option<&'a [u8]>,
+}
+
+/// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
+///
+/// Store `deliveries`, `endpoints` and `log` in one transaction, in this order, and act on the rest
+/// after its commit. If one write affects no row, roll back, read the rows again and settle again;
+/// this value then says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "store it, or the attempts are made again"]
+#[non_exhaustive]
+pub struct Settled<D, E> {
+    /// Deliveries to write, by ascending id: the order in which to lock them.
+    pub deliveries: Vec<(D, Write<Delivery>)>,
+    /// Endpoints to write, by ascending id, to be locked after the deliveries.
+    pub endpoints: Vec<(E, Write<Endpoint>)>,
+    /// An entry for each attempt, in the order in which they ended.
+    pub log: Vec<(D, LogEntry)>,
+    /// Deliveries that wait for another attempt, by ascending id, with the time when it is due.
+    pub again: Vec<(D, E, Timestamp)>,
+    /// Endpoints that are disabled by this, with the reason. Park what is pending of them, after
+    /// the commit.
+    pub disabled: Vec<(E, DisabledReason)>,
+    /// Endpoints whose owners to warn, with the failed deliveries in a row.
+    pub warn: Vec<(E, u8)>,
+    /// Positions in `ended` of attempts whose delivery or endpoint is not in the maps. Nothing is
+    /// stored of them.
+    pub left: Vec<usize>,
+}
+
+/// Settles attempts that have ended: [finishes](Delivery::finish) each,
+/// [records](Endpoint::record) its report, parks deliveries whose endpoint is disabled by then, and
+/// writes the log.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use call_assistant::webhook::sender::{Ended, Outcome, Row, settle};
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint};
+/// # let now = Timestamp::from_unix(60).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+/// # let event = event.ping("It works.")?;
+/// # let endpoint = Endpoint::new(now);
+/// # let read = Delivery::accept(&event, &endpoint, now);
+///
+/// // Begun in memory. The store still has the row as it was read.
+/// let mut row = Row::from(read);
+/// let attempt = row.begin(&endpoint, now)?;
+///
+/// let (delivery, endpoint_id) = (7, 1);
+/// let ended = [Ended {
+///     delivery,
+///     endpoint: endpoint_id,
+///     attempt,
+///     outcome: Outcome::TimedOut,
+///     at: attempt.deadline(),
+///     response: None,
+/// }];
+/// // Endpoints are read after the attempts have ended.
+/// let settled = settle(
+///     &ended,
+///     &BTreeMap::from([(delivery, row)]),
+///     &BTreeMap::from([(endpoint_id, Row::from(endpoint))]),
+/// );
+/// let (id, write) = settled.deliveries[0];
+/// assert_eq!((id, write.if_version, write.value.attempts()), (7, 0, 1));
+/// assert!(settled.endpoints.is_empty()); // nothing changes, so it needs no condition
+/// assert_eq!(settled.again[0].0, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A row of `deliveries` is either what the attempt was begun on, in memory, or the stored row read
+/// again. `endpoints` are read after the last of the attempts has ended: an endpoint that is older
+/// may miss a reset of its count. An endpoint that does not change is not written, and needs no
+/// condition: its attempts count as ended when it was read.
+///
+/// Attempts count in the order of `ended`. An attempt whose row could not be read does not stop the
+/// others: leave its row out, and it is [left](Settled::left). The function is pure, so it may be
+/// called again with rows that were read again.
+pub fn settle<D: Ord + Clone, E: Ord + Clone>(
+    ended: &[Ended<'_, D, E>],
+    deliveries: &BTreeMap<D, Row<Delivery>>,
+    endpoints: &BTreeMap<E, Row<Endpoint>>,
+) -> Settled<D, E> {
+    let mut settled = Settled::default();
+    let (mut rows, mut owners) = (BTreeMap::new(), BTreeMap::new());
+    let mut finished = Vec::with_capacity(ended.len());
+    for (position, each) in ended.iter().enumerate() {
+        let found = (deliveries.get(&each.delivery), endpoints.get(&each.endpoint));
+        let (Some(row), Some(endpoint)) = found else {
+            settled.left.push(position);
+            continue;
+        };
+        // A delivery may have several attempts here, and so may an endpoint.
+        let (row, ..) = rows.entry(&each.delivery).or_insert((*row, &each.endpoint, each.at));
+        let endpoint = owners.entry(&each.endpoint).or_insert(*endpoint);
+        let report = row.finish(&each.attempt, each.outcome, each.at);
+        finished.push((each, report, **row));
+        settled.note(&each.endpoint, endpoint.record(report, each.at));
+    }
+    // From here on it is known which endpoints are disabled.
+    for (each, report, mut delivery) in finished {
+        delivery.park(owner(&owners, &each.endpoint), each.at);
+        let entry =
+            LogEntry::new(&each.attempt, each.outcome, &report, &delivery, each.response, each.at);
+        settled.log.push((each.delivery.clone(), entry));
+    }
+    for (id, (mut row, endpoint, at)) in rows {
+        row.park(owner(&owners, endpoint), at);
+        if let (Status::Waiting, Some(due)) = (row.status(), row.due(at)) {
+            settled.again.push((id.clone(), endpoint.clone(), due));
+        }
+        settled.deliveries.extend(row.write().map(|write| (id.clone(), write)));
+    }
+    for (id, endpoint) in owners {
+        settled.endpoints.extend(endpoint.write().map(|write| (id.clone(), write)));
+    }
+    settled
+}
+
+#[expect(clippy::expect_used, reason = "an attempt whose endpoint is not there is left")]
+fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Row<Endpoint>>, id: &E) -> &'a Endpoint {
+    owners.get(id).expect("each finished attempt has its endpoint here")
+}
+
+impl<D, E: Clone> Settled<D, E> {
+    fn note(&mut self, endpoint: &E, change: EndpointChange) {
+        match change {
+            EndpointChange::Disabled(reason) => self.disabled.push((endpoint.clone(), reason)),
+            EndpointChange::Counted { failures, warn: true } => {
+                self.warn.push((endpoint.clone(), failures));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<D, E> Default for Settled<D, E> {
+    fn default() -> Self {
+        Self {
+            deliveries: Vec::new(),
+            endpoints: Vec::new(),
+            log: Vec::new(),
+            again: Vec::new(),
+            disabled: Vec::new(),
+            warn: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Step 4 for many attempts at once: as one by one, whatever the batch, in the order to lock in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{
+    Attempt, Delivery, DisabledReason, Ended, Endpoint, LogEntry, Outcome, Row, Settled, Status,
+    settle,
+};
+
+use super::{answered, at, failed_before, start};
+use crate::dice::Dice;
+
+type Batch = (Vec<Ended<'static, u32, u8>>, Rows, Owners);
+type Rows = BTreeMap<u32, Row<Delivery>>;
+type Owners = BTreeMap<u8, Row<Endpoint>>;
+
+fn ended(
+    delivery: u32,
+    endpoint: u8,
+    attempt: Attempt,
+    outcome: Outcome,
+) -> Ended<'static, u32, u8> {
+    Ended { delivery, endpoint, attempt, outcome, at: at(5), response: None }
+}
+
+/// Deliveries of these many failures, all of one endpoint, begun in memory.
+#[track_caller]
+fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
+    let mut attempts = Vec::new();
+    let rows = failed.iter().zip(1..).map(|(failed, id)| {
+        let mut row = Row::from(failed_before(*failed, &endpoint, start()));
+        attempts.push(row.begin(&endpoint, start()).unwrap());
+        (id, row)
+    });
+    let rows = rows.collect();
+    (attempts, rows)
+}
+
+/// The write remembers the stored version, however many transitions there were.
+#[test]
+fn a_row_remembers_the_version_that_is_stored() {
+    let endpoint = Endpoint::new(start());
+    let mut row = Row::from(failed_before(1, &endpoint, start()));
+    let stored = row.version();
+    assert_eq!(row.write(), None, "nothing has changed");
+    let attempt = row.begin(&endpoint, start()).unwrap();
+    let _ = row.finish(&attempt, answered(500), at(1));
+    let write = row.write().unwrap();
+    assert_eq!(u32::try_from(write.if_version), Ok(stored));
+    assert_eq!((write.value, write.value.version()), (*row, stored + 2));
+    assert_eq!(Row::from(write.value).write(), None, "stored");
+
+    let mut row = Row::from(endpoint);
+    assert_eq!(row.write(), None, "nothing has changed");
+    let _ = row.pause(at(1));
+    let write = row.write().unwrap();
+    assert_eq!((write.if_version, write.value), (0, *row));
+}
+
+/// What it costs the specification's way: each attempt alone, with the rows that it left.
+fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeMap<u8, Endpoint>) {
+    let mut rows: BTreeMap<_, _> = rows.iter().map(|(id, row)| (*id, **row)).collect();
+    let mut owners: BTreeMap<_, _> = owners.iter().map(|(id, row)| (*id, **row)).collect();
+    for each in ended {
+        let (Some(row), Some(owner)) =
+            (rows.get_mut(&each.delivery), owners.get_mut(&each.endpoint))
+        else {
+            continue;
+        };
+        let report = row.finish(&each.attempt, each.outcome, each.at);
+        let _ = owner.record(report, each.at);
+    }
+    let of: BTreeMap<_, _> = ended.iter().map(|each| (each.delivery, each.endpoint)).collect();
+    for (id, row) in &mut rows {
+        if let Some(owner) = of.get(id).and_then(|endpoint| owners.get(endpoint)) {
+            row.park(owner, at(5));
+        }
+    }
+    (rows, owners)
+}
+
+/// Random batches: several endpoints near a limit, several attempts of one delivery, rows missing.
+fn batch(dice: &mut Dice) -> Batch {
+    let (mut all, mut rows, mut owners) = (Vec::new(), Rows::new(), Owners::new());
+    for id in 0..3 {
+        let mut endpoint = Endpoint::new(start());
+        for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
+            let mut delivery = failed_before(5, &endpoint, start());
+            let attempt = delivery.begin(&endpoint, start()).unwrap();
+            let _ = endpoint.record(delivery.finish(&attempt, answered(500), start()), start());
+        }
+        owners.insert(id, Row::from(endpoint));
+    }
+    for id in 0..8 {
+        let endpoint = u8::try_from(below(dice, 3)).unwrap();
+        let failed = [0, 4, 5][below(dice, 3)];
+        let mut row = Row::from(failed_before(failed, &owners[&endpoint], start()));
+        let attempt = row.begin(&owners[&endpoint], start()).unwrap();
+        for _ in 0..1 + below(dice, 2) {
+            let outcomes = [200, 500, 500, 500, 410].map(answered);
+            all.push(ended(id, endpoint, attempt, outcomes[below(dice, 5)]));
+        }
+        if below(dice, 8) > 0 {
+            rows.insert(id, row);
+        }
+    }
+    if below(dice, 8) == 0 {
+        owners.remove(&1);
+    }
+    for last in (1..all.len()).rev() {
+        all.swap(last, below(dice, last + 1));
+    }
+    (all, rows, owners)
+}
+
+#[test]
+fn a_batch_is_what_its_attempts_are_one_by_one() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..2_000 {
+        let batch = batch(&mut Dice::new(seed));
+        let (all, rows, owners) = &batch;
+        let settled = settle(all, rows, owners);
+        let (rows_after, owners_after) = one_by_one(&batch);
+
+        let written: BTreeMap<_, _> = settled.deliveries.iter().copied().collect();
+        for (id, row) in rows {
+            let after = written.get(id).map_or(**row, |write| write.value);
+            assert_eq!(after, rows_after[id], "seed {seed}: delivery {id}");
+        }
+        let changed: BTreeMap<_, _> = settled.endpoints.iter().copied().collect();
+        for (id, row) in owners {
+            assert_eq!(changed.contains_key(id), **row != owners_after[id], "seed {seed}: {id}");
+            let after = changed.get(id).map_or(**row, |write| write.value);
+            assert_eq!(after, owners_after[id], "seed {seed}: endpoint {id}");
+        }
+        // The order to lock in, each row once.
+        assert!(settled.deliveries.is_sorted_by(|(a, _), (b, _)| a < b), "seed {seed}");
+        assert!(settled.endpoints.is_sorted_by(|(a, _), (b, _)| a < b), "seed {seed}");
+        // Every attempt is in the log or left.
+        assert_eq!(settled.log.len() + settled.left.len(), all.len(), "seed {seed}");
+        for left in &settled.left {
+            let (delivery, endpoint) = (all[*left].delivery, all[*left].endpoint);
+            let known = rows.contains_key(&delivery) && owners.contains_key(&endpoint);
+            assert!(!known, "seed {seed}: {left}");
+        }
+        // What waits is sent again, and nothing else.
+        for (id, row) in &rows_after {
+            let touched = settled.log.iter().any(|(logged, _)| logged == id);
+            let again = settled.again.iter().find(|(again, ..)| again == id);
+            let waits = touched && row.status() == Status::Waiting;
+            assert_eq!(again.map(|(_, _, due)| Some(*due)), waits.then(|| row.due(at(5))), "{id}");
+        }
+        for (id, reason) in &settled.disabled {
+            assert_eq!(owners_after[id].disabled(), Some(*reason), "seed {seed}: {id}");
+            seen.insert(reason.as_str());
+        }
+        seen.extend(rows_after.values().map(|row| row.status().as_str()));
+        if !settled.left.is_empty() {
+            seen.insert("left");
+        }
+        if settled.warn.iter().any(|(_, failures)| *failures == 5) {
+            seen.insert("warn");
+        }
+        // Pure: again it is the same.
+        assert_eq!(settle(all, rows, owners), settled, "seed {seed}");
+    }
+    for each in ["gone", "failing", "delivered", "failed", "parked", "waiting", "left", "warn"] {
+        assert!(seen.contains(each), "no batch had {each}: {seen:?}");
+    }
+}
+
+/// The log promises no attempt that will not come, also to deliveries earlier in the batch.
+#[test]
+fn what_a_batch_disables_is_parked_in_it() {
+    let endpoint = Endpoint::new(start());
+    let (attempts, rows) = begun(&[1, 2, 0], endpoint);
+    let all = [
+        ended(1, 9, attempts[0], answered(503)),
+        ended(2, 9, attempts[1], Outcome::Unsent),
+        ended(3, 9, attempts[2], answered(410)),
+    ];
+    let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
+    let statuses: Vec<_> =
+        settled.deliveries.iter().map(|(id, write)| (*id, write.value.status())).collect();
+    assert_eq!(statuses, [(1, Status::Parked), (2, Status::Parked), (3, Status::Gone)]);
+    let log: Vec<_> = settled.log.iter().map(|(_, entry)| (entry.status, entry.next_at)).collect();
+    assert_eq!(log, [(Status::Parked, None), (Status::Parked, None), (Status::Gone, None)]);
+    assert_eq!(settled.disabled, [(9, DisabledReason::Gone)]);
+    assert!(settled.again.is_empty());
+    assert_eq!(settled.deliveries[0].1.value.attempts(), 2, "the failure before it counts");
+}
+
+/// One delivery alone gives what the steps give, with the response in its log.
+#[test]
+fn a_batch_of_one_is_the_steps_of_the_page() {
+    let endpoint = Endpoint::new(start());
+    let (attempts, rows) = begun(&[3], endpoint);
+    let mut each = ended(1, 9, attempts[0], answered(503));
+    each.response = Some(b"down");
+    let settled: Settled<u32, u8> = settle(&[each], &rows, &BTreeMap::from([(9, endpoint.into())]));
+
+    let mut delivery = *rows[&1];
+    let report = delivery.finish(&attempts[0], answered(503), at(5));
+    let entry =
+        LogEntry::new(&attempts[0], answered(503), &report, &delivery, Some(b"down"), at(5));
+    assert_eq!(settled.log, [(1, entry)]);
+    assert_eq!(settled.deliveries[0].1.value, delivery);
+    assert_eq!(settled.again, [(1, 9, at(5).saturating_add(Duration::from_secs(3_600)))]);
+    assert!(settled.endpoints.is_empty() && settled.warn.is_empty() && settled.left.is_empty());
+}
+
+/// Rows that cannot be read are left out, and the others are settled. Nothing is stored of them.
+#[test]
+fn a_bad_row_does_not_stop_the_others() {
+    let endpoint = Endpoint::new(start());
+    let (attempts, mut rows) = begun(&[5, 5, 5], endpoint);
+    rows.remove(&2);
+    let all = [
+        ended(1, 9, attempts[0], Outcome::Dns),
+        ended(2, 9, attempts[1], Outcome::Dns),
+        ended(3, 8, attempts[2], Outcome::Dns),
+    ];
+    let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
+    assert_eq!(settled.left, [1, 2], "a delivery, and an endpoint");
+    assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
+    assert_eq!(settled.endpoints[0].1.value.failures(), 1);
+}
+
+/// An owner who lost the row settles again with the row that is stored: the first result counts.
+#[test]
+fn the_first_result_that_is_stored_counts() {
+    let endpoint = Endpoint::new(start());
+    let (attempts, rows) = begun(&[5], endpoint);
+    let first = settle(
+        &[ended(1, 9, attempts[0], answered(500))],
+        &rows,
+        &BTreeMap::from([(9, Row::from(endpoint))]),
+    );
+    let (stored, counted) = (first.deliveries[0].1.value, first.endpoints[0].1.value);
+    assert_eq!((stored.status(), counted.failures()), (Status::Failed, 1));
+    for (outcome, status, failures) in [
+        (answered(500), Status::Failed, 1),
+        // D-84: a later 2xx still delivers.
+        (answered(200), Status::Delivered, 0),
+    ] {
+        let second = settle(
+            &[ended(1, 9, attempts[0], outcome)],
+            &BTreeMap::from([(1, Row::from(stored))]),
+            &BTreeMap::from([(9, Row::from(counted))]),
+        );
+        let row = second.deliveries.first().map_or(stored, |(_, write)| write.value);
+        let owner = second.endpoints.first().map_or(counted, |(_, write)| write.value);
+        assert_eq!((row.status(), owner.failures()), (status, failures), "{outcome}");
+    }
+}
+
+fn below(dice: &mut Dice, bound: usize) -> usize {
+    usize::try_from(dice.bits() % u64::try_from(bound).unwrap()).unwrap()
+}
