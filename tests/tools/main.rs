@@ -22,6 +22,7 @@ mod http;
 mod program;
 mod receiver;
 mod service;
+mod short;
 mod simulate;
 mod sync;
 mod together;

@@ -1,0 +1,61 @@
+//! Rotates a signing secret, an API key and cursor keys. No request fails meanwhile.
+
+#[path = "support/clock.rs"]
+mod clock;
+#[path = "support/random.rs"]
+mod random;
+
+use std::error::Error;
+
+use call_assistant::id::{AccountId, CredentialId};
+use call_assistant::rest::server::{CursorKey, CursorKeys, StoredKey};
+use call_assistant::rest::{ApiKey, Mode, client::Client};
+use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{SigningSecret, Verifier, testing};
+use call_assistant::{Product, Timestamp};
+
+/// The customer accepts both secrets, the service signs with both, then each drops the old one.
+pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
+    let [old, new] = [random::bytes(), random::bytes()].map(SigningSecret::from_random);
+    let mut secrets = EndpointSecrets::new(old.clone()); // the service
+    secrets.rotate(new.clone(), EndpointSecrets::OVERLAP, now)?;
+    let verifier = Verifier::new(new).and(old); // the customer
+    let request = testing::signed_request(&secrets.signer(now), "ping", "evt_1", b"{}", now)?;
+    Ok(verifier.verify(request.headers(), request.body(), now)?.secret()) // 0: the new one
+}
+
+/// The service creates the next key before it revokes the old one; the customer switches between.
+pub(crate) fn api_key(
+    client: Client,
+    old: &mut StoredKey,
+    now: Timestamp,
+) -> Result<(Client, StoredKey), Box<dyn Error>> {
+    let key = ApiKey::from_random(&Product::default(), old.mode, random::bytes());
+    let id = CredentialId::from_random(random::bytes());
+    let new = StoredKey::new(id, old.account_id.clone(), &key, now).with_scopes(old.scopes.clone());
+    let client = client.with_key(key); // the customer, once `new` is stored
+    old.revoke(now); // the service, once `old.last_used_at` stays as it is
+    Ok((client, new))
+}
+
+/// Each step goes to all hosts before the next one begins.
+pub(crate) fn cursor_keys(old: [u8; 32], new: [u8; 32]) -> Result<[CursorKeys; 3], Box<dyn Error>> {
+    Ok([
+        CursorKeys::new(CursorKey::new(1, old)).and(CursorKey::new(2, new))?, // verifies
+        CursorKeys::new(CursorKey::new(2, new)).and(CursorKey::new(1, old))?, // signs
+        CursorKeys::new(CursorKey::new(2, new)), // once no walk uses the old key
+    ])
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let now = clock::now();
+    println!("secret {} has matched", signing_secret(now)?);
+    let key = ApiKey::from_random(&Product::default(), Mode::Test, random::bytes());
+    let mut old =
+        StoredKey::new(CredentialId::parse("cred_1")?, AccountId::parse("acct_1")?, &key, now);
+    let client = Client::new("https://api.example.com", key.reveal())?;
+    let (client, new) = api_key(client, &mut old, now)?;
+    println!("{:?}: {:?}, the old one {:?}", client.key(), new.state(now), old.state(now));
+    println!("{} rings", cursor_keys(random::bytes(), random::bytes())?.len());
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Sends an event: creates it, delivers it, and tries again after a failure.
+
+#[path = "support/clock.rs"]
+mod clock;
+#[path = "support/random.rs"]
+mod random;
+
+use std::error::Error;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{BeginError, Delivery, Endpoint, Outcome, Target};
+use call_assistant::webhook::{Signer, SigningSecret};
+use http::{Request, StatusCode};
+
+/// Makes one attempt. Store both values where the comments say so.
+pub(crate) fn attempt(
+    (delivery, endpoint): (&mut Delivery, &mut Endpoint),
+    (event, target, signer): (&EventBody, &Target, &Signer),
+    send: impl FnOnce(Request<Vec<u8>>) -> Outcome,
+    now: impl Fn() -> Timestamp,
+) -> Result<(), BeginError> {
+    let attempt = delivery.begin(endpoint, now())?; // store the delivery, then send
+    let outcome = send(attempt.request(target, event, signer, now()));
+    let report = delivery.finish(&attempt, outcome, now());
+    let change = endpoint.record(report, now()); // store both in one transaction
+    println!("attempt {}: {outcome}, {change:?}", attempt.number());
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut now = clock::now();
+    let (id, account) = (EventId::from_random(random::bytes()), AccountId::parse("acct_1")?);
+    let version = ApiVersion::parse("2026-01-15")?;
+    let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("hello")?;
+    let target = Target::parse("https://hooks.example.com/calls")?;
+    let signer = Signer::new(SigningSecret::from_random(random::bytes()));
+    let mut endpoint = Endpoint::new(now);
+    let mut delivery = Delivery::accept(&event, &endpoint, now); // store it with the event
+    let mut outcomes = [Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT)].into_iter();
+    while let Some(due) = delivery.due(now) {
+        now = due; // in virtual time; otherwise wait until it is due
+        let send = |request: Request<Vec<u8>>| {
+            println!("{now}: POST {}", request.uri());
+            outcomes.next().unwrap_or(Outcome::Unsent)
+        };
+        attempt((&mut delivery, &mut endpoint), (&event, &target, &signer), send, || now)?;
+    }
+    println!("{:?}", delivery.status());
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! The programs as they are run.
+
+#[path = "../../examples/list_calls.rs"]
+pub(crate) mod list_calls;
+#[path = "../../examples/rotate_secrets.rs"]
+pub(crate) mod rotate_secrets;
+#[path = "../../examples/send_event.rs"]
+pub(crate) mod send_event;
+#[path = "../../examples/serve_api.rs"]
+pub(crate) mod serve_api;
+#[path = "../../examples/sync_calls.rs"]
+pub(crate) mod sync_calls;
+#[path = "../../examples/verify_webhook.rs"]
+pub(crate) mod verify_webhook;

@@ -1,0 +1,46 @@
+use core::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant::webhook::sender::{BeginError, Delivery, Endpoint, Outcome, Status, Target};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+
+use crate::program::send_event::attempt;
+use crate::program::verify_webhook::{Store, handle};
+
+#[test]
+fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
+    let mut now = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
+    let secret = SigningSecret::parse("whsec_test").unwrap();
+    let (verifier, mut store) = (Verifier::new(secret.clone()), Store::default());
+    let event = NewEvent::new(
+        EventId::from_random([7; 16]),
+        AccountId::parse("acct_1").unwrap(),
+        ApiVersion::parse("2026-01-15").unwrap(),
+        Origin::voice(),
+        now,
+    );
+    let event = event.ping("hello").unwrap();
+    let target = Target::parse("https://hooks.example.com/calls").unwrap();
+    let signer = Signer::new(secret);
+    let mut endpoint = Endpoint::new(now);
+    let mut delivery = Delivery::accept(&event, &endpoint, now);
+
+    let what = (&event, &target, &signer);
+    let timeout = |_| Outcome::TimedOut;
+    assert_eq!(attempt((&mut delivery, &mut endpoint), what, timeout, || now), Ok(()));
+    let at = now.saturating_add(Duration::from_secs(10));
+    let early = attempt((&mut delivery, &mut endpoint), what, timeout, || now);
+    assert_eq!(early, Err(BeginError::Early { at }));
+
+    now = at;
+    let receive = |request| {
+        let response = handle(&verifier, &mut store, &request, now);
+        Outcome::Answered(response.status())
+    };
+    assert_eq!(attempt((&mut delivery, &mut endpoint), what, receive, || now), Ok(()));
+    assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
+    let key = (event.account_id().clone(), event.id().clone());
+    assert_eq!(store.events.get(&key).map(Vec::as_slice), Some(event.as_bytes()));
+}
