@@ -1,58 +1,77 @@
-//! Verifies webhooks in an axum handler: answers right, logs the reason, keeps the event.
+//! Verifies webhooks in an axum handler: answers, logs the reason, keeps the event.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
-use axum::routing::post;
-use axum::Router;
-use call_assistant::Timestamp;
+use axum::{Router, body::Body, routing::post};
+use bytes::Bytes;
 use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::{SigningSecret, Verifier, WebhookResponse};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+use call_assistant_frameworks::receiving::now;
+use http::{HeaderMap, Request};
+use tower::ServiceExt as _;
 
-struct App {
-    verifier: Verifier,
-    events: Mutex<BTreeMap<(AccountId, EventId), Vec<u8>>>,
-    unread: Mutex<Vec<Vec<u8>>>,
+pub(crate) struct App {
+    pub(crate) verifier: Verifier,
+    /// Your database: the bytes of each event, by account and id, and what was no event.
+    pub(crate) events: Mutex<BTreeMap<(AccountId, EventId), Bytes>>,
+    pub(crate) unreadable: Mutex<Vec<Bytes>>,
 }
 
+/// `Bytes`, not `Json`: exactly what was sent is verified.
 async fn webhook(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
-    let now = Timestamp::from(SystemTime::now());
-    let verified = match app.verifier.verify(&headers, &body, now) {
-        Ok(verified) => verified,
+    let event = match app.verifier.verify(&headers, &body, now()) {
+        Ok(verified) => verified.event(),
         Err(error) => {
-            eprintln!("webhook rejected: {error}");
+            eprintln!("rejected: {error}"); // for you; the sender gets an empty 400
             return error.into_response();
         }
     };
-    match verified.event() {
+    match event {
         Ok(event) => {
-            let mut events = app.events.lock().unwrap();
-            match events.insert((event.account_id, event.id), verified.bytes().to_vec()) {
+            let key = (event.account_id, event.id);
+            match app.events.lock().unwrap().insert(key, body) {
                 None => WebhookResponse::Accepted.into_response(),
                 Some(_) => WebhookResponse::Duplicate.into_response(),
             }
         }
         Err(error) => {
-            eprintln!("not an event: {error}");
-            if let EventError::Malformed(_) = error {
-                app.unread.lock().unwrap().push(verified.bytes().to_vec());
-            }
+            eprintln!("signed, but not an event: {error}");
+            app.unreadable.lock().unwrap().push(body); // it may not come again
             error.into_response()
         }
     }
 }
 
-fn main() {
-    let secret = SigningSecret::parse("whsec_from-your-secret-store").unwrap();
-    let app = Arc::new(App {
-        verifier: Verifier::new(secret),
-        events: Mutex::default(),
-        unread: Mutex::default(),
-    });
-    let _router: Router = Router::new().route("/webhooks", post(webhook)).with_state(app);
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new().route("/webhooks", post(webhook)).with_state(app)
+}
+
+pub(crate) fn app(secret: SigningSecret) -> Arc<App> {
+    let verifier = Verifier::new(secret);
+    Arc::new(App { verifier, events: Mutex::default(), unreadable: Mutex::default() })
+}
+
+/// A delivery of `ping`, to be sent to the router.
+pub(crate) fn delivery(secret: SigningSecret, body: &[u8]) -> Request<Body> {
+    let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now());
+    let (mut head, body) = request.expect("ASCII").into_parts();
+    head.uri = http::Uri::from_static("/webhooks");
+    Request::from_parts(head, Body::from(body))
+}
+
+pub(crate) const PING: &[u8] = br#"{"id":"evt_1","type":"ping","account_id":"acct_1",
+    "created_at":"2026-01-01T00:00:00Z","origin":null,"api_version":"2026-01-15",
+    "data":{"message":"hello"}}"#;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let secret = SigningSecret::parse("whsec_kept-where-secrets-are")?;
+    let app = app(secret.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    // In place of `axum::serve`.
+    let response = runtime.block_on(router(app.clone()).oneshot(delivery(secret, PING)))?;
+    println!("{}, {} event", response.status(), app.events.lock().unwrap().len());
+    Ok(())
 }
