@@ -17,6 +17,7 @@ pub mod cause;
 pub mod client;
 pub mod delivery;
 pub mod events;
+pub mod flow;
 pub mod pages;
 pub mod rest;
 pub mod time;
@@ -33,6 +34,7 @@ pub const ALL: &[Property] = &[
     ("delivery", delivery::delivery),
     ("event", events::event),
     ("explain", webhook::explain),
+    ("flow", flow::flow),
     ("head", rest::head),
     ("ids", vocabulary::ids),
     ("json", vocabulary::json),
