@@ -12,7 +12,7 @@ use super::data::{DataOf, EventData, EventType, OtherFields, UnreadableData};
 use super::envelope::{ApiVersion, Origin};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::{self, ParseError, ParseErrorKind as Kind, Tracker};
+use crate::json::{self, Name, ParseError, ParseErrorKind as Kind, Tracker};
 use crate::webhook::headers::is_header_text;
 
 /// The envelope without type and data.
@@ -85,6 +85,20 @@ enum Fields<'t> {
     HeadToSend,
 }
 
+impl Fields<'_> {
+    /// Reads the next field's name, on the first pass as text: that is faster. A name that no text
+    /// can hold leads to another pass.
+    fn next_name<'de, A: MapAccess<'de>>(
+        self,
+        map: &mut A,
+    ) -> Result<Option<Cow<'de, str>>, A::Error> {
+        Ok(match self {
+            Self::All(None) => map.next_key()?.map(|Name(name)| name),
+            _ => map.next_key()?.map(field_name),
+        })
+    }
+}
+
 struct Envelope<'de> {
     head: Head,
     event_type: EventType,
@@ -136,8 +150,7 @@ impl<'de> Visitor<'de> for EnvelopeReader<'_, 'de> {
         let mut data = None;
         let Self { fields, tracker } = self;
         tracker.enter();
-        while let Some(name) = map.next_key::<&RawValue>()? {
-            let name = field_name(name);
+        while let Some(name) = fields.next_name(&mut map)? {
             tracker.field(match name {
                 Cow::Borrowed(name) => name,
                 Cow::Owned(_) => "?",
