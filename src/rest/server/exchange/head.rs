@@ -138,6 +138,11 @@ impl<'a> RequestHead<'a> {
 /// Checks for a host and an optional port. An authority may have more, which `Host` may not: user
 /// info, an empty host, or a port that is no number.
 fn is_host(value: &[u8]) -> bool {
+    // Most hosts are a plain name, which needs no parser and no copy.
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    if !value.is_empty() && value.iter().all(plain) {
+        return true;
+    }
     let Ok(authority) = Authority::try_from(value) else { return false };
     let port = value.strip_prefix(authority.host().as_bytes());
     !authority.host().is_empty()
