@@ -86,8 +86,18 @@ impl TimestampText {
     }
 }
 
-/// The digits of a number below 100.
+/// The digits of each number below 100. Looking them up is faster than dividing.
+const PAIRS: &[[u8; 2]] = b"\
+    0001020304050607080910111213141516171819\
+    2021222324252627282930313233343536373839\
+    4041424344454647484950515253545556575859\
+    6061626364656667686970717273747576777879\
+    8081828384858687888990919293949596979899"
+    .as_chunks()
+    .0;
+
+#[expect(clippy::expect_used, reason = "years are split, and all else is below 100")]
 fn two_digits(number: u32) -> [u8; 2] {
     let [number, ..] = number.to_le_bytes();
-    [b'0' | (number / 10), b'0' | (number % 10)]
+    *PAIRS.get(usize::from(number)).expect("a number below 100")
 }
