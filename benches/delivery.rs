@@ -1,5 +1,5 @@
-//! A transition; what to send next beside a bare heap of the same entries; an attempt's request
-//! beside the bare digest of its body.
+//! A transition; rows as columns; step 4 for a batch; what to send next beside a bare heap of the
+//! same entries; an attempt's request beside the bare digest of its body.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -9,13 +9,14 @@
 )]
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Limits, Outcome, Planner, RETRY_WAITS, Target, check_public,
+    self, Delivery, DeliveryColumns, Ended, Endpoint, Limits, Outcome, Planner, RETRY_WAITS, Row,
+    Target, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -70,6 +71,76 @@ mod transition {
     fn stored_as_json(bencher: Bencher<'_, '_>) {
         let delivery = Delivery::accept(&event(200), &Endpoint::new(start()), start());
         bencher.bench(|| serde_json::to_string(black_box(&delivery)).unwrap());
+    }
+}
+
+/// A row to columns and back, beside the same by JSON values.
+mod columns {
+    use super::*;
+
+    fn row() -> Delivery {
+        Delivery::accept(&event(200), &Endpoint::new(start()), start())
+    }
+
+    #[divan::bench]
+    fn write(bencher: Bencher<'_, '_>) {
+        let row = row();
+        bencher.bench(|| {
+            let columns = DeliveryColumns::from(black_box(row));
+            (columns.status.as_str(), columns.at.unix_micros(), columns)
+        });
+    }
+
+    #[divan::bench]
+    fn read(bencher: Bencher<'_, '_>) {
+        let columns = DeliveryColumns::from(row());
+        let (status, at) = (columns.status.as_str(), columns.at.unix_micros());
+        bencher.bench(|| {
+            let status = black_box(status).parse().unwrap();
+            let at = Timestamp::from_unix_micros(black_box(at)).unwrap();
+            Delivery::try_from(DeliveryColumns { status, at, ..black_box(columns) }).unwrap()
+        });
+    }
+
+    #[divan::bench]
+    fn write_as_json_value(bencher: Bencher<'_, '_>) {
+        let row = row();
+        bencher.bench(|| serde_json::to_value(black_box(row)).unwrap());
+    }
+
+    #[divan::bench]
+    fn read_as_json_value(bencher: Bencher<'_, '_>) {
+        let value = serde_json::to_value(row()).unwrap();
+        bencher
+            .with_inputs(|| value.clone())
+            .bench_values(|value| serde_json::from_value::<Delivery>(value).unwrap());
+    }
+}
+
+/// Step 4 for a batch, of as many endpoints.
+mod settle {
+    use super::*;
+
+    const BATCH: usize = 128;
+
+    #[divan::bench(args = [1, 16, 128], counters = [divan::counter::ItemsCount::new(BATCH)])]
+    fn batch(bencher: Bencher<'_, '_>, endpoints: i64) {
+        let endpoint = Endpoint::new(start());
+        let accepted = Delivery::accept(&event(200), &endpoint, start());
+        let mut rows = BTreeMap::new();
+        let ended: Vec<_> = (0..BATCH as i64)
+            .map(|delivery| {
+                let mut row = Row::from(accepted);
+                let attempt = row.begin(&endpoint, start()).unwrap();
+                rows.insert(delivery, row);
+                let outcome = Outcome::Answered(http::StatusCode::NO_CONTENT);
+                let endpoint = delivery % endpoints;
+                Ended { delivery, endpoint, attempt, outcome, at: start(), response: None }
+            })
+            .collect();
+        let endpoints: BTreeMap<_, _> =
+            (0..endpoints).map(|id| (id, Row::from(endpoint))).collect();
+        bencher.bench(|| sender::settle(black_box(&ended), &rows, &endpoints));
     }
 }
 

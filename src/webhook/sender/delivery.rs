@@ -117,8 +117,7 @@ impl Delivery {
     /// Returns the attempt in flight of a delivery that is [`Status::Sending`]: the same value that
     /// [`begin`](Self::begin) returned. `None` in any other state.
     ///
-    /// It serves a store that begins deliveries by a statement of its own, and returns the rows. It
-    /// is no permission to send: only the process that began the attempt sends it.
+    /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
     #[must_use]
     pub fn in_flight(&self) -> Option<Attempt> {
         (self.status == Status::Sending)

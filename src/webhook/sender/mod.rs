@@ -144,6 +144,7 @@ mod attempt;
 mod columns;
 mod delivery;
 mod endpoint;
+mod limits;
 mod log;
 mod missed;
 mod numbers;
@@ -155,6 +156,7 @@ mod row;
 mod schedule;
 mod secrets;
 mod settle;
+mod shard;
 mod status;
 mod target;
 
@@ -163,11 +165,12 @@ pub use attempt::Attempt;
 pub use columns::{ColumnError, DeliveryColumns, EndpointColumns, UnknownTextError};
 pub use delivery::Delivery;
 pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
+pub use limits::Limits;
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::MissedDeliveries;
 pub use outcome::{Outcome, ParseOutcomeError};
 pub use plan::{PlanError, WebhookPlan};
-pub use planner::{Limits, Planner};
+pub use planner::Planner;
 pub use retention::{RETENTION, oldest_kept};
 pub use row::{Row, Write};
 pub use schedule::{
@@ -176,5 +179,6 @@ pub use schedule::{
 };
 pub use secrets::EndpointSecrets;
 pub use settle::{Ended, Settled, settle};
+pub use shard::shard_of;
 pub use status::{BeginError, RedeliverError, Status};
 pub use target::{MAX_URL_LEN, Target, TargetError};

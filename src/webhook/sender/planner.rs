@@ -4,6 +4,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::limits::Limits;
 use super::schedule::{LONGEST_WAIT, farthest};
 use crate::Timestamp;
 
@@ -74,26 +75,6 @@ pub struct Planner {
     in_flight: u32,
 }
 
-/// Limits on the attempts that are in flight at once.
-///
-/// ```
-/// use call_assistant::webhook::sender::Limits;
-///
-/// let limits = Limits { overall: 128, per_endpoint: 8 };
-/// ```
-///
-/// An attempt takes up to ten seconds. Set the limit of one endpoint well below the overall one, so
-/// that no endpoint can hold up the others. If either is 0, nothing is planned.
-///
-/// All fields are listed, so that limits can be written as a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Limits {
-    /// Of all endpoints together.
-    pub overall: u32,
-    /// Of each endpoint.
-    pub per_endpoint: u32,
-}
-
 /// One for each wait, one for first attempts, one for what was [rebuilt](Planner::rebuild), and one
 /// to spare.
 const LANES: usize = 8;
@@ -132,7 +113,8 @@ impl Planner {
     }
 
     /// Creates a planner of what is stored: delivery, endpoint and due time of each pending delivery,
-    /// in any order. Attempts that others have in flight are due when their leases expire.
+    /// in any order. Attempts that others have in flight are due when their leases expire; leave out
+    /// those of this process, and count them with [`began`](Self::began).
     ///
     /// Do this before the process accepts events, or together with the first [`add`](Self::add): a
     /// delivery that is accepted in between would be added twice.
@@ -195,13 +177,47 @@ impl Planner {
         // Not by `entry`, which makes room for a number that is not known.
         let known = usize::try_from(endpoint).ok().and_then(|at| self.in_flight_of.get_mut(at));
         let Some(in_flight) = known.filter(|in_flight| **in_flight > 0) else { return };
-        let was_full = *in_flight >= self.limits.per_endpoint;
+        let gets_room = *in_flight == self.limits.per_endpoint;
         *in_flight -= 1;
         self.in_flight -= 1;
-        // With room before, it has a turn already, or no line.
-        if was_full && !entry(&mut self.lines, endpoint).is_empty() {
+        // With room before, it has a turn already, or no line; above the limit, it has still none.
+        if gets_room && !entry(&mut self.lines, endpoint).is_empty() {
             self.turns.push_back(endpoint);
         }
+    }
+
+    /// Counts an attempt that this process has in flight already, after the planner was
+    /// [rebuilt](Self::rebuild). It ends with [`finished`](Self::finished).
+    ///
+    /// Such attempts may exceed the limits; then nothing else begins.
+    pub fn began(&mut self, endpoint: u32) {
+        *entry(&mut self.in_flight_of, endpoint) += 1;
+        self.in_flight += 1;
+        if !self.may_send(endpoint) {
+            self.turns.retain(|turn| *turn != endpoint);
+        }
+    }
+
+    /// Forgets the pending deliveries of an endpoint that this process does not own any more, or
+    /// that is disabled. What is in flight stays until it has [`finished`](Self::finished).
+    pub fn forget(&mut self, endpoint: u32) {
+        self.retain(|_, of| of != endpoint);
+    }
+
+    /// Keeps only the pending deliveries, with their endpoints, for which `keep` returns true: one
+    /// pass, when several endpoints go to another owner at once.
+    pub fn retain(&mut self, mut keep: impl FnMut(u64, u32) -> bool) {
+        for lane in &mut self.lanes {
+            lane.retain(|pending| keep(pending.delivery, pending.endpoint));
+        }
+        self.unordered.retain(|pending| keep(pending.delivery, pending.endpoint));
+        self.in_line = 0;
+        for (endpoint, line) in (0..).zip(&mut self.lines) {
+            line.retain(|delivery| keep(*delivery, endpoint));
+            self.in_line += line.len();
+        }
+        let lines = &mut self.lines;
+        self.turns.retain(|endpoint| !entry(lines, *endpoint).is_empty());
     }
 
     /// Returns when to ask for the [`next`](Self::next) again. After a `None`, sleep until then, or

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Planner, RETRY_WAITS};
+use call_assistant::webhook::sender::{Limits, Planner, RETRY_WAITS, shard_of};
 use proptest::prelude::*;
 
 use super::{at, start};
@@ -243,7 +243,9 @@ enum Op {
     Next,
     Finish(usize),
     Pass(u64),
-    Rebuild,
+    Rebuild { lost: bool },
+    Forget(u32),
+    Began(u32),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -253,7 +255,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         4 => Just(Op::Next),
         2 => (0_usize..8).prop_map(Op::Finish),
         2 => (0_u64..90).prop_map(Op::Pass),
-        1 => Just(Op::Rebuild),
+        1 => any::<bool>().prop_map(|lost| Op::Rebuild { lost }),
+        1 => (0_u32..7).prop_map(Op::Forget),
+        1 => (0_u32..7).prop_map(Op::Began),
     ];
     proptest::collection::vec(op, 0..200)
 }
@@ -301,14 +305,88 @@ proptest! {
                 }
                 Op::Finish(_) => {}
                 Op::Pass(seconds) => now = now.saturating_add(Duration::from_secs(seconds)),
-                Op::Rebuild => {
+                // Of an owner that has lost the endpoint.
+                Op::Forget(endpoint) => {
+                    planner.forget(endpoint);
+                    waiting.retain(|_, row| row.0 != endpoint);
+                }
+                Op::Began(endpoint) => {
+                    planner.began(endpoint);
+                    in_flight.push(endpoint);
+                }
+                Op::Rebuild { lost } => {
                     let rows = waiting.iter().map(|(delivery, row)| (*delivery, row.0, row.1));
                     planner = Planner::rebuild(limits, rows);
-                    in_flight.clear();
+                    if lost {
+                        in_flight.clear();
+                    }
+                    in_flight.iter().for_each(|endpoint| planner.began(*endpoint));
                 }
             }
             prop_assert_eq!(planner.pending(), waiting.len());
             prop_assert_eq!(planner.in_flight() as usize, in_flight.len());
         }
     }
+}
+
+/// Several endpoints go to another owner in one pass, wherever their deliveries are.
+#[test]
+fn what_another_owns_is_forgotten() {
+    let mut planner = Planner::new(Limits { overall: 10, per_endpoint: 1 });
+    for delivery in 0..40 {
+        let due = if delivery < 20 { start() } else { at(40 - delivery) };
+        planner.add(delivery, u32::try_from(delivery % 4).unwrap(), due);
+    }
+    // Endpoint 1 has one in flight, and a line.
+    let begun: Vec<_> = std::iter::from_fn(|| planner.next(start())).collect();
+    assert_eq!(begun.len(), 4);
+    planner.retain(|delivery, endpoint| endpoint == 1 || endpoint == 2 && delivery > 30);
+    assert_eq!((planner.pending(), planner.in_flight()), (9 + 2, 4));
+    for (_, endpoint) in begun {
+        planner.finished(endpoint);
+    }
+    let rest: BTreeSet<_> = std::iter::from_fn(|| {
+        let (delivery, endpoint) = planner.next(at(60))?;
+        planner.finished(endpoint);
+        Some(delivery)
+    })
+    .collect();
+    assert_eq!(rest, BTreeSet::from([5, 9, 13, 17, 21, 25, 29, 33, 37, 34, 38]));
+    assert_eq!((planner.pending(), planner.in_flight()), (0, 0));
+}
+
+/// What is in flight counts in a planner that is rebuilt, even beyond the limits.
+#[test]
+fn a_rebuilt_planner_counts_what_is_in_flight() {
+    let limits = Limits { overall: 10, per_endpoint: 2 };
+    let mut planner = Planner::rebuild(limits, (0..4).map(|delivery| (delivery, 7, start())));
+    for _ in 0..3 {
+        planner.began(7);
+    }
+    for (finished, begun) in [(1, None), (1, Some((0, 7))), (1, Some((1, 7))), (0, None)] {
+        (0..finished).for_each(|_| planner.finished(7));
+        assert_eq!(planner.next(start()), begun, "{} in flight", planner.in_flight());
+    }
+}
+
+/// The shard of an endpoint is a column: computed here with another implementation.
+#[test]
+fn the_shard_of_an_endpoint_never_changes() {
+    for (endpoint, shards, shard) in [
+        ("whep_1", 1, 0),
+        ("whep_1", 64, 54),
+        ("whep_2", 64, 59),
+        ("", 64, 20),
+        ("whep_1", 256, 246),
+        ("whep_1", 4294967295, 718449558),
+    ] {
+        let shards = std::num::NonZeroU32::new(shards).unwrap();
+        assert_eq!(shard_of(endpoint, shards), shard, "{endpoint} of {shards}");
+    }
+    let shards = std::num::NonZeroU32::new(64).unwrap();
+    let mut each = [0_u32; 64];
+    for number in 0..6_400 {
+        each[shard_of(format!("whep_{number}"), shards) as usize] += 1;
+    }
+    assert!(each.iter().all(|endpoints| (60..150).contains(endpoints)), "{each:?}");
 }
