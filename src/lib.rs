@@ -15,7 +15,7 @@
 //!     verifier: &Verifier,
 //!     request: &Request<Vec<u8>>,
 //!     store: impl FnOnce(&[u8]), // your database or queue
-//!     now: Timestamp,
+//!     now: Timestamp, // Timestamp::from(SystemTime::now())
 //! ) -> WebhookResponse {
 //!     let verified = match verifier.verify(request.headers(), request.body(), now) {
 //!         Ok(verified) => verified, // these bytes, signed within the last five minutes
@@ -46,10 +46,16 @@
 //! | test your receiver | [`webhook::testing`] | none |
 //! | process each event once | [`webhook::receiver`] | `client` |
 //! | read calls over the API | [`rest::client`] | `client` |
-//! | keep a copy of all calls | [`rest::client::CallSync`] | `client` |
+//! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
+//! | rotate a signing secret | [`webhook`](webhook#rotating-a-secret) | none |
+//! | rotate an API key | [`rest::server::StoredKey`](rest::server::StoredKey#rotation) | `service` |
+//! | rotate cursor keys | [`rest::server::CursorKeys`](rest::server::CursorKeys#rotation) | `service` |
 //! | verify webhooks in another language | [`guide::languages`] | none |
+//!
+//! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
+//! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.
 //!
 //! [`guide::protocol`] describes the whole protocol: every rule, every limit, and every decision
 //! with its reason.
@@ -62,7 +68,7 @@
 //!   the time, and return a decision. Example: [`webhook::sender::Delivery`].
 //! - A *pure check* returns a `Result` and keeps nothing. Example: [`webhook::Verifier`].
 //! - A *flow* is a loop as a value: the host asks it what to do next. Example:
-//!   [`rest::client::CallSync`].
+//!   [`rest::client::Flow`].
 //!
 //! # Features
 //!

@@ -58,9 +58,24 @@
 //!
 //! # Rotating a secret
 //!
-//! For a while both sides hold two secrets: the service signs with both ([`Signer::and`]), the
-//! customer accepts either ([`Verifier::and`]), and [`Verified::secret`] shows when the old one is
-//! no longer used.
+//! For a while both sides hold two secrets. The service signs with both, the customer accepts either:
+//!
+//! ```
+//! # use call_assistant::Timestamp;
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
+//!
+//! let (old, new) = (SigningSecret::parse("whsec_old")?, SigningSecret::parse("whsec_new")?);
+//! let signer = Signer::new(new.clone()).and(old.clone())?; // at most four: receivers read no more
+//! let verifier = Verifier::new(new).and(old); // any number, so there is no error
+//! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! # let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", now)?;
+//! let verified = verifier.verify(request.headers(), request.body(), now)?;
+//! assert_eq!(verified.secret(), 0); // the new one: once this is so for all, remove the old one
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A service stores both secrets, and when the old one expires: see
+//! [`EndpointSecrets`](sender::EndpointSecrets).
 
 #[cfg(feature = "events")]
 pub mod event;

@@ -30,8 +30,10 @@
 //!
 //! A step that fails returns a [`Rejection`], which is a complete response. Between the steps the
 //! host looks up what the next one needs; the state says what to look up, and for whom. Where a
-//! look-up fails, `internal_error` of the state is the 500. The states own what they hold, so a
-//! look-up may await. A whole host:
+//! look-up fails, `internal_error` of the state is the 500. Make the look-up a statement of its own:
+//! the next step consumes the state, so the state cannot be named among its arguments. The states
+//! own what they hold, so a look-up may await. [`RequestHead::from_parts`] reads the head of an
+//! [`http::Request`]. A whole host:
 //!
 //! ```
 //! use std::collections::HashMap;

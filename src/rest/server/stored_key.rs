@@ -46,8 +46,13 @@ use crate::rest::{ApiKey, Mode, Scope};
 ///                └──────────────────> revoked   from the moment it is recorded
 /// ```
 ///
-/// An account can have several valid keys. A key is rotated by creating the next key before the
-/// old one is revoked.
+/// # Rotation
+///
+/// An account can have several valid keys, so no request fails while one replaces another:
+///
+/// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
+/// 2. The customer switches to it: `Client::with_key`.
+/// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     /// The id of the key in logs and rate limits. It is not a secret.

@@ -25,6 +25,7 @@ use crate::webhook::verifier::Verified;
 /// let queued = br#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00+00:00",
 ///     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"message":"hi"}}"#;
 /// let event = Event::from_bytes_verified_earlier(queued)?;
+/// assert_eq!((event.id.as_str(), event.event_type().as_str()), ("evt_1", "ping"));
 /// assert!(matches!(event.data, EventData::Ping { message, .. } if message == "hi"));
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
@@ -38,6 +39,9 @@ use crate::webhook::verifier::Verified;
 ///
 /// let event: Event = serde_json::from_str(r#"{"id":"evt_1"}"#).unwrap();
 /// ```
+///
+/// An event has no serde form either. Store the bytes of the delivery, which are what was signed, or
+/// write [`to_json`](Self::to_json).
 ///
 /// Deliveries come at least once and in any order. Store [`id`](Self::id) before you act on an
 /// event, ignore an event whose id is stored already, and order events by the times inside their

@@ -4,7 +4,7 @@
 //! # use core::time::Duration;
 //! # use call_assistant::Timestamp;
 //! # use call_assistant::id::{AccountId, EventId};
-//! # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+//! use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 //! # use call_assistant::webhook::sender::{
 //! #     BeginError, Delivery, Endpoint, EndpointChange, Outcome, Status, Target,
 //! # };
@@ -12,8 +12,9 @@
 //! # use http::StatusCode;
 //! # let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
 //! # let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1")?);
-//! # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
-//! # let event = event.ping("It works.")?;
+//! let version = ApiVersion::parse("2026-01-15")?;
+//! let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("It works.")?;
+//!
 //! let target = Target::parse("https://hooks.example.com/calls")?;
 //! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
 //! let mut endpoint = Endpoint::new(now);

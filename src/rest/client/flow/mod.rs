@@ -118,9 +118,11 @@ pub enum Step<'f, T: Task + 'f> {
         /// What to report the answer with.
         ticket: Ticket,
     },
-    /// Ask again at this instant. Asking earlier returns the same step.
+    /// Ask again at this instant: sleep for `until.since(now())`. Asking earlier returns the same
+    /// step.
     Wait(Timestamp),
-    /// Store this in one transaction, then call [`Flow::stored`].
+    /// Store this in one transaction, then call [`Flow::stored`]. The batch is borrowed from the
+    /// flow: clone what you keep, and do it before that call.
     Store(&'f T::Batch),
     /// The task is done, or somebody must act: see [`FlowError::action`].
     Done(Result<T::Output, FlowError>),
