@@ -7,11 +7,11 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::RateWindow;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{ApiResponse, ListCalls};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -83,7 +83,7 @@ impl Host {
                 api_in_plan: true,
             },
             account: Account::new(account_id(), "Europe/Oslo"),
-            cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
+            cursors: CursorKeys::new(1, [0x7c; 32]),
             request_id: RequestId::from_random([2; 16]),
         }
     }

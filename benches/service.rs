@@ -14,7 +14,7 @@ use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
-use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys, Position};
 use call_assistant::rest::server::{RateWindow, RateWindows};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -41,7 +41,7 @@ fn account() -> AccountId {
 }
 
 fn keys() -> CursorKeys {
-    CursorKeys::new(CursorKey::new(1, [7; 32]))
+    CursorKeys::new(1, [7; 32])
 }
 
 fn cursor(filters: bool) -> Cursor {

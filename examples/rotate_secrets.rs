@@ -8,7 +8,7 @@ mod random;
 use std::error::Error;
 
 use call_assistant::id::{AccountId, CredentialId};
-use call_assistant::rest::server::{CursorKey, CursorKeys, StoredKey};
+use call_assistant::rest::server::{CursorKeys, StoredKey};
 use call_assistant::rest::{ApiKey, Mode, client::Client};
 use call_assistant::webhook::sender::EndpointSecrets;
 use call_assistant::webhook::{SigningSecret, Verifier, testing};
@@ -41,9 +41,9 @@ pub(crate) fn api_key(
 /// Each step goes to all hosts before the next one begins.
 pub(crate) fn cursor_keys(old: [u8; 32], new: [u8; 32]) -> Result<[CursorKeys; 3], Box<dyn Error>> {
     Ok([
-        CursorKeys::new(CursorKey::new(1, old)).and(CursorKey::new(2, new))?, // verifies
-        CursorKeys::new(CursorKey::new(2, new)).and(CursorKey::new(1, old))?, // signs
-        CursorKeys::new(CursorKey::new(2, new)), // once no walk uses the old key
+        CursorKeys::new(1, old).and(2, new)?, // verifies
+        CursorKeys::new(2, new).and(1, old)?, // signs
+        CursorKeys::new(2, new),              // once no walk uses the old key
     ])
 }
 

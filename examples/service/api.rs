@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::{Authorized, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -34,7 +34,7 @@ impl Api {
     /// The API over a store. Its cursors live as long as the process, whose key they have.
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let rates = Mutex::new(RateWindows::new(WINDOWS));
-        let cursors = CursorKeys::new(CursorKey::new(1, random::bytes()));
+        let cursors = CursorKeys::new(1, random::bytes());
         Self(Arc::new(Host { store, rates, cursors }))
     }
 

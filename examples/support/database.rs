@@ -5,7 +5,7 @@ use std::error::Error;
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::{AccountStatus, CallQuery, CallRow, CallsQuery};
-use call_assistant::rest::server::{CursorKey, CursorKeys, KeyDigest, StoredKey};
+use call_assistant::rest::server::{CursorKeys, KeyDigest, StoredKey};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::{Product, Timestamp};
 
@@ -79,5 +79,5 @@ impl Database {
 }
 
 pub(crate) fn cursor_keys(bytes: [u8; 32]) -> CursorKeys {
-    CursorKeys::new(CursorKey::new(1, bytes))
+    CursorKeys::new(1, bytes)
 }

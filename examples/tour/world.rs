@@ -10,11 +10,11 @@ use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::client::{Client, ClientError};
 use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{ApiRequest, BaseUrl};
 use http::header::HOST;
@@ -44,7 +44,7 @@ impl World {
             accounts: HashMap::new(),
             rates: RateWindows::new(1_000),
             calls: Vec::new(),
-            cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
+            cursors: CursorKeys::new(1, [0x7c; 32]),
             broken: false,
             serial: 0,
         })

@@ -28,7 +28,4 @@ pub enum UnsendableError {
     /// `created_before` is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
-    /// The `http` crate does not accept the URL.
-    #[error("URL is not one that the http crate accepts")]
-    Address,
 }

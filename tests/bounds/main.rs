@@ -24,7 +24,7 @@ use call_assistant::rest::Quota;
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter, UnexpectedBody};
 use call_assistant::rest::server::KeyDigest;
 use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
 use call_assistant::rest::server::{Received, RequestHead};
 use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
@@ -169,7 +169,7 @@ fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     // Anybody can be refused for nothing.
     free(|| windows.check(&credential, Quota::ACCOUNT, NOW).unwrap_err());
 
-    let keys = CursorKeys::new(CursorKey::new(1, [7; 32]));
+    let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse("acct_1").unwrap();
     let after = Position { started_at: NOW, id: CallId::parse(&"c".repeat(255)).unwrap() };
     let cursor = Cursor { after, created: CreatedRange::ALL };

@@ -26,7 +26,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::server::KeyDigest;
-use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
 use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 
@@ -283,7 +283,7 @@ struct Cursors {
 
 impl Cursors {
     fn of(key: [u8; 32]) -> Self {
-        let keys = CursorKeys::new(CursorKey::new(1, key));
+        let keys = CursorKeys::new(1, key);
         let [account, other] = ["acct_1", "acct_2"].map(|id| AccountId::parse(id).unwrap());
         let id = CallId::parse("call_000").unwrap();
         let position = Position { started_at: NOW, id };
@@ -305,7 +305,7 @@ impl Cursors {
 
 #[inline(never)]
 fn open_cursors(key: &[u8; 32], cursors: &Cursors) {
-    let keys = CursorKeys::new(CursorKey::new(1, *key));
+    let keys = CursorKeys::new(1, *key);
     let open = |text: &str| keys.open(&cursors.account, Mode::Live, text);
     assert!(open(&cursors.right).is_ok());
     for text in &cursors.others {

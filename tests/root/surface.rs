@@ -10,8 +10,8 @@ use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
 use call_assistant::rest::server as service;
 use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::{Authorized, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{KeyDigest, StoredKey};
 use call_assistant::rest::server::{RateWindow, RateWindows, RejectionReason};
 use call_assistant::rest::{ApiKey, Mode, Scope};
@@ -139,7 +139,7 @@ fn refused(path: &str, query: Option<&str>) -> RejectionReason {
         api_in_plan: true,
     };
     let admitted = identified.admit_as(Ok(())).unwrap();
-    let keys = CursorKeys::new(CursorKey::new(1, RANDOM));
+    let keys = CursorKeys::new(1, RANDOM);
     admitted.authorize(&status, &keys).unwrap_err().reason().clone()
 }
 
@@ -161,8 +161,7 @@ fn keys_and_clients() -> Vec<Printed> {
 
 /// Each state of an exchange that a key has led into.
 fn exchanges() -> Vec<Printed> {
-    let cursor_key = CursorKey::new(1, RANDOM);
-    let cursors = CursorKeys::new(cursor_key.clone()).and(CursorKey::new(2, RANDOM)).unwrap();
+    let cursors = CursorKeys::new(1, RANDOM).and(2, RANDOM).unwrap();
     let bearer = format!("Bearer {KEY}");
     let request_id = || RequestId::parse("req_1").unwrap();
     let status = AccountStatus {
@@ -171,7 +170,7 @@ fn exchanges() -> Vec<Printed> {
         subscribed: true,
         api_in_plan: true,
     };
-    let mut printed = vec![debug(&cursor_key), debug(&cursors), debug(&RateWindows::new(10))];
+    let mut printed = vec![debug(&cursors), debug(&RateWindows::new(10))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
         let head = RequestHead::new("GET", path, None).host(b"h").authorization(bearer.as_bytes());

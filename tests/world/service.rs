@@ -6,11 +6,11 @@ use call_assistant::Product;
 use call_assistant::id::{AccountId, AppointmentId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Attempt, BeginError, Delivery, Endpoint, Outcome, Target};
@@ -80,7 +80,7 @@ impl Service {
             keys,
             stored,
             rates: RateWindows::new(100),
-            cursors: CursorKeys::new(CursorKey::new(1, dice.bytes())),
+            cursors: CursorKeys::new(1, dice.bytes()),
             calls,
             unannounced,
             endpoint: Endpoint::new(at(0)),
@@ -112,7 +112,7 @@ impl Service {
     /// Whatever may happen to a service while it is being asked.
     pub(crate) fn mishap(&mut self, now: i64, dice: &mut Dice) {
         match dice.up_to(120) {
-            0 => self.cursors = CursorKeys::new(CursorKey::new(dice.bits() as u8, dice.bytes())),
+            0 => self.cursors = CursorKeys::new(dice.bits() as u8, dice.bytes()),
             1 => self.stored[0].revoke(at(now)),
             2 => self.status.subscribed = false,
             3..20 => self.status.subscribed = true,

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use call_assistant::rest::Mode;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
-use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys, Position};
 use call_assistant::Timestamp;
 use cookie::{Cookie, CookieJar, Key};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -61,7 +61,7 @@ fn claims() -> Claims {
 }
 
 fn ours() -> (CursorKeys, AccountId, String, Cursor) {
-    let keys = CursorKeys::new(CursorKey::new(1, [7; 32]));
+    let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse(ACCOUNT).unwrap();
     let cursor = Cursor {
         after: Position { started_at: now(), id: CallId::parse(CALL).unwrap() },

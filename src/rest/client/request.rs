@@ -119,13 +119,14 @@ impl Client {
     ///
     /// # Errors
     /// No URL can carry the call's id or the cursor.
+    #[expect(clippy::expect_used, reason = "base URL, key and request are checked text")]
     pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, UnsendableError> {
         let mut request = Request::new(());
         *request.method_mut() = R::OPERATION.method();
-        *request.uri_mut() =
-            Uri::try_from(self.url(operation)?).map_err(|_| UnsendableError::Address)?;
+        // `http` has read the base, and the rest is percent-encoded and within its 64 KiB.
+        *request.uri_mut() = Uri::try_from(self.url(operation)?).expect("a URL");
         let mut authorization =
-            HeaderValue::try_from(self.authorization()).map_err(|_| UnsendableError::Address)?;
+            HeaderValue::try_from(self.authorization()).expect("a key is visible ASCII");
         authorization.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, authorization);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));

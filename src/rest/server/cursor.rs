@@ -47,19 +47,16 @@ pub struct Cursor {
 
 /// One key of a [`CursorKeys`] ring.
 #[derive(Clone)]
-pub struct CursorKey {
+pub(super) struct CursorKey {
+    /// The number by which cursors name this key.
     id: u8,
     mac: MacKey,
 }
 
 impl CursorKey {
-    /// Creates a key from 32 random bytes and a number, by which cursors name their key.
-    ///
-    /// The number is not secret. Do not reuse the number of an old key while its cursors are in
-    /// use: they would be rejected as altered.
-    #[must_use]
-    pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
-        let mac = MacKey::new(&bytes);
+    /// Wipes the bytes.
+    fn new(id: u8, bytes: &mut [u8; 32]) -> Self {
+        let mac = MacKey::new(bytes);
         bytes.zeroize();
         Self { id, mac }
     }
@@ -86,12 +83,6 @@ impl CursorKey {
     fn tag(&self, signed: &[u8]) -> [u8; TAG_LEN] {
         *self.mac.digest(&[signed]).first_chunk().expect("a digest has 32 bytes")
     }
-
-    /// Returns the number by which cursors name this key.
-    #[must_use]
-    pub const fn id(&self) -> u8 {
-        self.id
-    }
 }
 
 impl fmt::Debug for CursorKey {
@@ -105,11 +96,11 @@ impl fmt::Debug for CursorKey {
 /// ```
 /// use call_assistant::Timestamp;
 /// use call_assistant::id::{AccountId, CallId};
-/// use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+/// use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
 /// use call_assistant::rest::{CreatedRange, Mode};
 ///
 /// // Thirty-two random bytes from the service's secret store.
-/// let keys = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
+/// let keys = CursorKeys::new(1, [0x7c; 32]);
 ///
 /// let cursor = Cursor {
 ///     after: Position { started_at: Timestamp::UNIX_EPOCH, id: CallId::parse("call_8fK2")? },
@@ -123,7 +114,7 @@ impl fmt::Debug for CursorKey {
 /// assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorError::Digest));
 ///
 /// // Rotation: the new key signs, the old one still verifies.
-/// let keys = CursorKeys::new(CursorKey::new(2, [0x5a; 32])).and(CursorKey::new(1, [0x7c; 32]))?;
+/// let keys = CursorKeys::new(2, [0x5a; 32]).and(1, [0x7c; 32])?;
 /// assert!(keys.open(&ours, Mode::Live, &text).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -165,19 +156,24 @@ impl CursorKeys {
     /// The maximum length of a cursor, in characters. A longer one is rejected unread.
     pub const MAX_LEN: usize = 400;
 
-    /// Creates a ring of one key, which signs.
+    /// Creates a ring of one key, which signs: a number, by which cursors name their key, and 32
+    /// random bytes.
+    ///
+    /// The number is not secret. Do not reuse the number of an old key while its cursors are in
+    /// use: they would be rejected as altered.
     #[must_use]
-    pub const fn new(first: CursorKey) -> Self {
-        Self { first, others: Vec::new() }
+    pub fn new(id: u8, mut bytes: [u8; 32]) -> Self {
+        Self { first: CursorKey::new(id, &mut bytes), others: Vec::new() }
     }
 
     /// Adds a key that verifies and does not sign: an older one, or the next one.
     ///
     /// # Errors
     /// The ring has a key with the same number.
-    pub fn and(mut self, key: CursorKey) -> Result<Self, KeyIdTakenError> {
-        if self.key(key.id).is_some() {
-            return Err(KeyIdTakenError { id: key.id });
+    pub fn and(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
+        let key = CursorKey::new(id, &mut bytes);
+        if self.key(id).is_some() {
+            return Err(KeyIdTakenError { id });
         }
         self.others.push(key);
         Ok(self)

@@ -41,7 +41,7 @@
 //! use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 //! use call_assistant::model::{Account, Call};
 //! use call_assistant::rest::server::{
-//!     AccountStatus, Authorized, CallRow, CursorKey, CursorKeys, RateWindows, Received, Rejection,
+//!     AccountStatus, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection,
 //!     RequestHead, StoredKey,
 //! };
 //! use call_assistant::rest::{ApiKey, Mode, Scope};
@@ -114,7 +114,7 @@
 //!         (Account::new(account_id.clone(), "Europe/Oslo"), status),
 //!     )]),
 //!     calls: vec![CallRow { account_id, mode: Mode::Test, call }],
-//!     cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
+//!     cursors: CursorKeys::new(1, [0x7c; 32]),
 //! };
 //!
 //! let mut get = |path, authorization: &str| {
@@ -244,7 +244,7 @@ mod rejection;
 mod stored_key;
 
 pub use account_status::AccountStatus;
-pub use cursor::{Cursor, CursorError, CursorKey, CursorKeys, KeyIdTakenError, Position};
+pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError, Position};
 pub use exchange::{
     AccountGranted, Admitted, Authorized, CallGranted, CallsGranted, Identified, Received,
     RequestHead,

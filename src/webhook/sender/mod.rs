@@ -169,7 +169,7 @@ pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
 pub use limits::Limits;
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::MissedDeliveries;
-pub use outcome::{Outcome, ParseOutcomeError};
+pub use outcome::Outcome;
 pub use plan::{PlanError, WebhookPlan};
 pub use planner::Planner;
 pub use retention::{RETENTION, oldest_kept};

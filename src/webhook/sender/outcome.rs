@@ -1,10 +1,12 @@
 //! The result of an attempt.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
 use http::StatusCode;
+
+use super::columns::UnknownTextError;
 
 /// Result of an attempt, for [`Delivery::finish`](super::Delivery::finish).
 ///
@@ -82,21 +84,13 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Error for a text that is not an [`Outcome`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("outcome is neither a status of three digits nor a word for a fault")]
-pub struct ParseOutcomeError;
-
 impl FromStr for Outcome {
-    type Err = ParseOutcomeError;
+    type Err = UnknownTextError;
 
-    fn from_str(text: &str) -> Result<Self, ParseOutcomeError> {
-        match Self::WORDS.into_iter().find(|outcome| outcome.text() == text) {
-            Some(outcome) => Ok(outcome),
-            None => StatusCode::from_bytes(text.as_bytes())
-                .map(Self::Answered)
-                .map_err(|_| ParseOutcomeError),
-        }
+    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+        let word = Self::WORDS.into_iter().find(|outcome| outcome.text() == text);
+        let status = || StatusCode::from_bytes(text.as_bytes()).ok().map(Self::Answered);
+        word.or_else(status).ok_or_else(|| UnknownTextError { field: "outcome", text: text.into() })
     }
 }
 
@@ -108,8 +102,6 @@ impl serde::Serialize for Outcome {
 
 impl<'de> serde::Deserialize<'de> for Outcome {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(|error: ParseOutcomeError| serde::de::Error::custom(error.to_string()))
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -17,8 +17,8 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindow;
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKey,
-    CursorKeys, Grant, Received, RejectionReason, RequestHead, RowsReason,
+    AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKeys, Grant,
+    Received, RejectionReason, RequestHead, RowsReason,
 };
 use call_assistant::rest::{CreatedRange, Scope};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -55,9 +55,8 @@ fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
 }
 
 static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
-static KEYS: LazyLock<CursorKeys> = LazyLock::new(|| {
-    CursorKeys::new(CursorKey::new(1, [7; 32])).and(CursorKey::new(2, [8; 32])).unwrap()
-});
+static KEYS: LazyLock<CursorKeys> =
+    LazyLock::new(|| CursorKeys::new(1, [7; 32]).and(2, [8; 32]).unwrap());
 
 /// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
 /// out or met twice, whatever the limits; and rows that a store should not have given are refused.

@@ -13,7 +13,7 @@ use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{Cursor, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys, Position};
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use http::{Request, Response, Uri};
@@ -80,7 +80,7 @@ struct Fixed {
 static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
     let now = Timestamp::from_unix(1_767_225_600).unwrap();
     let account_id = AccountId::parse("acct_1").unwrap();
-    let cursors = CursorKeys::new(CursorKey::new(1, [0x7c; 32]));
+    let cursors = CursorKeys::new(1, [0x7c; 32]);
     let rows = ["call_2", "call_1", "call_0"].map(|id| {
         let call = Call::new(CallId::parse(id).unwrap(), now, now);
         CallRow { account_id: account_id.clone(), mode: Mode::Live, call }

@@ -6,7 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
-use call_assistant::rest::server::{Cursor, CursorError, CursorKey, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::{at, second};
 const SECRET: [u8; 32] = [0x7c; 32];
 
 fn keys() -> CursorKeys {
-    CursorKeys::new(CursorKey::new(1, SECRET))
+    CursorKeys::new(1, SECRET)
 }
 
 fn account(id: &str) -> AccountId {
@@ -321,12 +321,12 @@ fn bytes_do_not_move_between_account_and_cursor() {
 // D-23: the first signs, all verify; a key taken away takes its cursors along.
 #[test]
 fn keys_rotate() {
-    let (old, new) = (CursorKey::new(7, [1; 32]), CursorKey::new(8, [2; 32]));
+    let (old, new) = ([1; 32], [2; 32]);
     let ours = account("acct_1");
-    let before = CursorKeys::new(old.clone());
-    let prepared = CursorKeys::new(old.clone()).and(new.clone()).unwrap();
-    let rotated = CursorKeys::new(new.clone()).and(old.clone()).unwrap();
-    let after = CursorKeys::new(new.clone());
+    let before = CursorKeys::new(7, old);
+    let prepared = CursorKeys::new(7, old).and(8, new).unwrap();
+    let rotated = CursorKeys::new(8, new).and(7, old).unwrap();
+    let after = CursorKeys::new(8, new);
 
     let opens = |by: &CursorKeys, text: &str| by.open(&ours, Mode::Live, text);
     let of_old = before.seal(&ours, Mode::Live, &sample());
@@ -342,25 +342,22 @@ fn keys_rotate() {
     assert_eq!(opens(&after, &of_old), Err(CursorError::UnknownKey { id: 7 }));
 
     // Another key under an old number.
-    let reused = CursorKeys::new(CursorKey::new(7, [3; 32]));
+    let reused = CursorKeys::new(7, [3; 32]);
     assert_eq!(opens(&reused, &of_old), Err(CursorError::Digest));
     // A cursor renamed to the other key of the ring.
     let mut renamed = bytes_of(&of_old);
     renamed[1] = 8;
     assert_eq!(opens(&rotated, &URL_SAFE_NO_PAD.encode(renamed)), Err(CursorError::Digest));
 
-    let taken = rotated.and(CursorKey::new(7, [4; 32])).unwrap_err();
+    let taken = rotated.and(7, [4; 32]).unwrap_err();
     assert_eq!(taken.id, 7);
     assert_eq!(taken.to_string(), "the ring has a cursor key with id 7");
-    assert_eq!(before.and(old).unwrap_err().id, 7);
+    assert_eq!(before.and(7, old).unwrap_err().id, 7);
 }
 
 #[test]
 fn keys_do_not_show() {
-    assert_eq!(CursorKey::new(7, SECRET).id(), 7);
-    let keys = CursorKeys::new(CursorKey::new(7, *b"thirty-two bytes of a secret key"))
-        .and(CursorKey::new(9, [200; 32]))
-        .unwrap();
+    let keys = CursorKeys::new(7, *b"thirty-two bytes of a secret key").and(9, [200; 32]).unwrap();
     assert_eq!(
         format!("{keys:?}"),
         "CursorKeys { first: CursorKey { id: 7, .. }, others: [CursorKey { id: 9, .. }] }"
@@ -407,7 +404,7 @@ proptest! {
         key: [u8; 32],
         id: u8,
     ) {
-        let keys = CursorKeys::new(CursorKey::new(id, key));
+        let keys = CursorKeys::new(id, key);
         let account = AccountId::parse(&account).unwrap();
         let mode = if live { Mode::Live } else { Mode::Test };
         let text = keys.seal(&account, mode, &cursor);

@@ -5,10 +5,10 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Admitted, Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{CursorKey, CursorKeys};
 use call_assistant::rest::server::{Rejection, RejectionReason};
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{ApiKey, Mode, Scope};
@@ -82,7 +82,7 @@ pub(crate) fn get(target: &str) -> Scenario {
         },
         account: Account::new(account_id(), "Europe/Oslo"),
         calls: rows(3),
-        cursors: CursorKeys::new(CursorKey::new(1, [0x7c; 32])),
+        cursors: CursorKeys::new(1, [0x7c; 32]),
         now: second(100),
     }
 }

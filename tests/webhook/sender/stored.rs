@@ -162,7 +162,7 @@ fn attempts_and_outcomes_travel_between_processes() {
     assert!(error.to_string().contains("expected a string"), "{error}");
     let error = serde_json::from_str::<Outcome>(r#""timed out""#).unwrap_err();
     assert!(
-        error.to_string().starts_with("outcome is neither a status of three digits"),
+        error.to_string().starts_with(r#"outcome is "timed out", which this version"#),
         "{error}"
     );
 }
