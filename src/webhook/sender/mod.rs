@@ -87,13 +87,13 @@
 //!    seconds for everything up to the head of the response. Follow no redirect.
 //! 4. **Finish.** Read both rows again, [`Delivery::finish`], [`Endpoint::record`], and store both
 //!    *in one write*, with a [`LogEntry`] if you keep a log. If the endpoint is disabled by then, or
-//!    has another generation, begin the delivery once more before you make the entry: that parks
-//!    what is still waiting, and the log promises no attempt that will not come.
+//!    has another generation, [`Delivery::park`] the delivery before you make the entry: then the
+//!    log promises no attempt that will not come.
 //!
 //! When step 4 has [disabled](EndpointChange::Disabled) the endpoint, no pending delivery of it is
 //! sent any more. Each becomes parked when it is next begun ([`BeginError::Parked`]). If people look
-//! at the rows, begin all of them at once. The same holds after [`Endpoint::pause`] and
-//! [`Endpoint::delete`].
+//! at the rows, [park](Delivery::park) all of them, after the transaction of step 4. The same holds
+//! after [`Endpoint::pause`] and [`Endpoint::delete`].
 //!
 //! Every write is conditional: it happens only if the row still has the version that was read
 //! (`UPDATE ... WHERE id = ? AND version = ?`). A [`Row`] remembers that version. If a condition of
@@ -119,12 +119,97 @@
 //! process has left is found nowhere else. A process that holds many deliveries asks a [`Planner`]
 //! which one is next.
 //!
+//! # The steps in SQL
+//!
+//! For PostgreSQL. Ids are locked in the order in which [`settle`] sorts them: deliveries before
+//! endpoints, each by ascending id (a text id needs `COLLATE "C"`). Rows become values by
+//! [`DeliveryColumns`] and [`EndpointColumns`], and writes come from [`Row::write`].
+//!
+//! ```sql
+//! -- 1. Accept, in the transaction of the change that the event reports.
+//! SELECT ... FROM endpoints WHERE account_id = $account;  -- no lock
+//! INSERT INTO events (account_id, id, created_at, body) VALUES (...)
+//!     ON CONFLICT (account_id, id) DO NOTHING;  -- no row: it was accepted before, stop here
+//! INSERT INTO deliveries (id, event_id, endpoint_id, ...) VALUES (...);
+//!
+//! -- 2. Begin.
+//! BEGIN;
+//! SELECT ... FROM deliveries WHERE id = ANY (ARRAY (
+//!     SELECT id FROM deliveries
+//!     WHERE status IN ('waiting', 'sending') AND (at <= $now OR at > $now + interval '12 hours')
+//!     ORDER BY at LIMIT 64 FOR UPDATE SKIP LOCKED));
+//! SELECT ... FROM endpoints WHERE id = ANY ($endpoints);
+//! -- Delivery::begin on each row; then store all writes at once.
+//! UPDATE deliveries AS d SET status = w.status, at = w.at, attempts = w.attempts,
+//!     manual = w.manual, generation = w.generation, version = w.version
+//! FROM unnest($ids, $if_versions, ...) AS w (id, if_version, ...)
+//! WHERE d.id = w.id AND d.version = w.if_version;
+//! COMMIT;  -- 3. send only now
+//!
+//! -- 4. Finish everything that has ended since the last time.
+//! BEGIN;
+//! SELECT ... FROM deliveries WHERE id = ANY ($ids) ORDER BY id FOR UPDATE;
+//! SELECT ... FROM endpoints WHERE id = ANY ($endpoints);
+//! -- settle. If endpoints change, lock and read those again, and settle again.
+//! SELECT ... FROM endpoints WHERE id = ANY ($changing) ORDER BY id FOR UPDATE;
+//! UPDATE deliveries ...;  -- Settled::deliveries, as in step 2
+//! UPDATE endpoints ...;   -- Settled::endpoints, in the same way
+//! INSERT INTO attempts ...;  -- Settled::log
+//! COMMIT;  -- only if each UPDATE affected as many rows as it has writes; else ROLLBACK, repeat
+//!
+//! -- Park, for each of Settled::disabled, after the commit, until no row is left.
+//! BEGIN;
+//! SELECT ... FROM deliveries WHERE endpoint_id = $endpoint AND status IN ('waiting', 'sending')
+//!     AND id > $last ORDER BY id LIMIT 500 FOR UPDATE SKIP LOCKED;
+//! SELECT ... FROM endpoints WHERE id = $endpoint;
+//! UPDATE deliveries ...;  -- Delivery::park on each row
+//! COMMIT;
+//!
+//! -- Sweep, with oldest_kept(now).
+//! DELETE FROM deliveries
+//!     WHERE event_created_at < $oldest_kept AND status NOT IN ('waiting', 'sending');
+//! ```
+//!
+//! Step 1 reads endpoints without a lock, so that events do not wait for each other. An event may
+//! then be skipped just after its endpoint was enabled. So when an enabling is committed, wait until
+//! the transactions that began before the commit have ended, and only then go through the
+//! [`MissedDeliveries`].
+//!
+//! These mistakes break silently:
+//!
+//! | mistake | costs |
+//! |---|---|
+//! | search `waiting` alone | an attempt of a sender that died is never made again: the event is lost |
+//! | write without the version, or ignore the number of rows affected | a failure is counted twice |
+//! | write `version() - 1` as the condition | no write matches after two transitions |
+//! | write only one of the two rows, or drop a [`Report`] | an endpoint is disabled too late, or never |
+//! | read the endpoint before the attempt ended | a reset is missed: it is disabled too early |
+//! | send before the commit of step 2 | two senders send at once |
+//! | let begun attempts wait in a queue | the lease expires while they are sent |
+//! | write the log before parking | it promises attempts that do not come |
+//! | park in the transaction of step 4 | deadlock: others hold deliveries and wait for the endpoint |
+//!
+//! # Owners
+//!
+//! Step 2 can stay in memory where each endpoint has one owner, and then a delivery costs one write.
+//! A process owns shards of endpoints ([`shard_of`]), by leases that are the host's. It reads what is
+//! pending of its shards into a [`Planner`], begins each planned delivery as a [`Row`] in memory,
+//! sends it, and [settles](settle) it *under the version that was read*. The stored row stays
+//! `waiting`, and the owner's lease takes the place of the attempt's lease.
+//!
+//! If two processes both believe that they own an endpoint, the receiver may get an event twice. The
+//! first result that is stored counts: the version refuses the second one. Whoever is refused reads
+//! the row again and settles again, because a later 2xx still delivers. If an owner dies, the next
+//! one finds the row waiting and makes the same attempt. An owner that loses shards
+//! [retains](Planner::retain) the others.
+//!
 //! # Clocks
 //!
 //! Take `now` once for each step, from one clock. A stored instant that no correct clock can have
 //! written counts as reached: a lease that ends more than a minute (twice [`ATTEMPT_LEASE`]) after
 //! `now`, or a due time more than twelve hours (twice the longest of [`RETRY_WAITS`]) after `now`.
-//! So search for such rows, too: `at <= now OR at > now + 12 h`.
+//! So search for such rows, too: `at <= now OR at > now + 12 h`. If columns keep microseconds, round
+//! `now` where it is taken, by [`Timestamp::floor_to_micros`](crate::Timestamp::floor_to_micros).
 //!
 //! | a clock | costs |
 //! |---|---|

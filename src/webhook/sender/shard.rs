@@ -16,7 +16,8 @@ use sha2::{Digest, Sha256};
 /// ```
 ///
 /// This never changes, so it may be a column. Choose the number of shards once, well above the number
-/// of processes that there will ever be: with another number, endpoints have other shards.
+/// of processes that there will ever be: with another number, endpoints have other shards. See
+/// [owners](super#owners).
 #[must_use]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
     let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
