@@ -2,8 +2,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use super::{RateLimitError, RateLimitReason, RateWindow};
@@ -34,7 +36,8 @@ use crate::rest::Quota;
 ///
 /// # Memory
 ///
-/// Each check forgets a few windows that have been idle for 60 seconds, so nobody has to clean up.
+/// Each new credential makes the map forget a few windows that have been idle for 60 seconds, so
+/// nobody has to clean up.
 /// It never holds more windows than its maximum, at up to 300 bytes each besides their
 /// [`heap_bytes`](RateWindow::heap_bytes).
 ///
@@ -48,44 +51,54 @@ use crate::rest::Quota;
 pub struct RateWindows {
     max: usize,
     len: usize,
-    /// Short lists, each with the windows of some hashes. There is a power of two of them. One
-    /// `BTreeMap` of all windows takes three times as long.
-    shards: Vec<Shard>,
+    /// Where the list of each hash begins. There is a power of two of them.
+    heads: Vec<Link>,
+    slots: Vec<Slot>,
+    /// The slots without a window.
+    free: Vec<u32>,
     /// Each window once, by when to look whether it is idle: never later than it becomes idle.
-    due: BTreeMap<Tick, Vec<Key>>,
+    due: BTreeMap<Tick, Vec<u32>>,
 }
 
-type Shard = Vec<(Key, RateWindow)>;
+/// The number of a slot plus one, so that a link takes four bytes: many of them fit into a cache,
+/// which is what a check waits for.
+type Link = Option<NonZeroU32>;
+
+struct Slot {
+    /// Compared before the text, which lies elsewhere in memory.
+    hash: u64,
+    quota: &'static str,
+    credential: CredentialId,
+    next: Link,
+    /// False for a slot that waits for its next window.
+    live: bool,
+    window: RateWindow,
+}
 
 /// A hundredth of a second since 1970: small enough for short lists, and few of them in a minute.
 type Tick = i64;
 
-/// Compares by a hash first, because comparing numbers is faster than comparing texts elsewhere in
-/// memory. Equal hashes are told apart by the texts.
-#[derive(Clone)]
-struct Key {
-    hash: u64,
-    quota: &'static str,
-    credential: CredentialId,
-}
-
-/// How many due windows a check looks at. Each one is due again after a minute at the earliest, so
-/// that checks keep up with any number of windows.
+/// How many due windows a newcomer looks at: more than one, so that newcomers keep up with any number
+/// of windows.
 const LOOKS: usize = 4;
 
 /// No window is due later than in two minutes, rounded up: its newest admission may be a minute ahead.
 const LATEST: Tick = 2 * 60 * 100 + 1;
 
-/// How many windows a list has on average before there are twice as many lists.
-const PER_SHARD: usize = 1;
-
-#[expect(clippy::expect_used, reason = "each due key has a window, in the list of its hash")]
+#[expect(clippy::expect_used, reason = "links and due numbers are those of slots with a window")]
 impl RateWindows {
     /// Creates an empty map of at most `max` windows. A credential that uses both quotas has two.
     #[must_use]
     pub const fn new(max: usize) -> Self {
         let max = if max == 0 { 1 } else { max };
-        Self { max, len: 0, shards: Vec::new(), due: BTreeMap::new() }
+        Self {
+            max,
+            len: 0,
+            heads: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            due: BTreeMap::new(),
+        }
     }
 
     /// Decides whether a request of this credential is admitted now; if so, counts it.
@@ -111,22 +124,23 @@ impl RateWindows {
         quota: Quota,
         now: Timestamp,
     ) -> Result<&mut RateWindow, RateLimitError> {
-        for _ in 0..LOOKS {
-            if !self.look_at_one(now) {
-                break;
-            }
-        }
         let hash = hash(credential);
-        let place = match self.find(hash, quota.name(), credential) {
-            Some(place) => place,
+        let number = match self.find(hash, quota.name(), credential) {
+            Some(number) => number,
             None => {
+                // Newcomers clean up: where there are none, nothing grows.
+                for _ in 0..LOOKS {
+                    self.look_at_one(now);
+                }
                 self.make_room(now)?;
-                // Cloned here only: counting references keeps a processor from reading ahead.
+                let due = tick(now.saturating_add(Quota::SPAN));
                 let credential = credential.clone();
-                self.insert(Key { hash, quota: quota.name(), credential }, now)
+                let window = RateWindow::default();
+                let quota = quota.name();
+                self.insert(Slot { hash, quota, credential, next: None, live: true, window }, due)
             }
         };
-        Ok(self.window_at(place))
+        Ok(&mut self.slot(number).window)
     }
 
     /// Returns the number of windows.
@@ -141,76 +155,108 @@ impl RateWindows {
         self.len == 0
     }
 
-    /// Forgets all idle windows at once, for a host that falls silent: while requests come, checks do
-    /// that.
+    /// Forgets all idle windows at once, for a host that falls silent: while new credentials come,
+    /// they do that.
     pub fn forget_idle(&mut self, now: Timestamp) {
-        self.due.clear();
-        self.len = 0;
-        for shard in &mut self.shards {
-            shard.retain_mut(|(key, window)| {
-                let idle = window.idles(now);
-                if !idle {
-                    self.due.entry(tick(window.idle_at())).or_default().push(key.clone());
-                }
-                !idle
-            });
-            self.len = self.len.saturating_add(shard.len());
+        self.rebuild(|window| !window.idles(now));
+    }
+
+    fn slot(&mut self, number: u32) -> &mut Slot {
+        let slot = usize::try_from(number).ok().and_then(|number| self.slots.get_mut(number));
+        slot.expect("there is a slot of each number")
+    }
+
+    /// Where the list of a hash begins.
+    fn head(&mut self, hash: u64) -> &mut Link {
+        let place = bits(hash) & self.heads.len().saturating_sub(1);
+        self.heads.get_mut(place).expect("there is a list for each masked hash")
+    }
+
+    fn find(&self, hash: u64, quota: &str, credential: &CredentialId) -> Option<u32> {
+        let place = bits(hash) & self.heads.len().saturating_sub(1);
+        let mut link = *self.heads.get(place)?;
+        loop {
+            let number = number(link?);
+            let slot = self.slots.get(usize::try_from(number).ok()?)?;
+            if slot.hash == hash && slot.quota == quota && slot.credential == *credential {
+                return Some(number);
+            }
+            link = slot.next;
         }
-        self.shrink();
     }
 
-    /// Finds a window: the number of its list, and its place there.
-    fn find(&self, hash: u64, quota: &str, credential: &CredentialId) -> Option<(usize, usize)> {
-        let shard = bits(hash) & self.shards.len().saturating_sub(1);
-        let same =
-            |key: &Key| key.hash == hash && key.quota == quota && key.credential == *credential;
-        let at = self.shards.get(shard)?.iter().position(|(key, _)| same(key))?;
-        Some((shard, at))
-    }
-
-    fn window_at(&mut self, (shard, at): (usize, usize)) -> &mut RateWindow {
-        let entry = self.shards.get_mut(shard).and_then(|shard| shard.get_mut(at));
-        &mut entry.expect("it was just found").1
-    }
-
-    fn insert(&mut self, key: Key, now: Timestamp) -> (usize, usize) {
-        if self.len >= self.shards.len().saturating_mul(PER_SHARD) {
-            self.resize(self.shards.len().saturating_mul(2).max(1));
+    fn insert(&mut self, slot: Slot, due: Tick) -> u32 {
+        if self.len >= self.heads.len() {
+            self.relink(self.heads.len().saturating_mul(2).max(1));
         }
-        let due = tick(now.saturating_add(Quota::SPAN));
-        self.due.entry(due).or_default().push(key.clone());
+        let hash = slot.hash;
+        let number = match self.free.pop() {
+            Some(number) => {
+                *self.slot(number) = slot;
+                number
+            }
+            None => {
+                self.slots.push(slot);
+                u32::try_from(self.slots.len().saturating_sub(1)).expect("fewer than 2^32 windows")
+            }
+        };
+        self.push(number, hash);
+        self.due.entry(due).or_default().push(number);
         self.len = self.len.saturating_add(1);
-        self.place(key, RateWindow::default())
+        number
     }
 
-    fn place(&mut self, key: Key, window: RateWindow) -> (usize, usize) {
-        let number = bits(key.hash) & self.shards.len().saturating_sub(1);
-        let shard = self.shards.get_mut(number).expect("there is a list for each masked hash");
-        shard.reserve_exact(1);
-        shard.push((key, window));
-        (number, shard.len().saturating_sub(1))
+    /// Puts a slot in front of the list of its hash.
+    fn push(&mut self, number: u32, hash: u64) {
+        let first = self.head(hash).replace(link(number));
+        self.slot(number).next = first;
     }
 
-    fn remove(&mut self, (shard, at): (usize, usize)) {
-        let shard = self.shards.get_mut(shard).expect("it was just found");
-        shard.swap_remove(at);
+    fn relink(&mut self, heads: usize) {
+        self.heads = vec![None; heads];
+        for number in 0..u32::try_from(self.slots.len()).expect("fewer than 2^32 windows") {
+            let Slot { hash, live, .. } = *self.slot(number);
+            if live {
+                self.push(number, hash);
+            }
+        }
+    }
+
+    /// Takes a window out of the list of its hash.
+    fn remove(&mut self, gone: u32) {
+        let Slot { hash, next, .. } = *self.slot(gone);
+        let mut link = *self.head(hash);
+        if link.map(number) == Some(gone) {
+            *self.head(hash) = next;
+        } else {
+            while let Some(number) = link.map(number) {
+                let slot = self.slot(number);
+                link = slot.next;
+                if link.map(self::number) == Some(gone) {
+                    slot.next = next;
+                    break;
+                }
+            }
+        }
+        let slot = self.slot(gone);
+        (slot.live, slot.window) = (false, RateWindow::default());
+        self.free.push(gone);
         self.len = self.len.saturating_sub(1);
-        self.shrink();
-    }
-
-    fn shrink(&mut self) {
-        if self.shards.len() > 1 && self.len < self.shards.len() / 2 {
-            self.resize((self.len / PER_SHARD).next_power_of_two());
+        if self.len < self.slots.len() / 4 {
+            self.rebuild(|_| true);
         }
     }
 
-    fn resize(&mut self, shards: usize) {
-        let mut old = Vec::new();
-        old.resize_with(shards, Shard::new);
-        core::mem::swap(&mut old, &mut self.shards);
-        for (key, window) in old.into_iter().flatten() {
-            let _ = self.place(key, window);
+    /// Keeps these windows, and no room beyond what they need.
+    fn rebuild(&mut self, mut keep: impl FnMut(&mut RateWindow) -> bool) {
+        let old = core::mem::replace(self, Self::new(self.max));
+        for mut slot in old.slots {
+            if slot.live && keep(&mut slot.window) {
+                let due = tick(slot.window.idle_at());
+                self.insert(slot, due);
+            }
         }
+        self.slots.shrink_to_fit();
     }
 
     /// Looks at due windows until one is idle and goes.
@@ -237,22 +283,29 @@ impl RateWindows {
         let Some(Entry::Occupied(mut due)) = due.copied().map(|due| self.due.entry(due)) else {
             return false;
         };
-        let key = due.get_mut().pop();
+        let number = due.get_mut().pop();
         if due.get().is_empty() {
             due.remove();
         }
-        let key = key.expect("lists of due keys are not empty");
-        let place =
-            self.find(key.hash, key.quota, &key.credential).expect("each due key has a window");
-        let window = self.window_at(place);
+        let number = number.expect("lists of due windows are not empty");
+        let window = &mut self.slot(number).window;
         if window.idles(now) {
-            self.remove(place);
+            self.remove(number);
         } else {
             let again = tick(window.idle_at());
-            self.due.entry(again).or_default().push(key);
+            self.due.entry(again).or_default().push(number);
         }
         true
     }
+}
+
+#[expect(clippy::expect_used, reason = "there are never 2^32 - 1 windows")]
+fn link(number: u32) -> NonZeroU32 {
+    number.checked_add(1).and_then(NonZeroU32::new).expect("fewer than 2^32 - 1 windows")
+}
+
+fn number(link: NonZeroU32) -> u32 {
+    link.get().wrapping_sub(1)
 }
 
 impl fmt::Debug for RateWindows {
