@@ -46,6 +46,8 @@ mod request;
 mod response;
 #[cfg(feature = "service")]
 pub mod server;
+#[cfg(all(feature = "client", feature = "service"))]
+pub mod testing;
 mod unsendable_error;
 
 pub use api_key::{ApiKey, ApiKeyError, Mode, Scope};

@@ -13,6 +13,7 @@ mod client;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod testing;
 mod wire;
 
 use support::{dice, nanos as at, request_id, seconds as second};

@@ -1,0 +1,135 @@
+//! Runs the whole service in memory, for the integration tests of a customer's program.
+//!
+//! ```
+//! use call_assistant::{Timestamp, id::CallId, model::Call};
+//! use call_assistant::rest::client::{CallSync, Client, Step};
+//! use call_assistant::rest::testing::Service;
+//!
+//! let client = Client::new("https://api.example.com", "service_test_kept-where-secrets-are")?;
+//! let mut service = Service::new(client.key(), Timestamp::from_unix(1_767_225_600).unwrap());
+//! service.add(Call::new(CallId::parse("call_1")?, service.now, service.now));
+//!
+//! let (mut flow, mut copy) = (client.sync(CallSync::new()), Vec::new()); // or your own program
+//! loop {
+//!     match flow.next([0; 8], service.now) {
+//!         Step::Send { request, ticket, .. } => {
+//!             flow.report(ticket, Ok::<_, ()>(service.respond(&request)), service.now);
+//!         }
+//!         Step::Wait(until) => service.now = until,
+//!         Step::Store(batch) => {
+//!             copy.extend(batch.fresh.clone());
+//!             flow.stored();
+//!         }
+//!         Step::Done(result) => break result?,
+//!     }
+//! }
+//! assert_eq!(copy.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The answers are those of [`rest::server`](super::server): every check, rate limit and cursor is
+//! the real one, without a socket and in virtual time. For answers that a service in good order
+//! does not give, see [`client::testing`](super::client::testing).
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use http::header::HOST;
+use http::{HeaderValue, Request, Response};
+
+use super::server::{
+    AccountStatus, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection, RequestHead,
+    StoredKey,
+};
+use super::{ApiKey, Scope};
+use crate::Timestamp;
+use crate::id::{AccountId, CredentialId, RequestId};
+use crate::model::{Account, Call};
+
+/// Answers the requests of one API key from calls in memory. See the [module's page](self).
+///
+/// The fields are the test's to change: revoke the key, end the subscription, let time pass.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Service {
+    /// The time at the service.
+    pub now: Timestamp,
+    /// The account, `acct_test` at first.
+    pub account: Account,
+    /// The account's status: an active subscription with the API in its plan at first.
+    pub status: AccountStatus,
+    /// The key, with both scopes at first.
+    pub key: StoredKey,
+    calls: Vec<CallRow>,
+    rates: RateWindows,
+    cursors: CursorKeys,
+    requests: u128,
+}
+
+impl Service {
+    /// Creates a service without calls that accepts one key. Pass
+    /// [`Client::key`](super::client::Client::key).
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the id is valid")]
+    pub fn new(key: &ApiKey, now: Timestamp) -> Self {
+        let id = AccountId::parse("acct_test").expect("the id is valid");
+        let credential = CredentialId::from_random([0x7e; 16]);
+        let scopes = vec![Scope::AccountRead, Scope::CallsRead];
+        Self {
+            now,
+            status: AccountStatus {
+                account_id: id.clone(),
+                closing: false,
+                subscribed: true,
+                api_in_plan: true,
+            },
+            key: StoredKey::new(credential, id.clone(), key, now).with_scopes(scopes),
+            account: Account::new(id, "UTC"),
+            calls: Vec::new(),
+            rates: RateWindows::new(16),
+            cursors: CursorKeys::new(1, [0x7c; 32]),
+            requests: 0,
+        }
+    }
+
+    /// Adds a call to the account, visible from the next request on.
+    pub fn add(&mut self, call: Call) {
+        let account_id = self.account.id.clone();
+        self.calls.push(CallRow { account_id, mode: self.key.mode, call });
+        self.calls
+            .sort_by(|a, b| (b.call.started_at, &b.call.id).cmp(&(a.call.started_at, &a.call.id)));
+    }
+
+    /// Returns the response to a request, as the service gives it now. The base URL of the client
+    /// must not have a path.
+    pub fn respond(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
+        let (mut head, ()) = request.clone().into_parts();
+        let host = head.uri.host().and_then(|host| HeaderValue::from_str(host).ok());
+        if let Some(host) = host {
+            head.headers.entry(HOST).or_insert(host); // as an HTTP client does
+        }
+        self.serve(&RequestHead::from_parts(&head)).unwrap_or_else(Rejection::into_response)
+    }
+
+    fn serve(&mut self, head: &RequestHead<'_>) -> Result<Response<Vec<u8>>, Rejection> {
+        self.requests = self.requests.wrapping_add(1);
+        let received = Received::new(head, RequestId::from_random(self.requests.to_be_bytes()))?;
+        let known = received.digest().is_some_and(|digest| *digest == self.key.digest);
+        let identified = received.identify(known.then_some(&self.key), self.now)?;
+        self.key.last_used_at = Some(identified.used_at());
+        let admitted = identified.admit_in(&mut self.rates, self.now)?;
+        match admitted.authorize(&self.status, &self.cursors)? {
+            Authorized::Account(granted) => granted.answer(self.account.clone()),
+            Authorized::Calls(granted) => {
+                let query = granted.query();
+                let rows = self.calls.iter().filter(|row| query.matches(row));
+                let rows = rows.take(query.fetch()).cloned().collect();
+                granted.answer(rows)
+            }
+            Authorized::Call(granted) => {
+                let row = self.calls.iter().find(|row| granted.query().matches(row));
+                granted.answer(row.cloned())
+            }
+        }
+    }
+}
