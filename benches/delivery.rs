@@ -21,6 +21,7 @@ use call_assistant::webhook::sender::{
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit, Mac};
+use http::StatusCode;
 use sha2::Sha256;
 
 #[global_allocator]
@@ -193,7 +194,7 @@ mod due {
             }
         };
         planner.add(delivery, endpoint, now.saturating_add(wait(delivery)));
-        planner.finished(endpoint);
+        planner.finished(endpoint, Outcome::Answered(StatusCode::NO_CONTENT));
         delivery
     }
 
@@ -213,7 +214,7 @@ mod due {
             for _ in 0..STEPS {
                 let (delivery, endpoint) = planner.next(now).unwrap();
                 planner.add(delivery, endpoint, now);
-                planner.finished(endpoint);
+                planner.finished(endpoint, Outcome::Answered(StatusCode::NO_CONTENT));
             }
         });
     }

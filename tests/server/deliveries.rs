@@ -268,3 +268,23 @@ fn endpoints_that_may_not_be_called() {
     );
     assert_eq!(refused["error"]["code"], "not_in_plan");
 }
+
+// Sixty silent endpoints with twelve events each, all at once and before anything is known of them:
+// they hold up each other, and nobody else.
+#[test]
+fn healthy_deliveries_go_on_among_many_silent_endpoints() {
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let (service, receiver) = (Service::start(&slow), Receiver::start());
+    let silent = receiver.url("/silent", &[Reply::Nothing]);
+    let good = receiver.url("/good", &[Reply::Status(204)]);
+    (0..60).for_each(|_| drop(endpoint(&service, &silent)));
+    endpoint(&service, &good);
+    for _ in 0..12 {
+        service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    }
+    // An attempt at a silent one takes 25 seconds: nothing was waited for that has ended.
+    eventually("all of the healthy one's", || (receiver.got("/good").len() == 12).then_some(()));
+    let log = service.log();
+    assert!(!log.contains("timeout"), "{log}");
+    assert!(receiver.got("/silent").len() >= 60);
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
 
+use super::slot::Slot;
 use crate::support::tls;
 
 /// Whose certificates are believed.
@@ -59,8 +60,12 @@ impl Trust {
 ///
 /// # Errors
 /// What came of the attempt: of the last address that could be tried.
-pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<TcpStream, Outcome> {
-    let resolved = resolve(target).await?;
+pub(super) async fn connect(
+    target: &Target,
+    patience: Duration,
+    slot: &Slot,
+) -> Result<TcpStream, Outcome> {
+    let resolved = resolve(target, slot).await?;
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
     let mut failed = None;
@@ -84,19 +89,30 @@ pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<TcpSt
     Err(failed.unwrap_or(Outcome::Forbidden))
 }
 
-async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Outcome> {
+async fn resolve(target: &Target, slot: &Slot) -> Result<Vec<SocketAddr>, Outcome> {
     let port = target.url().port_or_known_default().unwrap_or(443);
     let found: Vec<SocketAddr> = match target.url().host() {
         Some(Host::Ipv4(address)) => vec![(address, port).into()],
         Some(Host::Ipv6(address)) => vec![(address, port).into()],
-        Some(Host::Domain(name)) => match tokio::net::lookup_host((name, port)).await {
-            Ok(found) => found.collect(),
-            Err(error) if is_ours(&error) => return Err(Outcome::Unsent),
-            Err(_) => Vec::new(),
-        },
+        Some(Host::Domain(name)) => look_up(name.to_owned(), port, slot.clone()).await?,
         None => Vec::new(),
     };
     if found.is_empty() { Err(Outcome::Dns) } else { Ok(found) }
+}
+
+/// Nobody can end a look-up: its thread keeps the slot for as long as it takes, so that there are
+/// never more of them than slots.
+async fn look_up(name: String, port: u16, slot: Slot) -> Result<Vec<SocketAddr>, Outcome> {
+    let thread = tokio::task::spawn_blocking(move || {
+        let found = (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
+        drop(slot);
+        found
+    });
+    match thread.await {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error)) if !is_ours(&error) => Ok(Vec::new()),
+        _ => Err(Outcome::Unsent),
+    }
 }
 
 /// Whether it was the endpoint that could not be reached, or we that could not try.

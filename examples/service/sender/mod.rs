@@ -5,6 +5,7 @@
 
 mod connect;
 mod post;
+mod slot;
 
 use std::sync::Arc;
 
@@ -14,14 +15,16 @@ use http_body_util::Full;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub(crate) use connect::Trust;
+use slot::Slot;
 
 use crate::scale::Scale;
 use crate::store::{Begun, Store, ToSend};
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log};
 
-/// At once: a slow endpoint holds its own share for ten seconds a try, and no more.
-const LIMITS: Limits = Limits { overall: 128, per_endpoint: 8 };
+/// At once. Two hundred endpoints that fall silent together, and half as much again for second
+/// attempts, leave room for all others.
+const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// How often what is older than thirty days is forgotten.
 const HOUSEKEEPING: std::time::Duration = std::time::Duration::from_secs(60);
@@ -35,8 +38,10 @@ pub(crate) struct Outbox(UnboundedSender<Message>);
 enum Message {
     /// These are stored as accepted.
     Accepted(Vec<ToSend>),
-    /// An attempt of this endpoint is stored as finished, and what is to be sent again.
-    Finished { endpoint: u32, again: Option<ToSend> },
+    /// An attempt is stored as finished, and what is to be sent again.
+    Stored(Option<ToSend>),
+    /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
+    Finished { endpoint: u32, outcome: Outcome },
 }
 
 /// The sender, before it starts.
@@ -45,6 +50,8 @@ pub(crate) struct Sender {
     messages: UnboundedReceiver<Message>,
     outbox: Outbox,
     planner: Planner,
+    /// Attempts that are not stored as finished.
+    running: usize,
     store: Arc<Store>,
     trust: Trust,
     scale: Scale,
@@ -63,7 +70,7 @@ impl Sender {
     pub(crate) fn new(store: Arc<Store>, trust: Trust, scale: Scale) -> Self {
         let (sender, messages) = unbounded_channel();
         let planner = Planner::rebuild(LIMITS, store.lock().pending(clock::now()));
-        Self { messages, outbox: Outbox(sender), planner, store, trust, scale }
+        Self { messages, outbox: Outbox(sender), planner, running: 0, store, trust, scale }
     }
 
     /// Where to hand in what is to be sent.
@@ -80,9 +87,12 @@ impl Sender {
             while let Some((delivery, endpoint)) = self.planner.next(now) {
                 let begun = self.store.lock().begin(delivery, now);
                 match begun {
-                    Ok(begun) => self.attempt(delivery, endpoint, begun, &shutdown),
+                    Ok(begun) => {
+                        self.running = self.running.saturating_add(1);
+                        self.attempt(delivery, endpoint, begun, &shutdown);
+                    }
                     Err(later) => {
-                        self.planner.finished(endpoint);
+                        self.planner.finished(endpoint, Outcome::Unsent);
                         if let Some(due) = later {
                             self.planner.add(delivery, endpoint, due);
                         }
@@ -93,21 +103,43 @@ impl Sender {
                 () = shutdown.requested() => break,
                 () = until(self.planner.next_due()) => {}
                 _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
-                Some(message) = self.messages.recv() => heard(&mut self.planner, message),
+                Some(message) = self.messages.recv() => self.hear(message),
             }
         }
-        while self.planner.in_flight() > 0 {
+        while self.running > 0 {
             let Some(message) = self.messages.recv().await else { break };
-            heard(&mut self.planner, message);
+            self.hear(message);
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        let added = match message {
+            Message::Accepted(accepted) => accepted,
+            Message::Stored(again) => {
+                self.running = self.running.saturating_sub(1);
+                again.into_iter().collect()
+            }
+            Message::Finished { endpoint, outcome } => {
+                self.planner.finished(endpoint, outcome);
+                Vec::new()
+            }
+        };
+        for ToSend { delivery, endpoint, due, is_retry } in added {
+            if is_retry {
+                self.planner.add_retry(delivery, endpoint, due);
+            } else {
+                self.planner.add(delivery, endpoint, due);
+            }
         }
     }
 
     fn attempt(&self, delivery: u64, endpoint: u32, begun: Begun, shutdown: &Shutdown) {
         let (store, outbox, scale) = (Arc::clone(&self.store), self.outbox.clone(), self.scale);
         let (trust, shutdown) = (self.trust.clone(), shutdown.clone());
+        let slot = Slot::new(endpoint, outbox.clone());
         tokio::spawn(async move {
             let sent = tokio::select! {
-                sent = send(&begun, &trust, scale) => sent,
+                sent = send(&begun, &trust, scale, &slot) => sent,
                 () = shutdown.requested() => post::Sent::without_answer(Outcome::Unsent),
             };
             let again = store.lock().finish(
@@ -126,30 +158,18 @@ impl Sender {
                 sent.outcome,
                 sent.at.since(begun.began_at).as_millis(),
             ));
-            let _ = outbox.0.send(Message::Finished { endpoint, again });
+            let _ = outbox.0.send(Message::Stored(again));
+            slot.finish(sent.outcome);
         });
     }
 }
 
 /// Step 3.
-async fn send(begun: &Begun, trust: &Trust, scale: Scale) -> post::Sent {
+async fn send(begun: &Begun, trust: &Trust, scale: Scale, slot: &Slot) -> post::Sent {
     let (body, now) = (&begun.body, clock::now());
     let request = begun.attempt.request(&begun.target, body, &begun.signer, now).map(Full::from);
     let patience = begun.attempt.deadline().since(begun.attempt.began_at());
-    post::send(&begun.target, request, trust, scale.timeout(patience)).await
-}
-
-fn heard(planner: &mut Planner, message: Message) {
-    let added = match message {
-        Message::Accepted(accepted) => accepted,
-        Message::Finished { endpoint, again } => {
-            planner.finished(endpoint);
-            again.into_iter().collect()
-        }
-    };
-    for ToSend { delivery, endpoint, due } in added {
-        planner.add(delivery, endpoint, due);
-    }
+    post::send(&begun.target, request, trust, scale.timeout(patience), slot).await
 }
 
 async fn until(due: Option<Timestamp>) {

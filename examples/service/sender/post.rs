@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use super::connect::{Trust, connect};
+use super::slot::Slot;
 use crate::support::clock;
 
 /// What came of it.
@@ -43,17 +44,18 @@ const HEAD: usize = 64 * 1024;
 const FIELDS: usize = 256;
 
 /// Sends a request and waits for the head of the response, `patience` for everything up to there.
-pub(crate) async fn send(
+pub(super) async fn send(
     target: &Target,
     request: Request<Full<Bytes>>,
     trust: &Trust,
     patience: Duration,
+    slot: &Slot,
 ) -> Sent {
     // Whatever drives the connection ends when this is dropped.
     let mut drivers = JoinSet::new();
     let answered = tokio::time::timeout(patience, async {
         let request = in_origin_form(target, request);
-        let stream = connect(target, patience).await?;
+        let stream = connect(target, patience, slot).await?;
         if target.url().scheme() == "https" {
             let stream = trust.handshake(target, stream).await?;
             exchange(TokioIo::new(stream), request, &mut drivers).await

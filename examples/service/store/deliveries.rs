@@ -57,6 +57,8 @@ pub(crate) struct ToSend {
     pub(crate) delivery: u64,
     pub(crate) endpoint: u32,
     pub(crate) due: Timestamp,
+    /// An attempt of it has failed before.
+    pub(crate) is_retry: bool,
 }
 
 /// An attempt that is stored as begun, and what it takes to make it.
@@ -185,7 +187,7 @@ impl Tables {
             }
             self.deliveries.insert(delivery, row);
             self.index(delivery);
-            accepted.push(ToSend { delivery, endpoint: number, due: now });
+            accepted.push(ToSend { delivery, endpoint: number, due: now, is_retry: false });
         }
         Ok(accepted)
     }
@@ -282,7 +284,8 @@ impl Tables {
             row.log.remove(row.log.iter().position(beside).unwrap_or(0));
         }
         row.log.push(entry);
-        let again = ToSend { delivery: number, endpoint: row.endpoint, due: row.due? };
+        let (endpoint, is_retry) = (row.endpoint, row.state.attempts() > 0);
+        let again = ToSend { delivery: number, endpoint, due: row.due?, is_retry };
         (!report.is_late()).then_some(again)
     }
 
@@ -304,7 +307,7 @@ impl Tables {
         let endpoint = row.endpoint;
         self.index(number);
         self.changed();
-        Ok(ToSend { delivery: number, endpoint, due: now })
+        Ok(ToSend { delivery: number, endpoint, due: now, is_retry: false })
     }
 
     /// One delivery.
@@ -327,13 +330,16 @@ impl Tables {
     }
 
     /// Everything that is pending, for a planner that starts.
-    pub(crate) fn pending(&self, now: Timestamp) -> impl Iterator<Item = (u64, u32, Timestamp)> {
+    pub(crate) fn pending(
+        &self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (u64, u32, Timestamp, bool)> {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
         pending.filter_map(move |number| {
             let row = self.deliveries.get(number)?;
             let leased = row.state.due(now.saturating_add(row.ahead));
             let leased = leased.map(|until| until.saturating_sub(row.ahead));
-            Some((*number, row.endpoint, row.due.or(leased)?))
+            Some((*number, row.endpoint, row.due.or(leased)?, row.state.attempts() > 0))
         })
     }
 

@@ -261,7 +261,7 @@ impl Sender {
                     // Parked: its endpoint was disabled while it waited.
                     tally.parked += 1;
                     self.free.push(at);
-                    self.planner.finished(endpoint);
+                    self.planner.finished(endpoint, Outcome::Unsent);
                 }
             }
         }
@@ -279,10 +279,10 @@ impl Sender {
             _ => {}
         }
         self.disabled += u64::from(!target.health.is_active() && target.health.since() == self.now);
-        self.planner.finished(row.endpoint);
+        self.planner.finished(row.endpoint, answer.outcome);
         self.report.decisions += 3;
         if let Some(due) = row.delivery.due(self.now) {
-            self.planner.add(u64::from(answer.row), row.endpoint, due);
+            self.planner.add_retry(u64::from(answer.row), row.endpoint, due);
             self.report.decisions += 1;
             return;
         }

@@ -5,17 +5,25 @@
 /// ```
 /// use call_assistant::webhook::sender::Limits;
 ///
-/// let limits = Limits { overall: 128, per_endpoint: 8 };
+/// let limits = Limits { overall: 448, per_endpoint: 8 };
 /// ```
 ///
-/// An attempt takes up to ten seconds. Set the limit of one endpoint well below the overall one, so
-/// that no endpoint can hold up the others. If either is 0, nothing is planned.
+/// An attempt takes up to ten seconds. Set the overall limit to more than twice the number of
+/// endpoints that may fall silent at once, and the limit of one endpoint well below it. If either
+/// is 0, nothing is planned.
 ///
 /// All fields are listed, so that limits can be written as a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Of all endpoints together.
     pub overall: u32,
-    /// Of each endpoint.
+    /// Of each endpoint. More than 65,535 count as 65,535.
     pub per_endpoint: u32,
+}
+
+impl Limits {
+    /// The part of all slow endpoints.
+    pub(super) fn of_slow(self) -> u32 {
+        (self.overall / 8).max(1)
+    }
 }

@@ -6,6 +6,7 @@ mod clocks;
 mod columns;
 mod day;
 mod disabling;
+mod isolation;
 mod life;
 mod model;
 mod owned;

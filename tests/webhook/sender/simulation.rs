@@ -283,7 +283,8 @@ impl World {
                 let now = self.clock(host);
                 let rows = self.rows.iter().enumerate().filter_map(|(at, row)| {
                     let endpoint = u32::try_from(row.endpoint).unwrap();
-                    Some((at as u64, endpoint, row.value.due(now)?))
+                    let is_retry = row.value.attempts() > 0;
+                    Some((at as u64, endpoint, row.value.due(now)?, is_retry))
                 });
                 self.hosts[host].planner = Planner::rebuild(LIMITS, rows.clone());
                 self.hosts[host].known = rows.map(|(at, ..)| at as usize).collect();
@@ -349,7 +350,11 @@ impl World {
         let Some(due) = self.rows[row].value.due(self.clock(host)) else { return };
         let host = &mut self.hosts[host];
         if host.known.insert(row) {
-            host.planner.add(row as u64, u32::try_from(self.rows[row].endpoint).unwrap(), due);
+            let endpoint = u32::try_from(self.rows[row].endpoint).unwrap();
+            match self.rows[row].value.attempts() {
+                0 => host.planner.add(row as u64, endpoint, due),
+                _ => host.planner.add_retry(row as u64, endpoint, due),
+            }
         }
     }
 
@@ -382,7 +387,7 @@ impl World {
                     self.go(host, at, attempt);
                 }
                 Err(error) => {
-                    self.hosts[host].planner.finished(endpoint);
+                    self.hosts[host].planner.finished(endpoint, Outcome::Unsent);
                     self.hosts[host].known.remove(&at);
                     match error {
                         BeginError::Early { .. } | BeginError::Leased { .. } => self.plan(host, at),
@@ -509,7 +514,7 @@ impl World {
             }
         }
         let host_state = &mut self.hosts[host];
-        host_state.planner.finished(u32::try_from(endpoint).unwrap());
+        host_state.planner.finished(u32::try_from(endpoint).unwrap(), outcome);
         host_state.known.remove(&at);
         self.plan(host, at);
         self.after(0, Happens::Wake(host));
