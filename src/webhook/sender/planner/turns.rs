@@ -144,9 +144,9 @@ impl Turns {
     pub(super) fn take(&mut self, now: i64) -> Option<(u64, u32)> {
         for room in [Room::Slow, Room::Any, Room::Further] {
             while self.is_open(room) {
-                let Some(endpoint) = self.queues[room as usize].pop_front() else { break };
+                let Some(endpoint) = self.queues[room.index()].pop_front() else { break };
                 let memory = entry(&mut self.endpoints, endpoint);
-                memory.flags &= !(1 << room as u8);
+                memory.flags &= !room.bit();
                 if memory.flags & LINE == 0 || self.room(endpoint) != Some(room) {
                     continue;
                 }
@@ -202,7 +202,13 @@ impl Turns {
         Some(delivery)
     }
 
+    /// Begins an attempt out of turn, beyond the limits if need be.
     pub(super) fn began(&mut self, endpoint: u32) {
+        self.count(endpoint);
+        self.queue(endpoint);
+    }
+
+    fn count(&mut self, endpoint: u32) {
         let memory = entry(&mut self.endpoints, endpoint);
         self.further += u32::from(memory.in_flight > 0);
         memory.in_flight += 1;
@@ -211,7 +217,7 @@ impl Turns {
     }
 
     fn begin(&mut self, endpoint: u32, now: i64) {
-        self.began(endpoint);
+        self.count(endpoint);
         if self.interval > 0 {
             entry(&mut self.endpoints, endpoint).flags |= PACED;
             self.paced.push_back((now.saturating_add(self.interval), endpoint));
@@ -222,10 +228,9 @@ impl Turns {
     fn queue(&mut self, endpoint: u32) {
         let Some(room) = self.room(endpoint) else { return };
         let memory = entry(&mut self.endpoints, endpoint);
-        let bit = 1 << room as u8;
-        if memory.flags & LINE != 0 && memory.flags & bit == 0 {
-            memory.flags |= bit;
-            self.queues[room as usize].push_back(endpoint);
+        if memory.flags & LINE != 0 && memory.flags & room.bit() == 0 {
+            memory.flags |= room.bit();
+            self.queues[room.index()].push_back(endpoint);
         }
     }
 
@@ -251,6 +256,24 @@ impl Turns {
             Room::Slow => self.slow < self.limits.of_slow(),
             Room::Any => true,
             Room::Further => self.further < self.limits.overall.div_ceil(2),
+        }
+    }
+}
+
+impl Room {
+    fn index(self) -> usize {
+        match self {
+            Self::Slow => 0,
+            Self::Any => 1,
+            Self::Further => 2,
+        }
+    }
+
+    fn bit(self) -> u8 {
+        match self {
+            Self::Slow => 1,
+            Self::Any => 2,
+            Self::Further => 4,
         }
     }
 }
