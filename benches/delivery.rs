@@ -134,7 +134,7 @@ mod settle {
                 let mut row = Row::from(accepted);
                 let attempt = row.begin(&endpoint, start()).unwrap();
                 rows.insert(delivery, row);
-                let outcome = Outcome::Answered(http::StatusCode::NO_CONTENT);
+                let outcome = Outcome::Answered(StatusCode::NO_CONTENT);
                 let endpoint = delivery % endpoints;
                 Ended { delivery, endpoint, attempt, outcome, at: start(), response: None }
             })
