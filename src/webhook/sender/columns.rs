@@ -1,12 +1,12 @@
 //! Rows of a table: deliveries and endpoints with a column for each field.
 
-use alloc::string::String;
 use core::str::FromStr;
 
 use super::delivery::Delivery;
 use super::endpoint::{DisabledReason, Endpoint};
 use super::schedule::{FAILURES_TO_DISABLE, MAX_ATTEMPTS};
 use super::status::Status;
+use super::unknown_text::UnknownTextError;
 use crate::Timestamp;
 
 /// A [`Delivery`] as the columns of a row.
@@ -100,17 +100,6 @@ pub struct ColumnError {
     pub value: i32,
     /// The largest number that is allowed.
     pub max: i32,
-}
-
-/// Error for a stored text that this version does not know, such as a [`Status`] of a later version.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {text:?}, which this version does not know")]
-#[non_exhaustive]
-pub struct UnknownTextError {
-    /// What the text is for.
-    pub field: &'static str,
-    /// The text.
-    pub text: String,
 }
 
 impl From<Delivery> for DeliveryColumns {

@@ -245,10 +245,11 @@ mod settle;
 mod shard;
 mod status;
 mod target;
+mod unknown_text;
 
 pub use address::{AddressError, check_public};
 pub use attempt::Attempt;
-pub use columns::{ColumnError, DeliveryColumns, EndpointColumns, UnknownTextError};
+pub use columns::{ColumnError, DeliveryColumns, EndpointColumns};
 pub use delivery::Delivery;
 pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
 pub use limits::Limits;
@@ -268,3 +269,4 @@ pub use settle::{Ended, Settled, settle};
 pub use shard::shard_of;
 pub use status::{BeginError, RedeliverError, Status};
 pub use target::{MAX_URL_LEN, Target, TargetError};
+pub use unknown_text::UnknownTextError;

@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use http::StatusCode;
 
-use super::columns::UnknownTextError;
+use super::unknown_text::UnknownTextError;
 
 /// Result of an attempt, for [`Delivery::finish`](super::Delivery::finish).
 ///
