@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Step::Wait(until) => std::thread::sleep(until.since(now())),
             Step::Store(batch) => {
                 let mut lines = String::new();
-                for call in &batch.fresh {
+                for call in &batch.calls {
                     lines += &(serde_json::to_string(call)? + "\n");
                 }
                 for item in &batch.unreadable {

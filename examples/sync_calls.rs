@@ -31,7 +31,7 @@ pub(crate) fn sync_calls<E>(
             Step::Send { request, ticket, .. } => flow.report(ticket, send(request), clock::now()),
             Step::Wait(until) => std::thread::sleep(until.since(clock::now())),
             Step::Store(step) => {
-                copy.0.extend(step.fresh.iter().map(|call| (call.id.clone(), call.clone())));
+                copy.0.extend(step.calls.iter().map(|call| (call.id.clone(), call.clone())));
                 copy.1 = step.next.clone(); // `step.unreadable`: store it, or tell somebody
                 fs::write(file.with_extension("new"), serde_json::to_vec(&copy)?)?;
                 fs::rename(file.with_extension("new"), file)?;

@@ -284,7 +284,7 @@ async fn walk(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
                 return Err(Failed::ForNow(format!("the list does not go on: {error}")));
             }
         };
-        fresh = fresh.saturating_add(step.fresh.len());
+        fresh = fresh.saturating_add(step.calls.len());
         for item in &step.unreadable {
             asker.progress.say(&format!("a call that cannot be read is kept: {}", item.error()));
         }

@@ -118,7 +118,7 @@ impl Store {
     /// A file cannot be written. Nothing may be saved after that: opening anew puts it right.
     pub(crate) fn save(&mut self, step: SyncStep) -> Result<(), String> {
         let mut lines = Vec::new();
-        for call in &step.fresh {
+        for call in &step.calls {
             lines.extend(call.to_json());
             lines.push(b'\n');
         }
@@ -131,7 +131,7 @@ impl Store {
             let written = self.out.write_all(&lines).and_then(|()| self.out.sync_data());
             written.map_err(|error| format!("the calls cannot be written: {error}"))?;
         }
-        let calls = step.fresh.len().saturating_add(step.unreadable.len());
+        let calls = step.calls.len().saturating_add(step.unreadable.len());
         let [bytes, calls] = [lines.len(), calls].map(|len| u64::try_from(len).unwrap_or(u64::MAX));
         self.replace_state(State {
             out_len: self.state.out_len.saturating_add(bytes),

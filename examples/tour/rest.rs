@@ -202,14 +202,14 @@ fn catch_up(
     loop {
         let page = world.ask(client, &sync.query())??;
         let step = sync.apply(&page, None, world.now)?;
-        for call in &step.fresh {
+        for call in &step.calls {
             // Whatever a list says of a call, the call itself says too (RES-8).
             if world.ask(client, &GetCall::new(call.id.clone()))?? != *call {
                 return Err("a call and its record differ".into());
             }
             world.pass(Duration::from_millis(200));
         }
-        fresh.extend(step.fresh.into_iter().map(|call| call.id));
+        fresh.extend(step.calls.into_iter().map(|call| call.id));
         sync = step.next;
         if !sync.is_walking() {
             return Ok((sync, fresh));

@@ -25,7 +25,7 @@ pub(super) const MAX_LIMIT: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// The operation takes no such parameter. Ignoring a misspelt `created_after` would silently
+    /// The operation takes no such parameter. Ignoring a misspelled `created_after` would silently
     /// widen the result.
     #[error(
         "unknown parameter {}: expected limit, cursor, created_after or created_before",

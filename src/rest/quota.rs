@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 use core::time::Duration;
 
-/// So many requests in a minute, of one credential.
+/// Limits the requests of one credential in a minute.
 ///
 /// Each quota is counted by itself: listing and retrieving calls share [`READS`](Self::READS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,19 +29,20 @@ impl Quota {
     /// What "a minute" is: no span this long has more requests than the quota, wherever it begins.
     pub const SPAN: Duration = Duration::from_secs(60);
 
-    /// The same quota with another number, for a customer who was granted more, or a test.
+    /// Returns the same quota with another number: for a customer with a higher limit, or a test.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }
     }
 
-    /// How many requests a minute it admits.
+    /// Returns how many requests a minute the quota admits.
     #[must_use]
     pub const fn per_minute(self) -> u16 {
         self.per_minute.get()
     }
 
-    /// `account` or `reads`: with the credential's id, the key under which a host stores a window.
+    /// Returns `account` or `reads`: with the credential's id, the key under which a host stores a
+    /// window.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.kind {

@@ -17,7 +17,7 @@
 //!         }
 //!         Step::Wait(until) => service.now = until,
 //!         Step::Store(batch) => {
-//!             copy.extend(batch.fresh.clone());
+//!             copy.extend(batch.calls.clone());
 //!             flow.stored();
 //!         }
 //!         Step::Done(result) => break result?,

@@ -68,7 +68,7 @@ fn a_list_and_a_sync_return_each_call_once() {
     for new in 0..3 {
         let sync = client().sync(state.clone());
         drive(&mut service, sync, |batch| {
-            copied.extend(batch.fresh.clone());
+            copied.extend(batch.calls.clone());
             state = batch.next.clone();
         })
         .unwrap();

@@ -259,11 +259,11 @@ impl Customer {
             // A crash, before or after saving.
             self.met.crashes += 1;
             if dice.chance(50) {
-                self.store.save(&step.fresh, &step.next);
+                self.store.save(&step.calls, &step.next);
             }
             return self.go_on(now, dice.span(5 * MINUTE));
         }
-        self.store.save(&step.fresh, &step.next);
+        self.store.save(&step.calls, &step.next);
         self.met.pages += 1;
         if step.next.is_walking() {
             return self.go_on(now, 0);

@@ -188,7 +188,7 @@ fn blocking_and_async_clients_ask_the_same() {
             })$($await)*;
             let sync = client.sync_of(&account.unwrap(), CallSync::new()).with_retry(quick);
             let synced: Result<(), FlowError> = $run(sync, $send, $($async)? |batch| {
-                stored.extend(ids(&batch.fresh));
+                stored.extend(ids(&batch.calls));
                 Ok(())
             })$($await)*;
             assert_eq!((listed, synced), (Ok(()), Ok(())));

@@ -61,7 +61,7 @@
 //! # let read_state = || file.borrow().1.clone();
 //! # let store = |batch: &SyncStep, state: &str| {
 //! #     let mut file = file.borrow_mut();
-//! #     file.0.extend(batch.fresh.iter().map(|call| call.id.clone()));
+//! #     file.0.extend(batch.calls.iter().map(|call| call.id.clone()));
 //! #     file.1 = Some(state.to_owned());
 //! #     Ok::<(), Box<dyn std::error::Error>>(())
 //! # };

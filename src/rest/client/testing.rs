@@ -20,7 +20,7 @@
 //!         Step::Send { ticket, .. } => flow.report(ticket, answers.next().ok_or("none left"), now),
 //!         Step::Wait(until) => now = until,
 //!         Step::Store(batch) => {
-//!             copied += batch.fresh.len(); // or your own function
+//!             copied += batch.calls.len(); // or your own function
 //!             flow.stored();
 //!         }
 //!         Step::Done(result) => break result?,
@@ -85,7 +85,7 @@ pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
     response(status, &request_id(), ApiError::new(code, request_id()).to_json())
 }
 
-/// Returns the response 429 with a `Retry-After` of so many seconds.
+/// Returns the response 429 with a `Retry-After` of this number of seconds.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);

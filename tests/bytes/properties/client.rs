@@ -233,7 +233,7 @@ fn honest(script: &mut Script<'_>) {
         match (happens / 4) % 4 {
             0 => {
                 let step = sync.apply(&list(&query, now), None, at(now + 1_000)).unwrap();
-                save(step.fresh, &mut returned);
+                save(step.calls, &mut returned);
                 sync = step.next;
             }
             1 if happens % 4 == 0 => sync = sync.restarted(),
@@ -253,7 +253,7 @@ fn honest(script: &mut Script<'_>) {
             }
             _ => {
                 let step = sync.apply(&list(&query, now), None, at(now)).unwrap();
-                save(step.fresh, &mut returned);
+                save(step.calls, &mut returned);
                 sync = step.next;
             }
         }
@@ -265,7 +265,7 @@ fn honest(script: &mut Script<'_>) {
         let mut pages = 0;
         loop {
             let step = sync.apply(&list(&sync.query(), now), None, at(now)).unwrap();
-            save(step.fresh, &mut returned);
+            save(step.calls, &mut returned);
             sync = step.next;
             pages += 1;
             assert!(pages <= calls.len() + 1, "a walk without an end");
@@ -313,7 +313,7 @@ fn arbitrary(script: &mut Script<'_>) {
         walk += 1;
         match sync.apply(page, None, at(500)) {
             Ok(step) => {
-                save(step.fresh, &mut returned);
+                save(step.calls, &mut returned);
                 sync = step.next;
             }
             Err(_) => {

@@ -28,7 +28,7 @@ pub fn flow(bytes: &[u8]) {
                 .sync(stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap()))
         };
         play(script, hostile, true, make, |batch| {
-            (batch.fresh.clone(), serde_json::to_string(&batch.next).unwrap())
+            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
         });
     } else {
         let new = || PagesState::from(ListCalls::new());

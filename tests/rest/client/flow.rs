@@ -378,7 +378,7 @@ fn a_sync_that_was_left_half_way_ends_up_to_date() {
             }
             Step::Wait(until) => now = until,
             Step::Store(batch) => {
-                stored.extend(batch.fresh.iter().cloned());
+                stored.extend(batch.calls.iter().cloned());
                 resumed.stored();
             }
             Step::Done(result) => break result.unwrap(),
@@ -474,7 +474,7 @@ impl Kind for Syncing {
     }
 
     fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String) {
-        (&batch.fresh, serde_json::to_string(&batch.next).unwrap())
+        (&batch.calls, serde_json::to_string(&batch.next).unwrap())
     }
 }
 

@@ -123,7 +123,7 @@ fn handed(step: &SyncStep) -> Vec<CallId> {
             CallId::parse(id.split('"').next().unwrap()).unwrap()
         }
     });
-    step.fresh.iter().map(|call| call.id.clone()).chain(unreadable).collect()
+    step.calls.iter().map(|call| call.id.clone()).chain(unreadable).collect()
 }
 
 /// Lets a world run until the service has settled and the customer has walked once more. A store
@@ -316,7 +316,7 @@ pub(super) fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
 }
 
 pub(super) fn fresh(step: &SyncStep) -> Vec<&str> {
-    step.fresh.iter().map(|call| call.id.as_str()).collect()
+    step.calls.iter().map(|call| call.id.as_str()).collect()
 }
 
 /// The story of the simulation's plain rule, in six lines.
@@ -540,7 +540,7 @@ fn a_backfill_keeps_few_ids() {
             .collect();
         let cursor = left.peek().map(|next| format!("c{next}"));
         let step = sync.apply(&CallList::new(calls, cursor), None, now).unwrap();
-        returned += step.fresh.len();
+        returned += step.calls.len();
         sync = step.next;
         most = most.max(sync.ids());
         longest = longest.max(serde_json::to_string(&sync).unwrap().len());

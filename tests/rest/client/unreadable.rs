@@ -138,7 +138,7 @@ fn backfill(
             .collect();
         let cursor = left.peek().map(|next| format!("c{next} {count}"));
         let step = sync.apply(&CallList::new(calls, cursor), date, now).unwrap();
-        returned += step.fresh.len();
+        returned += step.calls.len();
         sync = step.next;
         most = most.max(sync.ids());
     }

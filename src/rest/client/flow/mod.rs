@@ -220,8 +220,8 @@ impl<T: Task> Flow<T> {
         }
     }
 
-    /// Sets how often and when a failed request is made again. A request that succeeds starts the
-    /// count anew.
+    /// Sets how often and when a failed request is made again. A request that succeeds resets
+    /// the count.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }

@@ -122,7 +122,7 @@ impl Task for Sync {
     ) -> Result<Applied<Self>, FlowError> {
         let page = client.read(&self.state.query(), head, body)?;
         let step = self.state.apply(&page, head.date(), now)?;
-        let count = PageCount::new(&page, &step.fresh, &step.unreadable);
+        let count = PageCount::new(&page, &step.calls, &step.unreadable);
         Ok(Applied::Store(step, count))
     }
 

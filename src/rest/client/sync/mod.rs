@@ -36,7 +36,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 /// loop {
 ///     let (page, date) = ask(sync.query()); // `date` is `ResponseHead::date`
 ///     let step = sync.apply(&page, date, now)?;
-///     rows += step.fresh.len(); // one transaction: the calls, and `step.next`
+///     rows += step.calls.len(); // one transaction: the calls, and `step.next`
 ///     for item in &step.unreadable {
 ///         eprintln!("{} cannot be read: {}", item.json(), item.error()); // store it, too
 ///     }
@@ -46,7 +46,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 ///     }
 /// }
 /// # assert_eq!(rows, 1);
-/// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.fresh, []);
+/// # assert_eq!(sync.apply(&ask(sync.query()).0, None, now)?.calls, []);
 /// # Ok::<(), call_assistant::rest::client::PagingError>(())
 /// ```
 ///
@@ -70,7 +70,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 ///
 /// An item of a page that is not a readable call does not stop the sync. It is returned once, as an
 /// [`UnreadableCall`], and recognised by its id, or by the SHA-256 of its bytes if it has no
-/// readable id. Once the service has mended such a call, the call is returned as fresh.
+/// readable id. Once the service has repaired such a call, the call is returned as fresh.
 ///
 /// # Why a watermark alone loses calls
 ///
@@ -133,7 +133,7 @@ pub struct CallSync {
 #[non_exhaustive]
 pub struct SyncStep {
     /// The calls that no previous step has returned, newest first.
-    pub fresh: Vec<Call>,
+    pub calls: Vec<Call>,
     /// The items that cannot be read and that no previous step has returned. Store them, or tell
     /// somebody: no later step returns them.
     pub unreadable: Vec<UnreadableCall>,
@@ -232,12 +232,12 @@ impl CallSync {
             .unwrap_or_else(|| Walk::new(self.watermark, self.covered.as_ref(), date, now));
         let latest = date.unwrap_or(now).max(now);
         walk.look(page, latest);
-        let (mut fresh, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
         for (index, item) in page.data.iter().enumerate() {
             match item {
                 ListedCall::Call(call) => {
                     if next.pass(call, &mut walk).ok_or(PagingError::Order { index })? {
-                        fresh.push(call.clone());
+                        calls.push(call.clone());
                     }
                 }
                 ListedCall::Unreadable(item) => {
@@ -251,7 +251,7 @@ impl CallSync {
             Some(walk) => next.walk = Some(walk),
             None => next.complete(walk, latest),
         }
-        Ok(SyncStep { fresh, unreadable, next })
+        Ok(SyncStep { calls, unreadable, next })
     }
 
     /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call has

@@ -83,8 +83,8 @@ pub struct RateWindow {
 const SPAN: u64 = 60_000_000_000;
 
 impl RateWindow {
-    /// Whether a request is admitted now; if so it is counted. Store the window afterwards: a
-    /// refusal costs nothing, yet what is older than 60 seconds goes either way.
+    /// Decides whether a request is admitted now, and if so, counts it. Store the window afterwards:
+    /// a refusal is not counted, but admissions older than 60 seconds are dropped in both cases.
     ///
     /// # Errors
     /// The quota is used up.
@@ -92,8 +92,8 @@ impl RateWindow {
         let age = self.settle(now);
         let over = self.admitted.saturating_add(1).saturating_sub(u32::from(quota.per_minute()));
         if over > 0 {
-            // Of the last so many, how far the oldest lies behind the newest.
-            // Only a quota that was lowered passes over any gap here.
+            // How long before the newest admission the oldest one that still counts was. Gaps are
+            // skipped only if the quota was lowered.
             let older = usize::try_from(over).unwrap_or(usize::MAX).saturating_sub(1);
             let behind = self.gaps.iter().take(older).fold(self.spread, u64::saturating_sub);
             let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
@@ -111,7 +111,7 @@ impl RateWindow {
         Ok(())
     }
 
-    /// How many requests were admitted in the 60 seconds before the last check.
+    /// Returns how many requests were admitted in the 60 seconds before the last check.
     #[must_use]
     pub const fn admitted(&self) -> usize {
         // Widening: there is no `From` in a constant.
@@ -121,14 +121,14 @@ impl RateWindow {
         }
     }
 
-    /// Whether nothing was admitted in the last 60 seconds. Such a window is as good as a new one:
+    /// Returns whether nothing was admitted in the last 60 seconds. Such a window equals a new one:
     /// its row can be deleted.
     #[must_use]
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.admitted == 0 || now.since(self.newest()) >= Quota::SPAN
     }
 
-    /// The bytes it holds beside its own.
+    /// Returns the size of its heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.gaps.heap_bytes()
@@ -206,7 +206,7 @@ pub struct RateLimitError {
 }
 
 impl RateLimitError {
-    /// What `Retry-After` says: the wait in whole seconds, rounded up, at least 1.
+    /// Returns the value of `Retry-After`: the wait in whole seconds, rounded up, at least 1.
     #[must_use]
     pub fn retry_after(&self) -> u64 {
         let more = u64::from(self.wait.subsec_nanos() > 0);

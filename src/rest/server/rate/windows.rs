@@ -13,7 +13,7 @@ use crate::Timestamp;
 use crate::id::CredentialId;
 use crate::rest::Quota;
 
-/// A window for each credential and quota that was active in the last 60 seconds.
+/// Keeps a window for each credential and quota that was active in the last 60 seconds.
 ///
 /// ```
 /// use call_assistant::id::CredentialId;
