@@ -8,6 +8,8 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use sha2::{Digest as _, Sha256};
+
 use super::{RateLimitError, RateLimitReason, RateWindow};
 use crate::Timestamp;
 use crate::id::CredentialId;
@@ -64,16 +66,18 @@ pub struct RateWindows {
 /// which is what a check waits for.
 type Link = Option<NonZeroU32>;
 
+/// Whole cache lines: a check waits for two of them, and for nothing that they point to but the gaps.
+#[repr(align(64))]
 struct Slot {
-    /// Compared before the text, which lies elsewhere in memory.
-    hash: u64,
-    quota: &'static str,
-    credential: CredentialId,
+    key: Key,
     next: Link,
     /// False for a slot that waits for its next window.
     live: bool,
     window: RateWindow,
 }
+
+/// A quota and a credential: their text, or the SHA-256 of a long one.
+type Key = [u8; 48];
 
 /// A hundredth of a second since 1970: small enough for short lists, and few of them in a minute.
 type Tick = i64;
@@ -124,8 +128,8 @@ impl RateWindows {
         quota: Quota,
         now: Timestamp,
     ) -> Result<&mut RateWindow, RateLimitError> {
-        let hash = hash(credential);
-        let number = match self.find(hash, quota.name(), credential) {
+        let key = key(credential, quota);
+        let number = match self.find(&key) {
             Some(number) => number,
             None => {
                 // Newcomers clean up: where there are none, nothing grows.
@@ -134,10 +138,8 @@ impl RateWindows {
                 }
                 self.make_room(now)?;
                 let due = tick(now.saturating_add(Quota::SPAN));
-                let credential = credential.clone();
                 let window = RateWindow::default();
-                let quota = quota.name();
-                self.insert(Slot { hash, quota, credential, next: None, live: true, window }, due)
+                self.insert(Slot { key, next: None, live: true, window }, due)
             }
         };
         Ok(&mut self.slot(number).window)
@@ -166,19 +168,19 @@ impl RateWindows {
         slot.expect("there is a slot of each number")
     }
 
-    /// Where the list of a hash begins.
-    fn head(&mut self, hash: u64) -> &mut Link {
-        let place = bits(hash) & self.heads.len().saturating_sub(1);
+    /// Where the list of a key begins.
+    fn head(&mut self, key: &Key) -> &mut Link {
+        let place = hash(key) & self.heads.len().saturating_sub(1);
         self.heads.get_mut(place).expect("there is a list for each masked hash")
     }
 
-    fn find(&self, hash: u64, quota: &str, credential: &CredentialId) -> Option<u32> {
-        let place = bits(hash) & self.heads.len().saturating_sub(1);
+    fn find(&self, key: &Key) -> Option<u32> {
+        let place = hash(key) & self.heads.len().saturating_sub(1);
         let mut link = *self.heads.get(place)?;
         loop {
             let number = number(link?);
             let slot = self.slots.get(usize::try_from(number).ok()?)?;
-            if slot.hash == hash && slot.quota == quota && slot.credential == *credential {
+            if slot.key == *key {
                 return Some(number);
             }
             link = slot.next;
@@ -189,7 +191,7 @@ impl RateWindows {
         if self.len >= self.heads.len() {
             self.relink(self.heads.len().saturating_mul(2).max(1));
         }
-        let hash = slot.hash;
+        let key = slot.key;
         let number = match self.free.pop() {
             Some(number) => {
                 *self.slot(number) = slot;
@@ -200,34 +202,34 @@ impl RateWindows {
                 u32::try_from(self.slots.len().saturating_sub(1)).expect("fewer than 2^32 windows")
             }
         };
-        self.push(number, hash);
+        self.push(number, &key);
         self.due.entry(due).or_default().push(number);
         self.len = self.len.saturating_add(1);
         number
     }
 
     /// Puts a slot in front of the list of its hash.
-    fn push(&mut self, number: u32, hash: u64) {
-        let first = self.head(hash).replace(link(number));
+    fn push(&mut self, number: u32, key: &Key) {
+        let first = self.head(key).replace(link(number));
         self.slot(number).next = first;
     }
 
     fn relink(&mut self, heads: usize) {
         self.heads = vec![None; heads];
         for number in 0..u32::try_from(self.slots.len()).expect("fewer than 2^32 windows") {
-            let Slot { hash, live, .. } = *self.slot(number);
+            let Slot { key, live, .. } = *self.slot(number);
             if live {
-                self.push(number, hash);
+                self.push(number, &key);
             }
         }
     }
 
     /// Takes a window out of the list of its hash.
     fn remove(&mut self, gone: u32) {
-        let Slot { hash, next, .. } = *self.slot(gone);
-        let mut link = *self.head(hash);
+        let Slot { key, next, .. } = *self.slot(gone);
+        let mut link = *self.head(&key);
         if link.map(number) == Some(gone) {
-            *self.head(hash) = next;
+            *self.head(&key) = next;
         } else {
             while let Some(number) = link.map(number) {
                 let slot = self.slot(number);
@@ -317,20 +319,28 @@ impl fmt::Debug for RateWindows {
     }
 }
 
-fn hash(credential: &CredentialId) -> u64 {
-    let (words, rest) = credential.as_str().as_bytes().as_chunks::<8>();
-    let mut last = [0; 8];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    words.iter().chain([&last]).fold(0, |hash: u64, word| {
-        // An odd factor with bits everywhere: 2^64 divided by the golden ratio.
-        (hash.rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    })
+fn key(credential: &CredentialId, quota: Quota) -> Key {
+    let mut key = [0; 48];
+    let [kind, len, text @ ..] = &mut key;
+    *kind = quota.name().as_bytes().first().copied().unwrap_or_default();
+    let id = credential.as_str().as_bytes();
+    if let (Some(text), Ok(id_len)) = (text.get_mut(..id.len()), u8::try_from(id.len())) {
+        *len = id_len;
+        text.copy_from_slice(id);
+    } else {
+        *len = u8::MAX; // more than fits, so no text has this length
+        text.iter_mut().zip(Sha256::digest(id)).for_each(|(to, from)| *to = from);
+    }
+    key
 }
 
-/// The upper half of the hash: its lower bits depend on fewer bits of the id.
-fn bits(hash: u64) -> usize {
-    let [.., a, b, c, d] = hash.to_le_bytes();
-    usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX)
+/// The upper half of a product: the lower bits depend on fewer bits of the key.
+fn hash(key: &Key) -> usize {
+    let hash = key.as_chunks::<8>().0.iter().fold(0, |hash: u64, word| {
+        // An odd factor with bits everywhere: 2^64 divided by the golden ratio.
+        (hash.rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    usize::try_from(hash >> 32).unwrap_or(usize::MAX)
 }
 
 /// Rounds down.
