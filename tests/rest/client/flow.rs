@@ -425,6 +425,17 @@ fn nothing_of_a_flow_or_a_step_shows_a_key() {
     assert!(!shown.contains("kept-where") && shown.contains("/v1/account"), "{shown}");
 }
 
+/// A program that polls with one flow after another stays below the quota all the same.
+#[test]
+fn the_pace_is_handed_on() {
+    let mut first = client().fetch(GetAccount);
+    let (_, ticket) = sent(first.next(RANDOM, at(0)));
+    answer(&mut first, ticket, account("acct_1"), at(0));
+    let mut second = client().fetch(GetAccount).with_pace(first.pace().clone());
+    assert!(waits(second.next(RANDOM, at(0))) > at(SECOND));
+    let _ = sent(client().fetch(GetAccount).next(RANDOM, at(0)));
+}
+
 /// What a host has stored: the state as text, and each call as often as it was stored.
 #[derive(Default)]
 struct Store {

@@ -245,8 +245,9 @@ impl<T: Task> Flow<T> {
         Self { time_limit, ..self }
     }
 
-    /// Returns what to do next. `random` is eight random bytes, to stretch the wait before a retry;
-    /// they need not be fit for secrets.
+    /// Returns what to do next. `random` is eight random bytes. They stretch the wait before a retry,
+    /// and tell the requests of this flow from those of previous flows; they need not be fit for
+    /// secrets, but constant bytes do neither.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -317,6 +318,13 @@ impl<T: Task> Flow<T> {
             let done = self.task.stored(batch);
             self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
         }
+    }
+
+    /// Returns the pace, to hand to the next flow with the same key: see
+    /// [`with_pace`](Self::with_pace). A new pace knows nothing of the requests made just before.
+    #[must_use]
+    pub fn pace(&self) -> &Pace {
+        &self.pace
     }
 
     /// Returns how far the flow has come.
