@@ -118,7 +118,7 @@ impl Host {
     }
 }
 
-/// `GET /v1/account`, the account at hand.
+/// `GET /v1/account`, the account in memory.
 #[divan::bench]
 fn account(bencher: Bencher<'_, '_>) {
     let host = Host::new();
@@ -129,7 +129,7 @@ fn account(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// `GET /v1/calls/{call_id}`, the call at hand.
+/// `GET /v1/calls/{call_id}`, the call in memory.
 #[divan::bench]
 fn one_call(bencher: Bencher<'_, '_>) {
     let host = Host::new();
@@ -139,7 +139,7 @@ fn one_call(bencher: Bencher<'_, '_>) {
         .bench_values(|rows| host.serve(black_box(&host.head(&path, None)), None, rows).unwrap());
 }
 
-/// `GET /v1/calls?limit=100` with a next page, the rows at hand.
+/// `GET /v1/calls?limit=100` with a next page, the rows in memory.
 #[divan::bench]
 fn page_of_100(bencher: Bencher<'_, '_>) {
     let host = Host::new();

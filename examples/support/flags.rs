@@ -1,4 +1,4 @@
-//! Command lines: flags by name, a help text, and nothing unknown passed over in silence.
+//! Command lines: flags by name, a help text, and nothing unknown ignored.
 //!
 //! ```text
 //! const HELP: Help = Help {

@@ -50,7 +50,7 @@ fn nothing_but_the_verdict_branches_on_a_secret() {
     // Some valgrinds are there and do not start: they want symbols that the C library has lost.
     let starts = Command::new("valgrind").arg("true").output().is_ok_and(|o| o.status.success());
     if !starts || Command::new("vgdb").arg("--help").output().is_err() {
-        println!("passed over: no valgrind, or no vgdb, to follow secrets with");
+        println!("skipped: no valgrind, or no vgdb, to follow secrets with");
         return;
     }
     let found = memcheck();
