@@ -80,6 +80,11 @@ impl Help {
                 Err(_) => self.exit("an argument is not UTF-8"),
             }
         }
+        self.read_or_exit(arguments)
+    }
+
+    /// Reads arguments as [`parse_or_exit`](Self::parse_or_exit) does.
+    pub(crate) fn read_or_exit(&self, arguments: Vec<String>) -> Flags {
         match self.parse(arguments) {
             Ok(flags) => flags,
             Err(Stop::Help) => {

@@ -1,0 +1,75 @@
+//! Library values as columns.
+
+use std::error::Error;
+
+use bytes::BytesMut;
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint, EndpointColumns};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+
+use super::DbError;
+
+/// An instant as a `timestamptz`: microseconds, both ways exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At(pub Timestamp);
+
+/// Where PostgreSQL counts from, 2000-01-01, in microseconds since 1970.
+const EPOCH: i64 = 946_684_800_000_000;
+
+impl<'a> FromSql<'a> for At {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let micros = i64::from_sql(ty, raw)?.saturating_add(EPOCH);
+        Ok(Self(Timestamp::from_unix_micros(micros).ok_or("an instant out of range")?))
+    }
+
+    accepts!(TIMESTAMPTZ);
+}
+
+impl ToSql for At {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        self.0.unix_micros().saturating_sub(EPOCH).to_sql(ty, out)
+    }
+
+    accepts!(TIMESTAMPTZ);
+    to_sql_checked!();
+}
+
+/// A row's [`Delivery`], from the columns of `DeliveryColumns`.
+///
+/// # Errors
+/// A column is not what this version writes: its row is left as it is.
+pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
+    let columns = DeliveryColumns {
+        event_created_at: row.try_get::<_, At>("event_created_at")?.0,
+        status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
+        at: row.try_get::<_, At>("at")?.0,
+        attempts: row.try_get("attempts")?,
+        manual: row.try_get("manual")?,
+        generation: row.try_get("generation")?,
+        version: row.try_get("version")?,
+    };
+    Delivery::try_from(columns).map_err(DbError::row)
+}
+
+/// A row's [`Endpoint`], from the columns of `EndpointColumns`. The names have a prefix where a row
+/// has a delivery as well.
+///
+/// # Errors
+/// A column is not what this version writes.
+pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
+    let named = |name: &str| format!("{prefix}{name}");
+    let disabled: Option<&str> = row.try_get(named("disabled").as_str())?;
+    let columns = EndpointColumns {
+        disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
+        since: row.try_get::<_, At>(named("since").as_str())?.0,
+        failures: row.try_get(named("failures").as_str())?,
+        generation: row.try_get(named("generation").as_str())?,
+        version: row.try_get(named("version").as_str())?,
+    };
+    Endpoint::try_from(columns).map_err(DbError::row)
+}

@@ -1,0 +1,158 @@
+//! A pool in which nothing waits without an end.
+//!
+//! ```text
+//! within(async {
+//!     let mut session = database.session().await?;
+//!     let change = session.transaction().await?;
+//!     ...
+//!     change.commit().await?;
+//!     session.keep();
+//!     Ok(...)
+//! })
+//! ```
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
+use tokio_postgres::{Config, NoTls};
+
+/// How long to wait for a connection of the pool, for one to be made, and for all of a step.
+const WAIT: Duration = Duration::from_secs(2);
+const CONNECT: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_secs(5);
+
+/// The server gives up a little earlier than we do, so that its answer says why.
+const OPTIONS: &str = "-c statement_timeout=4500 -c lock_timeout=2000 \
+    -c idle_in_transaction_session_timeout=10000 -c timezone=UTC -c jit=off";
+
+/// The database. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Database {
+    pool: Pool,
+}
+
+/// Why the database gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DbError {
+    /// No connection is to be had.
+    #[error("no connection: {0}")]
+    Connect(#[from] deadpool_postgres::PoolError),
+    /// A statement failed.
+    #[error("{}", describe(.0))]
+    Statement(#[from] tokio_postgres::Error),
+    /// There was no answer in time. What was asked for may have happened.
+    #[error("no answer in time")]
+    TimedOut,
+    /// A stored row is not one that this version can have written.
+    #[error("{0}")]
+    Row(String),
+}
+
+impl DbError {
+    /// Makes the error of a row that cannot be read.
+    pub fn row(error: impl std::fmt::Display) -> Self {
+        Self::Row(error.to_string())
+    }
+}
+
+impl Database {
+    /// Prepares to connect to `url`, with so many connections at most. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// The URL is not one of a database.
+    pub fn new(url: &str, connections: usize) -> Result<Self, String> {
+        let mut config: Config = url.parse().map_err(|error| format!("--database: {error}"))?;
+        config
+            .connect_timeout(CONNECT)
+            .keepalives_idle(Duration::from_secs(30))
+            .tcp_user_timeout(STEP)
+            .application_name("call-assistant");
+        let options = match config.get_options() {
+            Some(given) => format!("{OPTIONS} {given}"),
+            None => OPTIONS.to_owned(),
+        };
+        config.options(options);
+        let manager = Manager::from_config(
+            config,
+            NoTls,
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(connections)
+            .timeouts(Timeouts {
+                wait: Some(WAIT),
+                create: Some(CONNECT),
+                recycle: Some(Duration::from_secs(1)),
+            })
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self { pool })
+    }
+
+    /// Takes a connection for one step.
+    ///
+    /// # Errors
+    /// None is to be had in time.
+    pub async fn session(&self) -> Result<Session, DbError> {
+        Ok(Session(Some(self.pool.get().await?)))
+    }
+}
+
+/// A connection for one step. It is closed, and its transaction with it, unless the step reaches
+/// [`keep`](Self::keep): one that broke off half way through is never used again.
+#[derive(Debug)]
+pub struct Session(Option<Object>);
+
+impl Session {
+    /// Gives the connection back, for the next step.
+    pub fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Deref for Session {
+    type Target = Object;
+
+    #[allow(clippy::expect_used, reason = "only `keep` and `drop` take it")]
+    fn deref(&self) -> &Object {
+        self.0.as_ref().expect("a session has its connection")
+    }
+}
+
+impl DerefMut for Session {
+    #[allow(clippy::expect_used, reason = "only `keep` and `drop` take it")]
+    fn deref_mut(&mut self) -> &mut Object {
+        self.0.as_mut().expect("a session has its connection")
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(broken) = self.0.take() {
+            drop(Object::take(broken));
+        }
+    }
+}
+
+/// Waits for a step, and not longer than a step may take. Dropping it closes its connection.
+///
+/// # Errors
+/// The step's, or that there was no answer in time: then it may have happened all the same, if its
+/// COMMIT was under way.
+pub async fn within<T, E: From<DbError>>(step: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    tokio::time::timeout(STEP, step).await.unwrap_or_else(|_| Err(DbError::TimedOut.into()))
+}
+
+/// With the server's own message, which the error's text leaves out.
+fn describe(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => format!("{}: {}", db.code().code(), db.message()),
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}

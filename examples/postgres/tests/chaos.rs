@@ -1,0 +1,3 @@
+//! Kills whatever can be killed, and counts what is lost.
+
+fn main() {}
