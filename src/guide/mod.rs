@@ -8,10 +8,20 @@
 //! | page | content |
 //! |---|---|
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | [`security`] | what an attacker who controls one part can do, and what you must do |
+//! | [`comparison`] | next to other crates, and how to migrate from them |
 //! | [`languages`] | how to verify webhooks in other languages: files to copy, and each framework's raw body |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
+}
+
+pub mod security {
+    #![doc = include_str!("security.md")]
+}
+
+pub mod comparison {
+    #![doc = include_str!("comparison.md")]
 }
 
 pub mod languages {

@@ -7,11 +7,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use call_assistant::rest::Mode;
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
+use call_assistant::rest::Mode;
 use call_assistant::rest::server::{Cursor, CursorKeys, Position};
-use call_assistant::Timestamp;
 use cookie::{Cookie, CookieJar, Key};
 use divan::{AllocProfiler, Bencher, black_box};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};

@@ -10,10 +10,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::id::CredentialId;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindows;
-use call_assistant::Timestamp;
 use divan::Bencher;
 use governor::clock::{Clock, DefaultClock, FakeRelativeClock};
 use governor::middleware::NoOpMiddleware;
