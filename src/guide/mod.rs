@@ -10,6 +10,7 @@
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
 //! | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | [`comparison`] | next to other crates, and how to migrate from them |
+//! | [`benchmarks`] | figures, each with its baseline and its command |
 //! | [`languages`] | how to verify webhooks in other languages: files to copy, and each framework's raw body |
 
 pub mod protocol {
@@ -22,6 +23,10 @@ pub mod security {
 
 pub mod comparison {
     #![doc = include_str!("comparison.md")]
+}
+
+pub mod benchmarks {
+    #![doc = include_str!("benchmarks.md")]
 }
 
 pub mod languages {
