@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::scale::{self, Scale};
+use crate::host::scale::{self, Scale};
 use crate::support::flags::{Flag, Help};
 
 /// What the command line asks for.

@@ -24,9 +24,8 @@ mod steps;
 mod tls;
 
 // What `steps` looks at from inside.
-#[allow(dead_code)]
-#[path = "../../examples/service/scale.rs"]
-mod scale;
+#[path = "../../examples/host/mod.rs"]
+mod host;
 #[path = "../../examples/service/sender/mod.rs"]
 mod sender;
 #[allow(dead_code, unused_imports)]

@@ -10,10 +10,11 @@ use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
 
+use super::host::post::Trust;
+use super::host::scale::Scale;
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;
-use super::scale::Scale;
-use super::sender::{Sender, Trust};
+use super::sender::Sender;
 use super::store::{AccountRow, Store, Tables, ToSend};
 use super::support::{clock, shutdown};
 

@@ -3,8 +3,6 @@
 //! One task holds the planner; each attempt is a task of its own. The order of storing and sending
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
-mod connect;
-mod post;
 mod slot;
 
 use std::sync::Arc;
@@ -14,10 +12,10 @@ use call_assistant::webhook::sender::{Limits, Outcome, Planner};
 use http_body_util::Full;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub(crate) use connect::Trust;
 use slot::Slot;
 
-use crate::scale::Scale;
+use crate::host::post::{self, Trust};
+use crate::host::scale::Scale;
 use crate::store::{Begun, Store, ToSend};
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log};

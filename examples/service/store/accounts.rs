@@ -1,14 +1,13 @@
-//! An account's row, and the price list.
+//! An account's row.
 
 use std::collections::BTreeSet;
 
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
-use call_assistant::rest::server::{KeyState, StoredKey};
-use call_assistant::rest::{Mode, Scope};
-use call_assistant::webhook::sender::WebhookPlan;
+use call_assistant::rest::Mode;
 
 use super::Calls;
+use crate::host::plan::Plan;
+use crate::host::rows::Account;
 
 /// One account.
 #[derive(Debug)]
@@ -44,6 +43,30 @@ impl AccountRow {
         }
     }
 
+    /// An account of a file, without its keys, endpoints and calls.
+    pub(super) fn of(account: Account) -> Self {
+        Self {
+            business_name: account.business_name,
+            plan: account.plan,
+            subscription_active: account.subscription_active,
+            closing: account.closing,
+            ..Self::new(account.id, account.timezone)
+        }
+    }
+
+    /// As the dashboard has it.
+    pub(super) fn shown(&self) -> Account {
+        Account {
+            id: self.id.clone(),
+            business_name: self.business_name.clone(),
+            timezone: self.timezone.clone(),
+            plan: self.plan,
+            subscription_active: self.subscription_active,
+            closing: self.closing,
+            calls: u64::try_from(self.live.len()).unwrap_or(u64::MAX),
+        }
+    }
+
     /// Its calls: test keys reach test data, and nothing else.
     pub(crate) fn calls(&self, mode: Mode) -> &Calls {
         match mode {
@@ -58,49 +81,5 @@ impl AccountRow {
             Mode::Live => &mut self.live,
             Mode::Test => &mut self.test,
         }
-    }
-}
-
-/// A plan by its name, and what it includes.
-///
-/// The specification names Pro and Business and leaves the price list to the service. This one
-/// sells the public API with both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    pub(crate) name: &'static str,
-    pub(crate) public_api: bool,
-    pub(crate) webhooks: WebhookPlan,
-}
-
-/// The price list.
-pub(crate) const PLANS: [Plan; 4] = [
-    Plan { name: "none", public_api: false, webhooks: WebhookPlan::BelowPro },
-    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::BelowPro },
-    Plan { name: "pro", public_api: true, webhooks: WebhookPlan::Pro },
-    Plan::LARGEST,
-];
-
-impl Plan {
-    /// What an account has of which nothing else is said.
-    pub(crate) const LARGEST: Self =
-        Self { name: "business", public_api: true, webhooks: WebhookPlan::Business };
-
-    /// The plan of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        PLANS.into_iter().find(|plan| plan.name == name)
-    }
-}
-
-/// What a key is good for, in a word: how the demonstration's keys are told apart.
-pub(crate) fn key_state(key: &StoredKey, now: Timestamp) -> &'static str {
-    let has = |scope| key.scopes.contains(&scope);
-    match (key.state(now), key.mode, has(Scope::AccountRead), has(Scope::CallsRead)) {
-        (KeyState::Revoked, ..) => "revoked",
-        (KeyState::Expired, ..) => "expired",
-        (KeyState::Valid, Mode::Test, ..) => "test",
-        (KeyState::Valid, Mode::Live, true, true) => "full",
-        (KeyState::Valid, Mode::Live, true, false) => "account only",
-        (KeyState::Valid, Mode::Live, false, true) => "calls only",
-        (KeyState::Valid, Mode::Live, false, false) => "none",
     }
 }

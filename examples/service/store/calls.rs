@@ -8,7 +8,7 @@ use call_assistant::id::CallId;
 use call_assistant::model::Call;
 use call_assistant::rest::server::CallsQuery;
 
-use super::Refused;
+use crate::host::store::Refused;
 
 /// Calls, ordered as they are listed.
 #[derive(Debug, Default)]

@@ -17,8 +17,10 @@ use call_assistant::webhook::sender::{
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
-use super::{AccountRow, Refused, Tables};
-use crate::scale::Scale;
+use super::{AccountRow, Tables};
+use crate::host::rows;
+use crate::host::scale::Scale;
+use crate::host::store::Refused;
 use crate::support::random;
 
 /// One endpoint.
@@ -121,6 +123,35 @@ impl Tables {
     /// The endpoint of a number.
     pub(crate) fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
         self.endpoints.get(usize::try_from(number).ok()?)
+    }
+
+    /// An endpoint as the dashboard has it.
+    pub(super) fn shown_endpoint(&self, row: &EndpointRow) -> rows::EndpointRow {
+        rows::EndpointRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            url: row.target.as_str().to_owned(),
+            health: row.health,
+            created_at: row.created_at,
+            previous_secrets: Vec::new(),
+        }
+    }
+
+    /// A delivery as the dashboard has it.
+    pub(super) fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
+        let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
+        Ok(rows::DeliveryRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            endpoint_id: endpoint.id.clone(),
+            url: endpoint.target.as_str().to_owned(),
+            event_id: row.body.id().clone(),
+            event_type: row.body.event_type().clone(),
+            state: row.state,
+            next_at: row.due,
+            log: row.log.clone(),
+            body: Some(row.body.clone()),
+        })
     }
 
     /// The endpoints of an account, oldest first.

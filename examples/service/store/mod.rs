@@ -7,6 +7,8 @@
 mod accounts;
 mod calls;
 mod deliveries;
+mod find;
+mod local;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,13 +22,15 @@ use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{CallQuery, CallsQuery};
 use call_assistant::rest::server::{CallRow, Identified, Received};
-use call_assistant::webhook::sender::PlanError;
 
+use crate::host::rows::{NewAccount, NewEndpoint};
+use crate::host::store::Refused;
 use crate::support::clock;
 
-pub(crate) use accounts::{AccountRow, PLANS, Plan, key_state};
+pub(crate) use accounts::AccountRow;
 pub(crate) use calls::Calls;
 pub(crate) use deliveries::{Begun, DeliveryRow, EndpointRow, ToSend};
+pub(crate) use local::Local;
 
 /// The database.
 #[derive(Debug, Default)]
@@ -50,23 +54,6 @@ pub(crate) struct Tables {
     next_delivery: u64,
     /// Changes whenever anything that a page shows does.
     version: u64,
-}
-
-/// Why something cannot be had or done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// There is no such thing, named here.
-    NotFound(&'static str),
-    /// It is there already, or its state does not allow it, and why.
-    Conflict(String),
-    /// The plan lacks it.
-    Plan(PlanError),
-}
-
-impl From<PlanError> for Refused {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
 }
 
 impl Store {
@@ -170,6 +157,27 @@ impl Tables {
         Ok(())
     }
 
+    /// Adds an account to begin with, and all that is in it.
+    ///
+    /// # Errors
+    /// It is not consistent with what is there.
+    pub(crate) fn load(&mut self, new: NewAccount, now: Timestamp) -> Result<(), Refused> {
+        let mut row = AccountRow::of(new.account);
+        for (mode, calls) in [(Mode::Live, new.calls), (Mode::Test, new.test_calls)] {
+            for call in calls {
+                row.calls_mut(mode).add(call)?;
+            }
+        }
+        self.add_account(row)?;
+        for (key, _) in new.keys {
+            self.add_key(key)?;
+        }
+        for NewEndpoint { id, account_id, target, secret } in new.endpoints {
+            self.add_endpoint(&account_id, id, target, secret, now)?;
+        }
+        Ok(())
+    }
+
     /// Every account, in the order in which they were added.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = &AccountRow> {
         self.order.iter().filter_map(|id| self.accounts.get(id))
@@ -204,11 +212,6 @@ impl Tables {
         self.digests.insert(key.id.clone(), *key.digest.as_bytes());
         self.keys.insert(*key.digest.as_bytes(), key);
         Ok(())
-    }
-
-    /// The key of this digest.
-    pub(crate) fn key_by_digest(&self, digest: &[u8; 32]) -> Option<&StoredKey> {
-        self.keys.get(digest)
     }
 
     /// The keys of an account, oldest first.

@@ -1,28 +1,22 @@
 //! `--data FILE.json`: accounts to begin with. `README.md` beside this file has the format.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CredentialId, EndpointId};
+use call_assistant::id::{AccountId, CallId, CredentialId, EndpointId};
+use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::sender::Target;
 use serde_json::{Map, Value, json};
 
-use crate::input::{self, Bad, Fields};
-use crate::store::{AccountRow, Plan, Refused, Tables};
+use super::input::{self, Bad, Fields};
+use super::plan::{PLANS, Plan};
+use super::rows::{Account, NewAccount, NewEndpoint};
 use crate::support::random;
-
-/// A key whose secret is known, for the first line that the program prints.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownKey {
-    pub(crate) account_id: AccountId,
-    pub(crate) name: String,
-    pub(crate) secret: ApiKey,
-}
 
 /// Why a file is not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -38,53 +32,56 @@ pub(crate) enum DataError {
     Field(#[from] Bad),
 }
 
-/// Loads a file into empty tables.
+/// Reads a file.
 ///
 /// # Errors
 /// [`DataError`] says what is wrong with it, with the path of the field.
 pub(crate) fn load(
     file: &Path,
-    tables: &mut Tables,
     allow_loopback: bool,
     now: Timestamp,
-) -> Result<Vec<KnownKey>, DataError> {
+) -> Result<Vec<NewAccount>, DataError> {
     let text = std::fs::read(file)?;
     let value: Value = serde_json::from_slice(&text)
         .map_err(|error| DataError::Syntax { line: error.line(), column: error.column() })?;
-    Ok(fill(&value, tables, allow_loopback, now)?)
+    Ok(read(&value, allow_loopback, now)?)
 }
 
-/// Fills empty tables with what a file says.
+/// Reads what a file says.
 ///
 /// # Errors
 /// The path of the field that is wrong, and what is.
-pub(crate) fn fill(
+pub(crate) fn read(
     value: &Value,
-    tables: &mut Tables,
     allow_loopback: bool,
     now: Timestamp,
-) -> Result<Vec<KnownKey>, Bad> {
+) -> Result<Vec<NewAccount>, Bad> {
     let file = Fields::of("", value, &["accounts"])?;
     file.required("accounts", file.value("accounts"))?;
-    let mut known = Vec::new();
-    for (path, value) in file.items("accounts")? {
-        account(&path, value, tables, allow_loopback, now, &mut known)?;
-    }
-    Ok(known)
+    let mut reader = Reader {
+        allow_loopback,
+        now,
+        accounts: HashSet::new(),
+        keys: HashSet::new(),
+        digests: HashSet::new(),
+        endpoints: HashSet::new(),
+    };
+    file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
 }
 
-fn account(
-    path: &str,
-    value: &Value,
-    tables: &mut Tables,
+/// What has been read so far, so that nothing comes twice.
+struct Reader {
     allow_loopback: bool,
     now: Timestamp,
-    known: &mut Vec<KnownKey>,
-) -> Result<(), Bad> {
-    let fields = Fields::of(
-        path,
-        value,
-        &[
+    accounts: HashSet<AccountId>,
+    keys: HashSet<CredentialId>,
+    digests: HashSet<[u8; 32]>,
+    endpoints: HashSet<EndpointId>,
+}
+
+impl Reader {
+    fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
+        let known = [
             "id",
             "business_name",
             "timezone",
@@ -95,65 +92,101 @@ fn account(
             "endpoints",
             "calls",
             "test_calls",
-        ],
-    )?;
-    let id = fields.read("id", AccountId::parse)?;
-    let id = fields.required("id", id)?;
-    let timezone = fields.read("timezone", timezone)?;
-    let mut row = AccountRow::new(id.clone(), fields.required("timezone", timezone)?);
-    row.business_name = fields.text("business_name")?.map(str::to_owned);
-    if fields.has("plan") {
-        row.plan = plan(&fields)?;
-    }
-    row.subscription_active = fields.flag("subscription_active")?.unwrap_or(true);
-    row.closing = fields.flag("closing")?.unwrap_or(false);
-    for (name, mode) in [("calls", Mode::Live), ("test_calls", Mode::Test)] {
-        for (path, value) in fields.items(name)? {
-            let call = input::call(&path, value, &Map::new())?;
-            if row.calls(Mode::Live).find(&call.id).is_some() {
-                return Err(Bad::new(format!("{path}.id"), "another call of the account has it"));
-            }
-            row.calls_mut(mode).add(call).map_err(|error| bad(format!("{path}.id"), error))?;
+        ];
+        let fields = Fields::of(path, value, &known)?;
+        let id = fields.read("id", AccountId::parse)?;
+        let id = fields.required("id", id)?;
+        let timezone = fields.read("timezone", timezone)?;
+        let account = Account {
+            id: id.clone(),
+            business_name: fields.text("business_name")?.map(str::to_owned),
+            timezone: fields.required("timezone", timezone)?,
+            plan: if fields.has("plan") { plan(&fields)? } else { Plan::LARGEST },
+            subscription_active: fields.flag("subscription_active")?.unwrap_or(true),
+            closing: fields.flag("closing")?.unwrap_or(false),
+            calls: 0,
+        };
+        let mut ids = HashSet::new();
+        let live = calls(&fields, "calls", &mut ids)?;
+        let test_calls = calls(&fields, "test_calls", &mut ids)?;
+        if !self.accounts.insert(id.clone()) {
+            return Err(Bad::new(fields.path("id"), "an account of this id is there already"));
         }
+        let keys = fields.items("keys")?;
+        let keys = keys.iter().map(|(path, value)| self.key(path, value, &id));
+        let keys = keys.collect::<Result<_, Bad>>()?;
+        let endpoints = fields.items("endpoints")?;
+        let endpoints = endpoints.iter().map(|(path, value)| self.endpoint(path, value, &account));
+        let endpoints = endpoints.collect::<Result<_, Bad>>()?;
+        Ok(NewAccount { account, keys, endpoints, calls: live, test_calls })
     }
-    tables.add_account(row).map_err(|error| bad(fields.path("id"), error))?;
-    for (path, value) in fields.items("keys")? {
-        let (stored, key) = read_key(&path, value, &id, now)?;
-        known.push(KnownKey { account_id: id.clone(), name: stored.name.clone(), secret: key });
-        tables.add_key(stored).map_err(|error| bad(format!("{path}.secret"), error))?;
+
+    fn key(
+        &mut self,
+        path: &str,
+        value: &Value,
+        account: &AccountId,
+    ) -> Result<(StoredKey, ApiKey), Bad> {
+        let (stored, key) = read_key(path, value, account, self.now)?;
+        let new = self.keys.insert(stored.id.clone());
+        if !(self.digests.insert(*stored.digest.as_bytes()) && new) {
+            let message = "a key of this id or secret is there already";
+            return Err(Bad::new(format!("{path}.secret"), message));
+        }
+        Ok((stored, key))
     }
-    for (path, value) in fields.items("endpoints")? {
-        let fields = Fields::of(&path, value, &["id", "url", "secret"])?;
-        let endpoint = fields.read("id", EndpointId::parse)?;
-        let endpoint = endpoint.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
-        let (target, secret) = self::endpoint(&fields, allow_loopback)?;
-        tables
-            .add_endpoint(&id, endpoint, target, secret, now)
-            .map_err(|error| bad(path.clone(), error))?;
+
+    fn endpoint(
+        &mut self,
+        path: &str,
+        value: &Value,
+        account: &Account,
+    ) -> Result<NewEndpoint, Bad> {
+        let fields = Fields::of(path, value, &["id", "url", "secret"])?;
+        let id = fields.read("id", EndpointId::parse)?;
+        let id = id.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
+        let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
+        account.plan.webhooks.check_webhooks().map_err(|error| Bad::new(path, error))?;
+        if !self.endpoints.insert(id.clone()) {
+            return Err(Bad::new(path, "an endpoint of this id is there already"));
+        }
+        Ok(NewEndpoint { id, account_id: account.id.clone(), target, secret })
     }
-    Ok(())
 }
 
-/// Reads an endpoint's `url` and `secret`. A secret that is not given is made.
-pub(crate) fn endpoint(
-    fields: &Fields<'_>,
-    allow_loopback: bool,
-) -> Result<(Target, SigningSecret), Bad> {
+fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<Vec<Call>, Bad> {
+    let mut calls = Vec::new();
+    for (path, value) in fields.items(name)? {
+        let call = input::call(&path, value, &Map::new())?;
+        if !ids.insert(call.id.clone()) {
+            return Err(Bad::new(format!("{path}.id"), "another call of the account has it"));
+        }
+        calls.push(call);
+    }
+    Ok(calls)
+}
+
+/// Reads an endpoint's `url`.
+pub(crate) fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
     let parse = if allow_loopback { Target::parse_allowing_loopback } else { Target::parse };
     let target = fields.read("url", parse)?;
+    fields.required("url", target)
+}
+
+/// Reads an endpoint's `secret`. One that is not given is made.
+pub(crate) fn secret(fields: &Fields<'_>) -> Result<SigningSecret, Bad> {
     let secret = fields.read("secret", SigningSecret::parse)?;
-    let secret = secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes()));
-    Ok((fields.required("url", target)?, secret))
+    Ok(secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes())))
 }
 
 /// Reads a `plan`: the name of one, or null for none.
 pub(crate) fn plan(fields: &Fields<'_>) -> Result<Plan, Bad> {
     let named = |text: &str| {
-        let names = crate::store::PLANS.map(|plan| plan.name).join(", ");
+        let names = PLANS.map(|plan| plan.name).join(", ");
         Plan::named(text).ok_or_else(|| format!("not a plan; there are {names}"))
     };
     let plan = fields.read("plan", named)?;
-    Ok(plan.or(Plan::named("none")).unwrap_or(Plan::LARGEST))
+    Ok(plan.unwrap_or(Plan::NONE))
 }
 
 /// Reads `scopes`. Reserved ones may be granted, and grant nothing.
@@ -244,15 +277,4 @@ fn timezone(text: &str) -> Result<String, &'static str> {
         return Ok(text.to_owned());
     }
     Err("not an IANA timezone, such as Europe/Oslo")
-}
-
-fn bad(path: String, refused: Refused) -> Bad {
-    Bad::new(
-        path,
-        match refused {
-            Refused::NotFound(what) => format!("there is no such {what}"),
-            Refused::Conflict(message) => message,
-            Refused::Plan(error) => error.to_string(),
-        },
-    )
 }

@@ -1,41 +1,32 @@
 //! The public API: an exchange of the library's, with this host's look-ups between its steps.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
-use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::Rejection;
-use call_assistant::rest::server::{Authorized, Received, RequestHead};
+use call_assistant::rest::server::{Authorized, CursorKeys, Received, Rejection, RequestHead};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 
-use crate::store::Store;
+use super::store::{ApiStore, Refused};
 use crate::support::{clock, log, random, serve};
 
-/// More credentials than this are not active in one minute.
-const WINDOWS: usize = 100_000;
-
-/// The public API. Clone it freely.
+/// The public API over a store. Clone it freely.
 #[derive(Clone, Debug)]
-pub(crate) struct Api(Arc<Host>);
+pub(crate) struct Api<S>(Arc<Host<S>>);
 
 #[derive(Debug)]
-struct Host {
-    store: Arc<Store>,
-    rates: Mutex<RateWindows>,
+struct Host<S> {
+    store: S,
     cursors: CursorKeys,
 }
 
-impl Api {
-    /// The API over a store. Its cursors live as long as the process, whose key they have.
-    pub(crate) fn new(store: Arc<Store>) -> Self {
-        let rates = Mutex::new(RateWindows::new(WINDOWS));
-        let cursors = CursorKeys::new(1, random::bytes());
-        Self(Arc::new(Host { store, rates, cursors }))
+impl<S: ApiStore> Api<S> {
+    /// The API over a store. Cursors are read by every process that has the same keys.
+    pub(crate) fn new(store: S, cursors: CursorKeys) -> Self {
+        Self(Arc::new(Host { store, cursors }))
     }
 
     /// Answers a request. Its body, if there is one, is not looked at.
@@ -48,7 +39,7 @@ impl Api {
         let (parts, _body) = request.into_parts();
         let request_id = RequestId::from_random(random::bytes());
         let id = request_id.clone();
-        let answered = self.0.serve(&RequestHead::from_parts(&parts), request_id, began);
+        let answered = self.0.serve(&RequestHead::from_parts(&parts), request_id, began).await;
         let (answer, reason) = match answered {
             Ok(answer) => (answer, String::new()),
             // The reason is for this log, and nothing that the caller sees.
@@ -66,38 +57,41 @@ impl Api {
     }
 }
 
-impl Host {
-    fn serve(
+impl<S: ApiStore> Host<S> {
+    async fn serve(
         &self,
         head: &RequestHead<'_>,
         request_id: RequestId,
         now: Timestamp,
     ) -> Result<Response<Vec<u8>>, Rejection> {
         let received = Received::new(head, request_id)?;
-
-        let identified = self.store.identify(received, now)?;
-
-        let admitted = {
-            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-            identified.admit_in(&mut rates, now)?
-        };
-
-        let Some((account, status)) = self.store.status(admitted.account_id()) else {
-            return Err(admitted.internal_error());
+        let identified = self.store.identify(received, now).await?;
+        let admitted = self.store.admit(identified, now).await?;
+        let (account, status) = match self.store.status(admitted.account_id()).await {
+            Ok(found) => found,
+            Err(refused) => return Err(failed(&refused, admitted.internal_error())),
         };
         match admitted.authorize(&status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(account),
-            Authorized::Calls(granted) => {
-                let rows = self.store.page(granted.query());
-                granted.answer(rows)
-            }
-            Authorized::Call(granted) => {
-                let row = self.store.call(granted.query());
-                granted.answer(row)
-            }
+            Authorized::Calls(granted) => match self.store.page(granted.query()).await {
+                Ok(rows) => granted.answer(rows),
+                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            },
+            Authorized::Call(granted) => match self.store.call(granted.query()).await {
+                Ok(row) => granted.answer(row),
+                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            },
             other => Err(other.internal_error()),
         }
     }
+}
+
+/// Tells the log why a look-up failed.
+fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
+    if let Refused::Unavailable(why) = refused {
+        log::line(&format!("store: {why}"));
+    }
+    rejection
 }
 
 /// A path for the log: what stands where an id belongs may be anything, a secret included.

@@ -2,7 +2,7 @@
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -10,16 +10,17 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::input::Bad;
-use crate::store::Refused;
+use super::super::input::Bad;
+use super::super::store::Refused;
+use crate::support::log;
 use crate::support::serve::BodyError;
 
 /// An answer.
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// Why there is nothing better to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Error {
+pub(crate) enum Error {
     /// The input is wrong.
     Bad(Bad),
     /// The store refuses.
@@ -32,6 +33,8 @@ pub(super) enum Error {
     Method(&'static str),
     /// It comes from somewhere else than the dashboard's own page.
     Foreign,
+    /// It does not bring the operator's token.
+    NoToken,
 }
 
 impl From<Bad> for Error {
@@ -48,7 +51,7 @@ impl From<Refused> for Error {
 
 impl Error {
     /// The error as an answer.
-    pub(super) fn answer(self) -> Answer {
+    pub(crate) fn answer(self) -> Answer {
         let (status, code, message, field) = match self {
             Self::Bad(Bad { field, message }) => {
                 (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
@@ -61,6 +64,15 @@ impl Error {
             }
             Self::Refused(Refused::Plan(error)) => {
                 (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
+            }
+            Self::Refused(Refused::Unavailable(why)) => {
+                log::line(&format!("store: {why}"));
+                let message = "the store does not answer; try again".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
+            }
+            Self::Refused(Refused::NotHere) => {
+                let message = "this host does not have it".to_owned();
+                (StatusCode::NOT_IMPLEMENTED, "not_implemented", message, None)
             }
             Self::Body(error) => {
                 let (status, message) = match error {
@@ -84,6 +96,13 @@ impl Error {
                 let message = "the dashboard answers to its own page and to this machine only";
                 (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
             }
+            Self::NoToken => {
+                let message = "the operator's token is needed, as a bearer token or a password";
+                let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
+                let schemes = HeaderValue::from_static("Basic realm=\"dashboard\", Bearer");
+                answer.headers_mut().insert(WWW_AUTHENTICATE, schemes);
+                return answer;
+            }
         };
         error(status, code, &message, field.filter(|field| !field.is_empty()))
     }
@@ -101,28 +120,38 @@ fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -
     json(status, &json!({ "error": error }))
 }
 
+/// A value with 200.
+pub(crate) fn ok(value: &impl Serialize) -> Answer {
+    json(StatusCode::OK, value)
+}
+
+/// A value with 201.
+pub(crate) fn created(value: &impl Serialize) -> Answer {
+    json(StatusCode::CREATED, value)
+}
+
 /// A value as an answer.
-pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     // What is shown has names for keys and nothing that JSON has no form for.
     answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
 }
 
 /// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
-pub(super) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
+pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
 }
 
 /// A value that a page polls, with a tag by which it asks whether there is another.
-pub(super) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
+pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
 /// Nothing has changed.
-pub(super) fn unchanged(tag: HeaderValue) -> Answer {
+pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
     answer.headers_mut().insert(ETAG, tag);
     answer

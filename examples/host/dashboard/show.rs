@@ -1,19 +1,21 @@
 //! Rows as the dashboard's JSON. No secret is in any of it: those are shown once, when made.
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{LogEntry, Outcome, Status, Target};
+use call_assistant::webhook::sender::{FAILURES_TO_DISABLE, LogEntry, Outcome, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::store::{AccountRow, DeliveryRow, EndpointRow, Tables, key_state};
+use super::super::plan::key_state;
+use super::super::rows::{
+    Account, AlertRow, DeliveryRow, EndpointRow, LISTED_BODY, LastHour, RecoveryRow,
+};
 
 /// An account and how it stands.
-pub(super) fn account(row: &AccountRow) -> Value {
+pub(super) fn account(row: &Account) -> Value {
     json!({
         "id": row.id,
         "business_name": row.business_name,
@@ -26,7 +28,7 @@ pub(super) fn account(row: &AccountRow) -> Value {
         },
         "subscription_active": row.subscription_active,
         "closing": row.closing,
-        "calls": row.calls(call_assistant::rest::Mode::Live).len(),
+        "calls": row.calls,
     })
 }
 
@@ -53,31 +55,25 @@ pub(super) fn endpoint(row: &EndpointRow) -> Value {
     json!({
         "id": row.id,
         "account_id": row.account_id,
-        "url": row.target.as_str(),
+        "url": row.url,
         "status": if health.is_active() { "active" } else { "disabled" },
         "reason": health.disabled(),
         "since": health.since(),
         "consecutive_failures": health.failures(),
-        "failures_to_disable": call_assistant::webhook::sender::FAILURES_TO_DISABLE,
+        "failures_to_disable": FAILURES_TO_DISABLE,
         "created_at": row.created_at,
+        "previous_secrets_until": row.previous_secrets,
     })
-}
-
-/// A delivery as it stands, to be shown once the store is unlocked.
-#[derive(Debug)]
-pub(super) struct Taken {
-    row: DeliveryRow,
-    endpoint: Option<(EndpointId, Target)>,
 }
 
 /// A delivery with each of its attempts.
 #[derive(Debug, Serialize)]
 pub(super) struct Delivery<'a> {
-    id: &'a DeliveryId,
-    account_id: &'a AccountId,
-    endpoint_id: Option<&'a EndpointId>,
-    url: Option<&'a str>,
-    event_id: &'a EventId,
+    id: &'a str,
+    account_id: &'a str,
+    endpoint_id: &'a str,
+    url: &'a str,
+    event_id: &'a str,
     #[serde(rename = "type")]
     event_type: &'a EventType,
     status: Status,
@@ -91,45 +87,33 @@ pub(super) struct Delivery<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// In a list, a longer body is left out: a thousand of the longest are a gigabyte.
-const LISTED_BODY: usize = 16 * 1024;
-
-impl Taken {
-    /// Takes a copy.
-    pub(super) fn of(row: &DeliveryRow, tables: &Tables) -> Self {
-        let endpoint = tables.endpoint_of(row.endpoint);
-        let endpoint = endpoint.map(|endpoint| (endpoint.id.clone(), endpoint.target.clone()));
-        Self { row: row.clone(), endpoint }
+/// A delivery, with all of its body.
+pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
+    let body = row.body.as_ref().map(|body| body.as_str());
+    Delivery {
+        id: row.id.as_str(),
+        account_id: row.account_id.as_str(),
+        endpoint_id: row.endpoint_id.as_str(),
+        url: &row.url,
+        event_id: row.event_id.as_str(),
+        event_type: &row.event_type,
+        status: row.state.status(),
+        pending: row.state.is_pending(),
+        event_created_at: row.state.event_created_at(),
+        attempts_made: row.state.attempts(),
+        by_hand: row.state.is_manual(),
+        next_at: row.next_at,
+        ended_at: row.state.ended_at(),
+        attempts: row.log.iter().map(attempt).collect(),
+        payload: body.and_then(|body| serde_json::from_str(body).ok()),
     }
+}
 
-    /// All of it.
-    pub(super) fn whole(&self) -> Delivery<'_> {
-        let Self { row, endpoint } = self;
-        Delivery {
-            id: &row.id,
-            account_id: &row.account_id,
-            endpoint_id: endpoint.as_ref().map(|(id, _)| id),
-            url: endpoint.as_ref().map(|(_, target)| target.as_str()),
-            event_id: row.body.id(),
-            event_type: row.body.event_type(),
-            status: row.state.status(),
-            pending: row.state.is_pending(),
-            event_created_at: row.body.created_at(),
-            attempts_made: row.state.attempts(),
-            by_hand: row.state.is_manual(),
-            next_at: row.due,
-            ended_at: row.state.ended_at(),
-            attempts: row.log.iter().map(attempt).collect(),
-            payload: serde_json::from_str(row.body.as_str()).ok(),
-        }
-    }
-
-    /// As one of many.
-    pub(super) fn listed(&self) -> Delivery<'_> {
-        let mut shown = self.whole();
-        shown.payload = shown.payload.filter(|payload| payload.get().len() <= LISTED_BODY);
-        shown
-    }
+/// A delivery as one of many.
+pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
+    let mut shown = delivery(row);
+    shown.payload = shown.payload.filter(|payload| payload.get().len() <= LISTED_BODY);
+    shown
 }
 
 fn attempt(entry: &LogEntry) -> Value {
@@ -144,6 +128,45 @@ fn attempt(entry: &LogEntry) -> Value {
         _ => Value::Null,
     };
     shown
+}
+
+/// How an endpoint has answered in the last hour.
+pub(super) fn last_hour(hour: &LastHour) -> Value {
+    json!({
+        "attempts": hour.attempts,
+        "succeeded": hour.succeeded,
+        "p50_ms": hour.p50_ms,
+        "p99_ms": hour.p99_ms,
+    })
+}
+
+/// A recovery, as far as it has come.
+pub(super) fn recovery(row: &RecoveryRow) -> Value {
+    json!({
+        "id": row.id,
+        "endpoint_id": row.endpoint_id,
+        "from": row.range.from,
+        "until": row.range.until,
+        "types": row.range.types,
+        "statuses": row.range.statuses,
+        "state": row.state,
+        "counted": row.counted,
+        "redelivered": row.redelivered,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+    })
+}
+
+/// Something that an owner should be told.
+pub(super) fn alert(row: &AlertRow) -> Value {
+    json!({
+        "id": row.id,
+        "endpoint_id": row.endpoint_id,
+        "url": row.url,
+        "at": row.at,
+        "kind": row.kind,
+        "message": row.message,
+    })
 }
 
 /// A call as the public API has it.

@@ -13,7 +13,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
 
-use super::slot::Slot;
+use super::Held;
 use crate::support::tls;
 
 /// Whose certificates are believed.
@@ -63,9 +63,9 @@ impl Trust {
 pub(super) async fn connect(
     target: &Target,
     patience: Duration,
-    slot: &Slot,
+    held: &impl Held,
 ) -> Result<TcpStream, Outcome> {
-    let resolved = resolve(target, slot).await?;
+    let resolved = resolve(target, held).await?;
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
     let mut failed = None;
@@ -89,23 +89,22 @@ pub(super) async fn connect(
     Err(failed.unwrap_or(Outcome::Forbidden))
 }
 
-async fn resolve(target: &Target, slot: &Slot) -> Result<Vec<SocketAddr>, Outcome> {
+async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Outcome> {
     let port = target.url().port_or_known_default().unwrap_or(443);
     let found: Vec<SocketAddr> = match target.url().host() {
         Some(Host::Ipv4(address)) => vec![(address, port).into()],
         Some(Host::Ipv6(address)) => vec![(address, port).into()],
-        Some(Host::Domain(name)) => look_up(name.to_owned(), port, slot.clone()).await?,
+        Some(Host::Domain(name)) => look_up(name.to_owned(), port, held.clone()).await?,
         None => Vec::new(),
     };
     if found.is_empty() { Err(Outcome::Dns) } else { Ok(found) }
 }
 
-/// Nobody can end a look-up: its thread keeps the slot for as long as it takes, so that there are
-/// never more of them than slots.
-async fn look_up(name: String, port: u16, slot: Slot) -> Result<Vec<SocketAddr>, Outcome> {
+/// Nobody can end a look-up: its thread keeps what is held for as long as it takes.
+async fn look_up(name: String, port: u16, held: impl Held) -> Result<Vec<SocketAddr>, Outcome> {
     let thread = tokio::task::spawn_blocking(move || {
         let found = (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
-        drop(slot);
+        drop(held);
         found
     });
     match thread.await {

@@ -3,18 +3,16 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, EventId};
-use call_assistant::model::Call;
-use call_assistant::rest::Mode;
+use call_assistant::id::{AccountId, CallId, EndpointId, EventId};
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
 };
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Error};
-use super::{Asked, Dashboard, created, nothing_asked, ok, show};
-use crate::input::{self, Bad, Fields};
-use crate::store::{Refused, Tables, ToSend};
+use super::super::input::{self, Bad, Fields};
+use super::super::store::{Refused, Store};
+use super::answer::{Answer, Error, created, ok};
+use super::{Asked, Dashboard, nothing_asked, show};
 use crate::support::random;
 
 /// The version that this service's events are written in.
@@ -23,46 +21,36 @@ const API_VERSION: &str = "2026-01-15";
 /// The most calls in one answer.
 const NEWEST: usize = 100;
 
-impl Dashboard {
-    pub(super) fn calls(&self, id: &str) -> Result<Answer, Error> {
-        let calls: Vec<Call> = {
-            let tables = self.store.lock();
-            tables.account(id)?.calls(Mode::Live).newest(NEWEST).cloned().collect()
-        };
+impl<S: Store> Dashboard<S> {
+    pub(super) async fn calls(&self, id: &str) -> Result<Answer, Error> {
+        let calls = self.store.latest_calls(id, NEWEST).await?;
         Ok(ok(&show::list(calls.iter().map(show::call).collect())))
     }
 
     /// Records a call and emits `call.ended`, in one write.
-    pub(super) fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
-        let account = self.store.lock().account(id)?.id.clone();
-        let event = new_event(account, Origin::voice(), asked.now).call_ended(&call);
+        let account = self.store.account(id).await?.id;
+        let event = new_event(account.clone(), Origin::voice(), asked.now).call_ended(&call);
         let mut shown = show::call(&call);
-        let (mut tables, now) = self.store.write();
-        if tables.has_call(tables.account(id)?, &call.id) {
-            return Err(Refused::Conflict("a call of this id is there already".into()).into());
-        }
-        tables.account_mut(id)?.calls_mut(Mode::Live).add(call)?;
-        let accepted = match event {
+        let event = match event {
             Ok(body) => {
                 shown["event_id"] = json!(body.id());
-                tables.accept(&body, None, now)?
+                Some(body)
             }
             // The call is one all the same; its event comes when there is something to say.
             Err(error) => {
                 shown["event_id"] = Value::Null;
                 shown["not_emitted"] = error.to_string().into();
-                Vec::new()
+                None
             }
         };
-        shown["deliveries"] = ids(&tables, &accepted);
-        drop(tables);
-        self.outbox.send(accepted);
+        shown["deliveries"] = json!(self.store.record_call(&account, call, event).await?);
         Ok(created(&shown))
     }
 
     /// Emits any event.
-    pub(super) fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, &["type", "data"])?;
         let event_type = fields.text("type")?;
         let event_type = fields.required("type", event_type)?;
@@ -76,37 +64,31 @@ impl Dashboard {
         if !data.is_object() {
             return Err(Bad::new("data", "expected an object").into());
         }
-        let account = self.store.lock().account(id)?.id.clone();
+        let account = self.store.account(id).await?.id;
         let body = any_event(account, event_type, data, asked.now)?;
-        let (mut tables, now) = self.store.write();
-        let accepted = tables.accept(&body, None, now)?;
-        Ok(self.emitted(&body, accepted, &tables))
+        self.accept(body, None).await
     }
 
     /// Sends one endpoint a ping, which is a delivery like any other.
-    pub(super) fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         nothing_asked(asked)?;
-        let (mut tables, now) = self.store.write();
-        let (number, endpoint) = tables.endpoint(id)?;
-        let account = endpoint.account_id.clone();
-        let plan = tables.account(account.as_str())?.plan.webhooks;
-        plan.check_webhooks().map_err(Refused::from)?;
-        let body = new_event(account, dashboard(), asked.now)
+        let endpoint = self.store.endpoint(id).await?;
+        let account = self.store.account(endpoint.account_id.as_str()).await?;
+        account.plan.webhooks.check_webhooks().map_err(Refused::from)?;
+        let body = new_event(account.id, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.")
             .map_err(not_created)?;
-        let accepted = tables.accept(&body, Some(number), now)?;
-        Ok(self.emitted(&body, accepted, &tables))
+        self.accept(body, Some(&endpoint.id)).await
     }
 
-    fn emitted(&self, body: &EventBody, accepted: Vec<ToSend>, tables: &Tables) -> Answer {
-        let shown = json!({
+    async fn accept(&self, body: EventBody, only: Option<&EndpointId>) -> Result<Answer, Error> {
+        let mut shown = json!({
             "id": body.id(),
             "type": body.event_type(),
             "created_at": body.created_at(),
-            "deliveries": ids(tables, &accepted),
         });
-        self.outbox.send(accepted);
-        created(&shown)
+        shown["deliveries"] = json!(self.store.accept(body, only).await?);
+        Ok(created(&shown))
     }
 }
 
@@ -157,11 +139,6 @@ fn not_created(error: NewEventError) -> Error {
 
 fn dashboard() -> Origin {
     Origin::new(OriginSource::from("dashboard"))
-}
-
-fn ids(tables: &Tables, accepted: &[ToSend]) -> Value {
-    let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
-    json!(ids.collect::<Vec<_>>())
 }
 
 /// What a call recorded by hand has where nothing is said: it took a minute, and has just ended.

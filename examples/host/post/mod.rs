@@ -1,5 +1,7 @@
 //! One POST: connect, send, and read as much of the answer as is worth keeping.
 
+mod connect;
+
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -13,9 +15,17 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
-use super::connect::{Trust, connect};
-use super::slot::Slot;
+use self::connect::connect;
 use crate::support::clock;
+
+pub(crate) use self::connect::Trust;
+
+/// What an attempt holds of its endpoint's limit: a clone of it is dropped when the attempt ends, and
+/// another when the thread that looks up the name has returned, which may be later. So there are
+/// never more of those threads than the limit.
+pub(crate) trait Held: Clone + Send + 'static {}
+
+impl<T: Clone + Send + 'static> Held for T {}
 
 /// What came of it.
 #[derive(Debug)]
@@ -44,18 +54,18 @@ const HEAD: usize = 64 * 1024;
 const FIELDS: usize = 256;
 
 /// Sends a request and waits for the head of the response, `patience` for everything up to there.
-pub(super) async fn send(
+pub(crate) async fn send(
     target: &Target,
     request: Request<Full<Bytes>>,
     trust: &Trust,
     patience: Duration,
-    slot: &Slot,
+    held: &impl Held,
 ) -> Sent {
     // Whatever drives the connection ends when this is dropped.
     let mut drivers = JoinSet::new();
     let answered = tokio::time::timeout(patience, async {
         let request = in_origin_form(target, request);
-        let stream = connect(target, patience, slot).await?;
+        let stream = connect(target, patience, held).await?;
         if target.url().scheme() == "https" {
             let stream = trust.handshake(target, stream).await?;
             exchange(TokioIo::new(stream), request, &mut drivers).await

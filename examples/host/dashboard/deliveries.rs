@@ -1,0 +1,98 @@
+//! Deliveries: found, looked into, sent again.
+
+use call_assistant::Timestamp;
+use call_assistant::id::EndpointId;
+use call_assistant::webhook::sender::Status;
+use http::StatusCode;
+use serde::Serialize;
+
+use super::super::input::Bad;
+use super::super::rows::{DeliveryFilter, DeliveryPage};
+use super::super::store::{Refused, Store};
+use super::answer::{Answer, Error, json, ok};
+use super::show::Delivery;
+use super::{Asked, Dashboard, nothing_asked, show};
+
+/// The most deliveries in one answer.
+const MAX_LIST: usize = 1000;
+
+/// Deliveries, newest first.
+#[derive(Debug, Serialize)]
+struct Deliveries<'a> {
+    data: Vec<Delivery<'a>>,
+    has_more: bool,
+    next: Option<&'a str>,
+}
+
+impl<S: Store> Dashboard<S> {
+    pub(super) async fn deliveries(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
+        Ok(ok(&shown(&page)))
+    }
+
+    pub(super) async fn delivery(&self, id: &str) -> Result<Answer, Error> {
+        Ok(ok(&show::delivery(&self.store.delivery(id).await?)))
+    }
+
+    pub(super) async fn redeliver(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        let row = self.store.redeliver(id).await?;
+        Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
+    }
+
+    pub(super) async fn send_now(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        let row = self.store.send_now(id).await?;
+        Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
+    }
+}
+
+fn shown(page: &DeliveryPage) -> Deliveries<'_> {
+    Deliveries {
+        data: page.rows.iter().map(show::listed).collect(),
+        has_more: page.next.is_some(),
+        next: page.next.as_deref(),
+    }
+}
+
+/// Reads a filter. An empty value filters nothing, as in a form that was left empty.
+fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
+    let mut filter = DeliveryFilter { limit: MAX_LIST, ..DeliveryFilter::default() };
+    for (name, value) in query {
+        match name.as_str() {
+            "status" | "endpoint" | "type" | "id" | "from" | "until" | "after"
+                if value.is_empty() => {}
+            "status" => {
+                for status in value.split(',') {
+                    filter.statuses.push(status.parse::<Status>().map_err(|_| {
+                        let known = Status::ALL.map(Status::as_str).join(", ");
+                        Bad::new("status", format!("not one of {known}"))
+                    })?);
+                }
+            }
+            "endpoint" => {
+                let id = EndpointId::parse(value);
+                filter.endpoint = Some(id.map_err(|_| Refused::NotFound("endpoint"))?);
+            }
+            "type" => filter.event_type = Some(value.clone()),
+            "id" => filter.id = Some(value.clone()),
+            "from" => filter.from = Some(instant(name, value)?),
+            "until" => filter.until = Some(instant(name, value)?),
+            "after" => filter.after = Some(value.clone()),
+            "limit" => {
+                let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
+                let wrong = || Bad::new("limit", format!("not from 1 to {MAX_LIST}"));
+                filter.limit = read.ok_or_else(wrong)?;
+            }
+            _ => {
+                let known = "there are status, endpoint, type, id, from, until, after and limit";
+                return Err(Bad::new("query", known).into());
+            }
+        }
+    }
+    Ok(filter)
+}
+
+fn instant(name: &str, value: &str) -> Result<Timestamp, Bad> {
+    Timestamp::parse(value).map_err(|error| Bad::new(name, error))
+}

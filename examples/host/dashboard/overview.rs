@@ -1,0 +1,72 @@
+//! Everything that the page shows of an account, in one answer.
+
+use http::HeaderValue;
+use http::header::IF_NONE_MATCH;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::plan::PLANS;
+use super::super::rows::DeliveryFilter;
+use super::super::store::Store;
+use super::answer::{self, Answer, Error};
+use super::show::Delivery;
+use super::{Asked, Dashboard, show};
+
+/// How many calls and deliveries are in it.
+const CALLS: usize = 10;
+const DELIVERIES: usize = 50;
+
+#[derive(Debug, Serialize)]
+struct Overview<'a> {
+    #[serde(flatten)]
+    rest: Value,
+    deliveries: Vec<Delivery<'a>>,
+}
+
+impl<S: Store> Dashboard<S> {
+    /// Everything that a page shows of an account. The tag tells whether it has changed.
+    pub(super) async fn overview(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let account = self.store.account(id).await?;
+        // Read before the rest: what changes meanwhile is read again under the next tag. Keys expire
+        // by themselves, so the tag changes at least every ten seconds.
+        let tag = self.store.version().map(|version| {
+            let tag = format!("\"{version}-{}\"", asked.now.unix_seconds() / 10);
+            HeaderValue::try_from(tag).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+        });
+        if let Some(tag) = &tag
+            && asked.headers.get(IF_NONE_MATCH) == Some(tag)
+        {
+            return Ok(answer::unchanged(tag.clone()));
+        }
+        let keys = self.store.keys(id).await?;
+        let endpoints = self.store.endpoints(id).await?;
+        let hours = self.store.last_hour(id).await?;
+        let calls = self.store.latest_calls(id, CALLS).await?;
+        let filter = DeliveryFilter { limit: DELIVERIES, ..DeliveryFilter::default() };
+        let deliveries = self.store.deliveries(id, &filter).await?;
+        let recoveries = self.store.recoveries(id).await?;
+        let alerts = self.store.alerts(id).await?;
+        let endpoint = |row| {
+            let mut shown = show::endpoint(row);
+            let hour = hours.iter().find(|(id, _)| *id == row.id);
+            shown["last_hour"] = hour.map_or(Value::Null, |(_, hour)| show::last_hour(hour));
+            shown
+        };
+        let rest = json!({
+            "account": show::account(&account),
+            "plans": PLANS.map(|plan| plan.name),
+            "keys": keys.iter().map(|key| show::key(key, asked.now)).collect::<Vec<_>>(),
+            "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
+            "calls": calls.iter().map(show::call).collect::<Vec<_>>(),
+            "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
+            "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+            "now": asked.now,
+        });
+        let deliveries = deliveries.rows.iter().map(show::listed).collect();
+        let shown = Overview { rest, deliveries };
+        Ok(match tag {
+            Some(tag) => answer::tagged(&shown, tag),
+            None => answer::ok(&shown),
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Recovering what an endpoint missed, and what owners are told.
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::Status;
+use http::StatusCode;
+use serde_json::json;
+
+use super::super::input::{Bad, Fields};
+use super::super::rows::RecoveryRange;
+use super::super::store::Store;
+use super::answer::{Answer, Error, json as answer_json, ok};
+use super::{Asked, Dashboard, nothing_asked, show};
+
+impl<S: Store> Dashboard<S> {
+    /// Starts a recovery, or only counts with `dry_run`.
+    pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let known = ["from", "until", "types", "statuses", "dry_run"];
+        let fields = Fields::of("", &asked.body, &known)?;
+        let range = RecoveryRange {
+            from: fields.read("from", Timestamp::parse)?,
+            until: fields.read("until", Timestamp::parse)?,
+            types: texts(&fields, "types", |text| Ok(EventType::from(text)))?,
+            statuses: texts(&fields, "statuses", |text| {
+                let missed = text.parse().ok().filter(|status: &Status| status.is_missed());
+                missed.ok_or("not failed, gone, parked or skipped")
+            })?,
+        };
+        if fields.flag("dry_run")?.unwrap_or(false) {
+            let missed = self.store.count_missed(id, &range).await?;
+            let total: u64 = missed.by_type.values().sum();
+            return Ok(ok(&json!({ "dry_run": true, "count": total, "by_type": missed.by_type })));
+        }
+        let row = self.store.recover(id, range).await?;
+        Ok(answer_json(StatusCode::ACCEPTED, &show::recovery(&row)))
+    }
+
+    pub(super) async fn recovery(&self, id: &str) -> Result<Answer, Error> {
+        Ok(ok(&show::recovery(&self.store.recovery(id).await?)))
+    }
+
+    pub(super) async fn cancel_recovery(
+        &self,
+        id: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&show::recovery(&self.store.cancel_recovery(id).await?)))
+    }
+
+    pub(super) async fn recoveries(&self, account: &str) -> Result<Answer, Error> {
+        // An account that is not there is not one without recoveries.
+        self.store.account(account).await?;
+        let recoveries = self.store.recoveries(account).await?;
+        Ok(ok(&show::list(recoveries.iter().map(show::recovery).collect())))
+    }
+
+    pub(super) async fn alerts(&self, account: &str) -> Result<Answer, Error> {
+        self.store.account(account).await?;
+        let alerts = self.store.alerts(account).await?;
+        Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
+    }
+}
+
+fn texts<T>(
+    fields: &Fields<'_>,
+    name: &str,
+    read: impl Fn(&str) -> Result<T, &'static str>,
+) -> Result<Vec<T>, Bad> {
+    let items = fields.items(name)?;
+    let items = items.iter().map(|(path, value)| {
+        let text = value.as_str().ok_or_else(|| Bad::new(path, "expected a string"))?;
+        read(text).map_err(|error| Bad::new(path, error))
+    });
+    items.collect()
+}

@@ -1,0 +1,42 @@
+//! What a host says when it is ready: one line for programs, and a few for people.
+
+use call_assistant::Timestamp;
+use serde_json::{Value, json};
+
+use super::plan::key_state;
+use super::rows::NewAccount;
+
+/// One line of JSON for whoever started the host: where it listens, and with what it can be asked.
+pub(crate) fn for_programs(
+    api: &str,
+    dashboard: &str,
+    accounts: &[NewAccount],
+    now: Timestamp,
+) -> Value {
+    let account = |new: &NewAccount| {
+        let keys = new.keys.iter().map(|(stored, key)| {
+            json!({
+                "name": stored.name,
+                "secret": key.reveal(),
+                "state": key_state(stored, now),
+            })
+        });
+        json!({ "id": new.account.id, "keys": keys.collect::<Vec<_>>() })
+    };
+    let accounts: Vec<Value> = accounts.iter().map(account).collect();
+    json!({ "api": api, "dashboard": dashboard, "accounts": accounts })
+}
+
+/// What to try, for a person.
+pub(crate) fn for_people(api: &str, dashboard: &str, demonstration: bool) -> String {
+    let key = if demonstration { "the secret of acct_fjord_dental's key full" } else { "a secret" };
+    format!(
+        "\n  Public API   {api}\n  Dashboard    {dashboard}\n\n\
+         Try, with {key} from the line above:\n\n  \
+         KEY=service_live_...\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" {api}/v1/account\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" '{api}/v1/calls?limit=3'\n  \
+         curl -s {dashboard}/accounts\n\n\
+         Stop with Ctrl-C. Each request is a line below.\n\n"
+    )
+}
