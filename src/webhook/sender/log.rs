@@ -1,13 +1,17 @@
 //! The delivery log: what a dashboard shows of an attempt.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
+use http::HeaderMap;
+use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::delivery::Delivery;
 use super::endpoint::Report;
 use super::outcome::Outcome;
+use super::reason::FailureReason;
 use super::status::Status;
 use crate::Timestamp;
 use crate::secret::excerpt;
@@ -52,6 +56,12 @@ pub struct LogEntry {
     pub next_at: Option<Timestamp>,
     /// The beginning of the response's body.
     pub response: Option<Excerpt>,
+    /// Why there was no response, if the host knows more than the outcome: set by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<FailureReason>,
+    /// The response's header fields, from [`Excerpt::of_fields`]: set by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Excerpt>,
 }
 
 /// The beginning of a response's body.
@@ -97,6 +107,8 @@ impl LogEntry {
             status: delivery.status(),
             next_at: delivery.due(now).filter(|_| waiting),
             response: response.map(Excerpt::new),
+            reason: None,
+            headers: None,
         }
     }
 }
@@ -106,5 +118,23 @@ impl Excerpt {
     #[must_use]
     pub fn new(body: &[u8]) -> Self {
         Self { text: excerpt(body, MAX_EXCERPT_LEN), cut: body.len() > MAX_EXCERPT_LEN }
+    }
+
+    /// Creates an excerpt of header fields, one `name: value` a line. A cookie is left out: it may
+    /// let in whoever reads the log.
+    #[must_use]
+    pub fn of_fields(fields: &HeaderMap) -> Self {
+        let mut text = Vec::new();
+        for (name, value) in fields {
+            if text.len() > MAX_EXCERPT_LEN {
+                break;
+            }
+            let value =
+                if name == SET_COOKIE { b"[redacted]".as_slice() } else { value.as_bytes() };
+            for part in [name.as_str().as_bytes(), b": ", value, b"\n"] {
+                text.extend_from_slice(part);
+            }
+        }
+        Self::new(&text)
     }
 }

@@ -237,6 +237,7 @@ mod numbers;
 mod outcome;
 mod plan;
 mod planner;
+mod reason;
 mod retention;
 mod row;
 mod schedule;
@@ -258,6 +259,7 @@ pub use missed::MissedDeliveries;
 pub use outcome::Outcome;
 pub use plan::{PlanError, WebhookPlan};
 pub use planner::Planner;
+pub use reason::FailureReason;
 pub use retention::{RETENTION, oldest_kept};
 pub use row::{Row, Write};
 pub use schedule::{

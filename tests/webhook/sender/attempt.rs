@@ -5,7 +5,8 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Excerpt, LogEntry, MAX_EXCERPT_LEN, Outcome, Target, TargetError,
+    Delivery, Endpoint, Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
+    TargetError,
 };
 use call_assistant::webhook::{Signer, Verifier};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -164,6 +165,34 @@ fn the_log_says_what_came_of_an_attempt() {
     let report = last.finish(&attempt, Outcome::Dns, at(2));
     let entry = LogEntry::new(&attempt, Outcome::Dns, &report, &last, None, at(2));
     assert_eq!((entry.attempt, entry.next_at), (6, None));
+}
+
+/// DEL-10: what a host adds to an entry is stored with it, and an entry without it is read as before.
+#[test]
+fn the_log_says_why_and_what_the_response_was_like() {
+    let endpoint = Endpoint::new(start());
+    let mut delivery = failed_before(1, &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    let report = delivery.finish(&attempt, Outcome::Tls, at(2));
+    let mut entry = LogEntry::new(&attempt, Outcome::Tls, &report, &delivery, None, at(2));
+    assert_eq!((&entry.reason, &entry.headers), (&None, &None));
+    entry.reason = Some(FailureReason::CertificateExpired);
+    let mut fields = HeaderMap::new();
+    for (name, value) in [("server", "acme"), ("x-note", "whsec_abc"), ("set-cookie", "id=1")] {
+        fields.append(name, HeaderValue::from_static(value));
+    }
+    entry.headers = Some(Excerpt::of_fields(&fields));
+    let text = serde_json::to_string(&entry).unwrap();
+    let end = concat!(
+        r#","reason":"certificate_expired","headers":{"text":"server: acme\n"#,
+        r#"x-note: whsec_[redacted]\nset-cookie: [redacted]\n","cut":false}}"#,
+    );
+    assert!(text.ends_with(end), "{text}");
+    assert_eq!(serde_json::from_str::<LogEntry>(&text).unwrap(), entry);
+
+    fields.append("x-long", HeaderValue::from_bytes(&[b'a'; MAX_EXCERPT_LEN]).unwrap());
+    let long = Excerpt::of_fields(&fields);
+    assert_eq!((long.text.len() <= MAX_EXCERPT_LEN + 16, long.cut), (true, true));
 }
 
 /// What is kept of a body: so much, as text, and nothing that looks like a secret.
