@@ -12,6 +12,7 @@ mod local;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
@@ -80,17 +81,12 @@ impl Store {
     ) -> Result<Identified, Rejection> {
         let mut tables = self.lock();
         let digest = received.digest().map(|digest| *digest.as_bytes());
-        let mut key = digest.and_then(|digest| tables.keys.get_mut(&digest));
+        let key = digest.and_then(|digest| tables.keys.get_mut(&digest));
         let identified = received.identify(key.as_deref(), now)?;
-        let used_at = Some(identified.used_at());
-        if let Some(key) = &mut key {
-            // A page shows it to the second.
-            let second = |at: Timestamp| at.unix_seconds();
-            let shown = key.last_used_at.map(second) < used_at.map(second);
-            key.last_used_at = key.last_used_at.max(used_at);
-            if shown {
-                tables.changed();
-            }
+        // A page shows it to the second.
+        let every = Duration::from_secs(1);
+        if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
+            tables.changed();
         }
         Ok(identified)
     }

@@ -37,6 +37,7 @@
 //!
 //! ```
 //! use std::collections::HashMap;
+//! use std::time::Duration;
 //!
 //! use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 //! use call_assistant::model::{Account, Call};
@@ -69,7 +70,8 @@
 //!         let mut key = received.digest().and_then(|digest| self.keys.get_mut(digest.as_bytes()));
 //!         let identified = received.identify(key.as_deref(), now)?;
 //!         if let Some(key) = &mut key {
-//!             key.last_used_at = Some(identified.used_at());
+//!             // At most one write a minute: `true` says that it is due.
+//!             let _ = key.note_use(Duration::from_secs(60), identified.used_at());
 //!         }
 //!
 //!         let admitted = identified.admit_in(&mut self.rates, now)?;
@@ -251,7 +253,7 @@ pub use exchange::{
 };
 pub use grant::Grant;
 pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
-pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
+pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindowError, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 

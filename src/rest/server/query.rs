@@ -1,6 +1,7 @@
 //! What an authorised request asks the store for, and what the store may give.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::cursor::{Cursor, CursorError, CursorKeys, Position};
 use super::grant::Grant;
@@ -45,19 +46,31 @@ impl CallRow {
 /// Selects a page of one account's calls in one mode: what to look up for `GET /v1/calls`.
 ///
 /// ```sql
-/// SELECT ...
-///   FROM calls
-///  WHERE account_id = $account                             -- account_id()
-///    AND livemode = $livemode                              -- mode()
-///    AND created_at >= $created_after                      -- if created().created_after()
-///    AND created_at <  $created_before                     -- if created().created_before()
-///    AND (started_at, id) < ($after_started_at, $after_id) -- if after()
-///  ORDER BY started_at DESC, id DESC
-///  LIMIT $fetch                                            -- fetch(), which is limit + 1
+#[doc = include_str!("sql/page.sql")]
 /// ```
 ///
 /// Only an exchange makes a query. A store whose functions take one cannot be asked without a
 /// credential, nor for an account other than the credential's.
+///
+/// # The table
+///
+/// ```sql
+#[doc = include_str!("sql/calls.sql")]
+/// ```
+///
+/// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. What lets one index
+/// answer both is a promise of the table: a call is written after it started, and at most a day after.
+/// So calls that were created within some bounds started within bounds, too
+/// ([`started_before`](Self::started_before), [`started_from`](Self::started_from)). Each page then
+/// reads one range of the index, whatever is asked for, and the planner has nothing to choose: a
+/// generic plan is as good as one for the values. Without these bounds a poll reads all calls of the
+/// account, or the planner guesses, and guesses wrong.
+///
+/// The `CHECK` is part of it. A call that breaks the promise fails when it is written. Without the
+/// `CHECK` it is stored, and syncs never find it. Choose the bound well above the longest call and the
+/// longest outage after which calls are still written: the last page of a poll reads the index entries
+/// of that span. To raise it, first let all processes read with the new bound, and change the `CHECK`
+/// afterwards; to lower it, the other way round.
 ///
 /// # Rules for the store
 ///
@@ -65,8 +78,7 @@ impl CallRow {
 ///   each call exactly once, however many calls are added meanwhile, and each page costs the same.
 /// - Ids compare bytewise: in PostgreSQL the column has `COLLATE "C"`. Any other collation sorts
 ///   calls with the same `started_at` differently.
-/// - An index on `(account_id, livemode, started_at, id)` answers the comparison of pairs. A store
-///   that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
+/// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
 /// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
 ///   the range. Use [`CreatedRange::in_microseconds`] there. Positions come from rows, so they need
 ///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
@@ -131,6 +143,29 @@ impl CallsQuery {
     #[must_use]
     pub const fn created(&self) -> CreatedRange {
         self.created
+    }
+
+    /// Returns the position before which the rows come, in a table in which no call is created before
+    /// it started: those that started earlier, or at the same instant and have a smaller id.
+    ///
+    /// This is [`after`](Self::after) or `created_before`, whichever leaves fewer calls, so that a store
+    /// has one bound to search an index by.
+    #[must_use]
+    pub fn started_before(&self) -> Option<(Timestamp, &str)> {
+        // Rounded as a store of microseconds needs it, which never leaves out a call.
+        let created = self.created.in_microseconds().created_before().map(|before| (before, ""));
+        match (self.after.as_ref().map(order_of), created) {
+            (Some(after), Some(created)) => Some(after.min(created)),
+            (after, created) => after.or(created),
+        }
+    }
+
+    /// Returns the earliest `started_at` that a row can have, in a table in which each call is created
+    /// at most `longest` after it started.
+    #[must_use]
+    pub fn started_from(&self, longest: Duration) -> Option<Timestamp> {
+        let created_after = self.created.in_microseconds().created_after();
+        created_after.map(|after| after.saturating_sub(longest))
     }
 
     /// Returns the number of rows to select: one more than the page holds, to know whether there
@@ -242,7 +277,7 @@ pub enum RowsReason {
 /// Selects one call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
 ///
 /// ```sql
-/// SELECT ... FROM calls WHERE account_id = $account AND livemode = $livemode AND id = $call_id
+#[doc = include_str!("sql/call.sql")]
 /// ```
 ///
 /// Only an exchange makes a query, as with [`CallsQuery`].

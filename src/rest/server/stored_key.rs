@@ -1,6 +1,7 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use core::fmt;
+use core::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -52,7 +53,8 @@ use crate::rest::{ApiKey, Mode, Scope};
 ///
 /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
 /// 2. The customer switches to it: `Client::with_key`.
-/// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
+/// 3. When `last_used_at` of the old key [no longer changes](Self::note_use), the service
+///    [revokes](Self::revoke) it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     /// The id of the key in logs and rate limits. It is not a secret.
@@ -138,6 +140,43 @@ impl StoredKey {
     /// that steps back re-enables nothing. Revoking again keeps the first instant.
     pub fn revoke(&mut self, now: Timestamp) {
         self.revoked_at.get_or_insert(now);
+    }
+
+    /// Notes that the key was used, and returns whether to store that. It is stored again only when the
+    /// stored use is at least `every` ago, so that most requests write nothing.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use call_assistant::id::{AccountId, CredentialId};
+    /// # use call_assistant::rest::server::StoredKey;
+    /// # use call_assistant::rest::{ApiKey, Mode};
+    /// # use call_assistant::{Product, Timestamp};
+    /// # let (id, account) = (CredentialId::parse("cred_1")?, AccountId::parse("acct_1")?);
+    /// # let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
+    /// # let now = Timestamp::UNIX_EPOCH;
+    /// # let mut key = StoredKey::new(id, account, &key, now);
+    /// let minute = Duration::from_secs(60);
+    /// assert!(key.note_use(minute, now));
+    /// assert!(!key.note_use(minute, now.saturating_add(minute / 2)));
+    /// assert!(key.note_use(minute, now.saturating_add(minute)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Several processes that read the key at the same time may each store it once. `last_used_at` is
+    /// then up to `every` behind the last use.
+    ///
+    /// ```sql
+    #[doc = include_str!("sql/note_use.sql")]
+    /// ```
+    pub fn note_use(&mut self, every: Duration, used_at: Timestamp) -> bool {
+        // An instant far ahead was stored by a clock that was wrong.
+        let due = self
+            .last_used_at
+            .is_none_or(|last| used_at.since(last) >= every || last.since(used_at) > every);
+        if due {
+            self.last_used_at = Some(used_at);
+        }
+        due
     }
 
     /// Returns whether the key can be used.

@@ -2,6 +2,7 @@
 
 mod cursor;
 mod exchange;
+mod keys;
 pub(crate) mod order;
 mod page;
 mod rate;

@@ -98,6 +98,9 @@ fn refusals_cost_nothing() {
         assert_eq!(wait_of(window.check(quota(1), second(tries))).as_secs(), 60 - tries);
     }
     assert_eq!(window, before);
+    // So a process may keep a refusal, and need not ask again until it ends.
+    let refused = window.check(quota(1), second(40)).unwrap_err();
+    assert_eq!(refused.until(second(40)), second(60));
     assert_eq!(window.check(quota(1), second(60)), Ok(()));
 }
 
@@ -343,6 +346,60 @@ fn stored_forms_that_are_refused() {
     assert!(error.starts_with("expected 'T' at byte 10"), "{error}");
 }
 
+// The bytes form, byte for byte: in nanoseconds, and in microseconds where those are enough.
+#[test]
+fn bytes_form() {
+    assert!(RateWindow::default().to_bytes().is_empty());
+    assert_eq!(RateWindow::from_bytes(&[]), Ok(RateWindow::default()));
+    for (steps, bytes) in [
+        (vec![0], "02 000000006955b900 00000000"),
+        (vec![0, 0, 1_000, 59 * SECOND], "02 000000006955b93b 00000000 00 01 bf89911c"),
+        (vec![0, 1, 128, 59 * SECOND], "01 000000006955b93b 00000000 01 7f 809bb2e5db01"),
+    ] {
+        let mut window = RateWindow::default();
+        for nanos in &steps {
+            window.check(Quota::READS, at(*nanos)).unwrap();
+        }
+        assert_eq!(hex::encode(window.to_bytes()), bytes.replace(' ', ""), "{steps:?}");
+        assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window), "{steps:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_refused() {
+    let newest = "000000006955b90000000000";
+    let many = "00".repeat(65_536);
+    for (bytes, why) in [
+        ("00", "unknown form"),
+        ("03", "unknown form"),
+        ("01", "cut off"),
+        ("020000000069", "cut off"),
+        ("02000000006955b900000000", "cut off"),
+        ("027fffffffffffffff00000000", "newest is out of range"),
+        ("02000000006955b9003b9aca00", "newest is out of range"),
+        (&format!("02{newest}80"), "a gap is cut off"),
+        (&format!("02{newest}8000"), "a gap has more bytes than it needs"),
+        (&format!("02{newest}80808080808001"), "a gap is too long"),
+        (&format!("02{newest}808ece1c"), "gaps add up to 60 seconds or more"),
+        (&format!("02{newest}ffffffffff7f"), "gaps add up to 60 seconds or more"),
+        (&format!("01{newest}{many}"), "more admissions than any quota has"),
+    ] {
+        let error = RateWindow::from_bytes(&hex::decode(bytes).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), format!("not a rate window: {why}"), "{bytes:.40}");
+    }
+}
+
+// What a full window takes: evenly used, on a clock of microseconds.
+#[test]
+fn bytes_are_few() {
+    let mut window = RateWindow::default();
+    for nth in 0..600 {
+        window.check(Quota::READS, at(nth * (SECOND / 10 - 7_000))).unwrap();
+    }
+    let (bytes, json) = (window.to_bytes().len(), serde_json::to_string(&window).unwrap().len());
+    assert_eq!((bytes, json), (13 + 3 * 599, 3_245));
+}
+
 /// Steps between arrivals: none, a nanosecond, moments, and about as long as the window.
 fn any_step() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), 0..SECOND, 0..30 * SECOND, MINUTE - 2..MINUTE + 2, Just(MINUTE),]
@@ -377,6 +434,7 @@ proptest! {
             }
             let stored = serde_json::to_string(&window).unwrap();
             prop_assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window.clone());
+            prop_assert_eq!(RateWindow::from_bytes(&window.to_bytes()).unwrap(), window.clone());
             prop_assert!(window.heap_bytes() <= 8 * window.admitted() + 160);
         }
         for span in admitted.windows(usize::from(per_minute) + 1) {

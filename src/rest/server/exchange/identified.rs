@@ -46,7 +46,7 @@ impl Identified {
         self.grant.account_id()
     }
 
-    /// Returns when the credential was used: the value to store as its `last_used_at`.
+    /// Returns when the credential was used, for [`StoredKey::note_use`](super::super::StoredKey::note_use).
     #[must_use]
     pub fn used_at(&self) -> Timestamp {
         self.used_at
@@ -83,7 +83,9 @@ impl Identified {
         self.admitted(checked)
     }
 
-    /// Continues with the result of another rate limiter: `Err` holds the time to wait.
+    /// Continues with the result of another rate limiter, such as [the function in
+    /// SQL](RateWindow#in-sql), or with a refusal that [still holds](RateLimitError::until): `Err` holds
+    /// the time to wait.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.

@@ -30,29 +30,13 @@ impl Gaps {
     }
 
     pub(super) fn pop(&mut self) -> Option<u64> {
-        let mut gap = 0_u64;
-        loop {
-            let part = self.0.pop_front()?;
-            gap = gap.saturating_add(u64::from(part));
-            if part < MORE {
-                return Some(gap);
-            }
-        }
+        whole(|| self.0.pop_front())
     }
 
     /// The gaps, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
-        let mut parts = self.0.iter();
-        core::iter::from_fn(move || {
-            let mut gap = 0_u64;
-            loop {
-                let part = *parts.next()?;
-                gap = gap.saturating_add(u64::from(part));
-                if part < MORE {
-                    return Some(gap);
-                }
-            }
-        })
+        let mut parts = self.0.iter().copied();
+        core::iter::from_fn(move || whole(|| parts.next()))
     }
 
     pub(super) fn clear(&mut self) {
@@ -83,5 +67,17 @@ impl Gaps {
     #[cold]
     fn grow(&mut self) {
         self.0.reserve_exact((self.0.len() / 2).max(FEW / 2));
+    }
+}
+
+/// Puts the parts of the next gap together.
+fn whole(mut next: impl FnMut() -> Option<u32>) -> Option<u64> {
+    let mut gap = 0_u64;
+    loop {
+        let part = next()?;
+        gap = gap.saturating_add(u64::from(part));
+        if part < MORE {
+            return Some(gap);
+        }
     }
 }

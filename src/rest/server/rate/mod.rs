@@ -11,6 +11,7 @@ use crate::rest::Quota;
 
 use gaps::Gaps;
 
+pub use stored::RateWindowError;
 pub use windows::RateWindows;
 
 /// Counts the admissions of one credential under one quota: an exact sliding window of 60 seconds.
@@ -42,10 +43,43 @@ pub use windows::RateWindows;
 ///
 /// # Where to keep it
 ///
-/// Store one window for each credential and [name of a quota](Quota::name). Several processes that
-/// share a window read it, check and write it back *in one transaction*: under a lock on its row, or by
-/// replacing the stored text only if it has not changed. Otherwise two of them would admit the same
-/// last request. A host that is one process uses [`RateWindows`].
+/// | host | windows | gives up |
+/// |---|---|---|
+/// | one process | [`RateWindows`] | they are lost when it restarts |
+/// | several, each key always at the same one | [`RateWindows`] in each | the same, and whenever keys move to other processes |
+/// | several | a row each, in a shared store | a transaction for each request |
+///
+/// A window that is lost admits its quota again: at most twice the quota in that minute. A proxy that
+/// sends each key to one process can hash the `Authorization` header; it must send a key to another
+/// process only when the first one is down.
+///
+/// In a shared store, keep one window for each credential and [name of a quota](Quota::name). Read it,
+/// check and write it back *in one transaction*: under a lock on its row, or by replacing the stored
+/// form only if it has not changed. Otherwise two processes would admit the same last request.
+///
+/// A refusal holds until [`RateLimitError::until`], whatever else is requested. So a process keeps it
+/// and refuses by itself until then, and requests that are too many cost the store nothing. (If the
+/// quota is raised meanwhile, that counts from then on.)
+///
+/// # In SQL
+///
+/// This PostgreSQL function admits as a `RateWindow` does, in one statement that writes two short
+/// rows. Its result goes to [`Identified::admit_as`](super::Identified::admit_as). It needs
+/// `READ COMMITTED`, the default.
+///
+/// ```sql
+#[doc = include_str!("../sql/rate.sql")]
+/// ```
+///
+/// Call it in a transaction of its own:
+///
+/// ```sql
+#[doc = include_str!("../sql/admit.sql")]
+/// ```
+///
+/// With `synchronous_commit = off` for the connections that call it, a request does not wait for the
+/// disk. A crash of the database then forgets the admissions of the last moments, at most of
+/// three times `wal_writer_delay`, and nothing else.
 ///
 /// # Clocks
 ///
@@ -68,6 +102,28 @@ pub use windows::RateWindows;
 /// `newest` is the instant of the newest admission or null. `gaps` are the nanoseconds between
 /// consecutive admissions, oldest first, each in LEB128, together in base64url without padding. Both
 /// may be absent. Text that no window could have written is rejected.
+///
+/// [`to_bytes`](Self::to_bytes) is the same for a binary column, in about half the space:
+///
+/// ```
+/// # use call_assistant::rest::server::RateWindow;
+/// # let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
+/// # let window: RateWindow = serde_json::from_str(text)?;
+/// let bytes = window.to_bytes();
+/// assert_eq!(bytes.len(), 16);
+/// assert_eq!(RateWindow::from_bytes(&bytes)?, window);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// | bytes | contents |
+/// |---|---|
+/// | 1 | 1 if gaps are in nanoseconds, 2 if they are in microseconds |
+/// | 8 | the newest admission, in seconds since 1970, signed, big-endian |
+/// | 4 | its nanoseconds, big-endian |
+/// | the rest | the gaps, oldest first, each in LEB128 |
+///
+/// Microseconds are written if each gap is a whole number of them, as it is where `now` is
+/// [rounded](Timestamp::floor_to_micros). No bytes are a window without any admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateWindow {
     /// The newest admission, in the two parts of a timestamp, which packs better. They mean nothing
@@ -211,6 +267,13 @@ impl RateLimitError {
     pub fn retry_after(&self) -> u64 {
         let more = u64::from(self.wait.subsec_nanos() > 0);
         self.wait.as_secs().saturating_add(more).max(1)
+    }
+
+    /// Returns the instant until which the refusal holds: no request of this credential is admitted
+    /// before, so the check need not be made again. `now` is that of the check.
+    #[must_use]
+    pub fn until(&self, now: Timestamp) -> Timestamp {
+        now.saturating_add(self.wait)
     }
 }
 

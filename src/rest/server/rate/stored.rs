@@ -1,4 +1,4 @@
-//! A window's stored form, and what is refused in it.
+//! A window's two stored forms, and what is refused in them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,10 +11,81 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::{RateWindow, SPAN};
 use crate::Timestamp;
 
+/// The first byte of the bytes form says in what gaps are counted.
+const NANOS: u8 = 1;
+const MICROS: u8 = 2;
+const NANOS_PER_MICRO: u64 = 1_000;
+
+/// Error for bytes that [`RateWindow::to_bytes`] cannot have written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a rate window: {0}")]
+pub struct RateWindowError(&'static str);
+
+impl RateWindow {
+    /// Writes the bytes form, for a binary column. An empty window has no bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        if self.admitted == 0 {
+            return Vec::new();
+        }
+        let fine = self.gaps.iter().any(|gap| gap % NANOS_PER_MICRO != 0);
+        let (form, unit) = if fine { (NANOS, 1) } else { (MICROS, NANOS_PER_MICRO) };
+        let mut bytes = Vec::new();
+        bytes.push(form);
+        bytes.extend(self.seconds.to_be_bytes());
+        bytes.extend(self.nanos.to_be_bytes());
+        self.write_gaps(unit, &mut bytes);
+        bytes
+    }
+
+    /// Reads the bytes form.
+    ///
+    /// # Errors
+    /// [`to_bytes`](Self::to_bytes) cannot have written it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RateWindowError> {
+        let Some((form, rest)) = bytes.split_first() else {
+            return Ok(Self::default());
+        };
+        let unit = match *form {
+            NANOS => 1,
+            MICROS => NANOS_PER_MICRO,
+            _ => return Err(RateWindowError("unknown form")),
+        };
+        let (seconds, rest) = rest.split_first_chunk().ok_or(RateWindowError("cut off"))?;
+        let (nanos, gaps) = rest.split_first_chunk().ok_or(RateWindowError("cut off"))?;
+        let newest =
+            Timestamp::from_parts(i64::from_be_bytes(*seconds), u32::from_be_bytes(*nanos));
+        let newest = newest.ok_or(RateWindowError("newest is out of range"))?;
+        Self::read(newest, gaps, unit).map_err(RateWindowError)
+    }
+
+    fn write_gaps(&self, unit: u64, bytes: &mut Vec<u8>) {
+        self.gaps.iter().for_each(|gap| write(bytes, gap.checked_div(unit).unwrap_or(gap)));
+    }
+
+    fn read(newest: Timestamp, mut gaps: &[u8], unit: u64) -> Result<Self, &'static str> {
+        let mut window = Self { admitted: 1, ..Self::default() };
+        window.set_newest(newest);
+        while !gaps.is_empty() {
+            let gap = read(&mut gaps)?.saturating_mul(unit);
+            window.spread = window.spread.saturating_add(gap);
+            window.admitted = window.admitted.saturating_add(1);
+            if window.spread >= SPAN {
+                return Err("gaps add up to 60 seconds or more");
+            }
+            if window.admitted > u32::from(u16::MAX) {
+                return Err("more admissions than any quota has");
+            }
+            window.gaps.push(gap);
+        }
+        Ok(window)
+    }
+}
+
 impl Serialize for RateWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut gaps = Vec::new();
-        self.gaps.iter().for_each(|gap| write(&mut gaps, gap));
+        self.write_gaps(1, &mut gaps);
         let newest = (self.admitted > 0).then(|| self.newest());
         let mut stored = serializer.serialize_struct("RateWindow", 2)?;
         stored.serialize_field("newest", &newest)?;
@@ -39,30 +110,14 @@ struct Stored {
 
 impl Stored {
     fn check(self) -> Result<RateWindow, &'static str> {
-        let Some(newest) = self.newest else {
-            return if self.gaps.is_empty() {
-                Ok(RateWindow::default())
-            } else {
-                Err("gaps without newest")
-            };
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(self.gaps).map_err(|_| "gaps are not base64url")?;
-        let mut window = RateWindow { admitted: 1, ..RateWindow::default() };
-        window.set_newest(newest);
-        let mut rest = bytes.as_slice();
-        while !rest.is_empty() {
-            let gap = read(&mut rest)?;
-            window.spread = window.spread.saturating_add(gap);
-            window.admitted = window.admitted.saturating_add(1);
-            if window.spread >= SPAN {
-                return Err("gaps add up to 60 seconds or more");
+        match self.newest {
+            Some(newest) => {
+                let gaps = URL_SAFE_NO_PAD.decode(self.gaps);
+                RateWindow::read(newest, &gaps.map_err(|_| "gaps are not base64url")?, 1)
             }
-            if window.admitted > u32::from(u16::MAX) {
-                return Err("more admissions than any quota has");
-            }
-            window.gaps.push(gap);
+            None if self.gaps.is_empty() => Ok(RateWindow::default()),
+            None => Err("gaps without newest"),
         }
-        Ok(window)
     }
 }
 
