@@ -52,6 +52,7 @@
 //! | rotate a signing secret | [`webhook`](webhook#rotating-a-secret) | none |
 //! | rotate an API key | [`rest::server::StoredKey`](rest::server::StoredKey#rotation) | `service` |
 //! | rotate cursor keys | [`rest::server::CursorKeys`](rest::server::CursorKeys#rotation) | `service` |
+//! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
 //! | verify webhooks in another language | [`guide::languages`] | none |
 //!
 //! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
@@ -98,6 +99,8 @@ mod time;
 pub mod id;
 #[cfg(feature = "events")]
 pub mod json;
+#[cfg(any(feature = "client", feature = "service"))]
+pub mod metrics;
 #[cfg(feature = "events")]
 pub mod model;
 

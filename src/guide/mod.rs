@@ -8,6 +8,7 @@
 //! | page | content |
 //! |---|---|
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | [`operating`] | what to watch, and which alerts are worth having |
 //! | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | [`comparison`] | next to other crates, and how to migrate from them |
 //! | [`benchmarks`] | figures, each with its baseline and its command |
@@ -15,6 +16,10 @@
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
+}
+
+pub mod operating {
+    #![doc = include_str!("operating.md")]
 }
 
 pub mod security {

@@ -12,6 +12,8 @@
     clippy::unwrap_used
 )]
 
+use std::time::Duration;
+
 use allocation_counter::{AllocationInfo, measure};
 use call_assistant::Product;
 use call_assistant::Timestamp;
@@ -20,17 +22,21 @@ use call_assistant::json::{self, JsonObject, ParseError, ParseErrorKind};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ApiError;
 use call_assistant::rest::CreatedRange;
+use call_assistant::rest::Operation;
 use call_assistant::rest::Quota;
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter, UnexpectedBody};
 use call_assistant::rest::server::KeyDigest;
-use call_assistant::rest::server::RateWindows;
+use call_assistant::rest::server::{self, RateWindows};
 use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
 use call_assistant::rest::server::{Received, RequestHead};
 use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::sender::{Excerpt, MAX_EXCERPT_LEN, Target};
+use call_assistant::webhook::receiver;
+use call_assistant::webhook::sender::{
+    self, DisabledReason, EndpointChange, Excerpt, MAX_EXCERPT_LEN, Target,
+};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -124,7 +130,7 @@ fn verifying_allocates_nothing() {
             }
         }
         let headers = DeliveryHeaders::new().signature(right.as_bytes());
-        let late = NOW.saturating_add(std::time::Duration::from_secs(301));
+        let late = NOW.saturating_add(Duration::from_secs(301));
         let refused = free(|| verifier.verify_parts(headers, &body, late)).unwrap_err();
         assert!(matches!(refused, VerifyError::TooOld { .. }));
         assert!(matches!(
@@ -304,6 +310,24 @@ fn explaining_takes_a_few_times_the_body() {
         assert!(explanation.causes().is_empty() && !explanation.is_proven(), "{explanation}");
         assert!(info.bytes_max <= most as u64, "{len}: {info:?}");
     }
+}
+
+#[test]
+fn counting_is_free() {
+    let error = Err::<(), _>(VerifyError::Missing);
+    let mut received = receiver::Tally::default();
+    let mut answered = server::Tally::default();
+    let mut sent = sender::Tally::default();
+    let response = Ok(Response::new(()));
+    let merged = sent;
+    free(|| {
+        received.verified(&error);
+        answered.answered(Some(Operation::GetCall), &response, Duration::from_secs(1));
+        sent.changed(EndpointChange::Disabled(DisabledReason::Gone));
+        sent.lost_write();
+        sent.merge(&merged);
+    });
+    assert!(size_of::<sender::Tally>() < 1_024, "{}", size_of::<sender::Tally>());
 }
 
 #[test]

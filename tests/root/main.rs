@@ -11,6 +11,7 @@
 
 mod ids;
 mod json;
+mod metrics;
 mod models;
 mod names;
 #[path = "../support/mod.rs"]

@@ -244,6 +244,7 @@ mod query;
 mod rate;
 mod rejection;
 mod stored_key;
+mod tally;
 
 pub use account_status::AccountStatus;
 pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError, Position};
@@ -256,6 +257,7 @@ pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
 pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindowError, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
+pub use tally::Tally;
 
 /// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///

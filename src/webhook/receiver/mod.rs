@@ -72,9 +72,11 @@
 mod entry;
 mod inbox;
 mod reschedule;
+mod tally;
 mod version;
 
 pub use entry::{CLAIM_LEASE, Claim, INBOX_RETENTION, InboxEntry};
 pub use inbox::Inbox;
 pub use reschedule::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
+pub use tally::Tally;
 pub use version::ObjectVersion;

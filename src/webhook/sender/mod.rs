@@ -245,6 +245,7 @@ mod secrets;
 mod settle;
 mod shard;
 mod status;
+mod tally;
 mod target;
 mod unknown_text;
 
@@ -270,5 +271,6 @@ pub use secrets::EndpointSecrets;
 pub use settle::{Ended, Settled, settle};
 pub use shard::shard_of;
 pub use status::{BeginError, RedeliverError, Status};
+pub use tally::{Gauges, Tally};
 pub use target::{MAX_URL_LEN, Target, TargetError};
 pub use unknown_text::UnknownTextError;

@@ -1,0 +1,266 @@
+//! The text of metrics: what each tally counts, in the form of OpenMetrics. Prometheus' own parser
+//! reads the same text in `tests/metrics/run`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId, RequestId};
+use call_assistant::metrics::OpenMetrics;
+use call_assistant::rest::Operation;
+use call_assistant::rest::server::{self, Received, RequestHead};
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant::webhook::receiver::{self, CLAIM_LEASE, InboxEntry};
+use call_assistant::webhook::sender::{
+    self, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
+};
+use call_assistant::webhook::{MalformedReason, VerifyError};
+use http::{Response, StatusCode};
+
+use crate::support::{nanos, seconds, start};
+
+fn sent() -> sender::Tally {
+    let mut tally = sender::Tally::default();
+    let id = EventId::parse("evt_1").unwrap();
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let event = NewEvent::new(id, account, version, Origin::voice(), start());
+    let event = event.ping("It works.").unwrap();
+    let mut endpoint = Endpoint::new(start());
+    let (mut rows, mut ended) = (BTreeMap::new(), Vec::new());
+    for (id, status, took) in
+        [(1, 500, 125_000_000), (2, 200, 5_000_000_000), (3, 410, 5_000_000_000)]
+    {
+        let mut row = Row::from(Delivery::accept(&event, &endpoint, start()));
+        tally.accepted(&row);
+        let attempt = row.begin(&endpoint, start()).unwrap();
+        rows.insert(id, row);
+        let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
+        ended.push(Ended {
+            delivery: id,
+            endpoint: 0,
+            attempt,
+            outcome,
+            at: nanos(took),
+            response: None,
+        });
+    }
+    let settled = settle(&ended, &rows, &BTreeMap::from([(0, Row::from(endpoint))]));
+    tally.settled(&settled);
+    tally.changed(endpoint.pause(seconds(9)));
+    tally.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
+    tally.enabled(DisabledReason::Failing);
+    tally.lease_expired();
+    tally.lost_write();
+    tally
+}
+
+fn answered() -> server::Tally {
+    let mut tally = server::Tally::default();
+    let mut ask = |path, took| {
+        let head = RequestHead::new("GET", path, None).host(b"api.example.com");
+        let received = Received::new(&head, RequestId::from_random([1; 16]));
+        let result = received.and_then(|received| received.identify(None, start()));
+        let result = result.map(|_| Response::new(()));
+        tally.answered(Operation::of_path(path), &result, Duration::from_millis(took));
+    };
+    ask("/v1/account/", 2);
+    ask("/v1/calls", 30);
+    tally.answered(Some(Operation::GetCall), &Ok(Response::new(())), Duration::from_secs(60));
+    tally
+}
+
+fn verified() -> receiver::Tally {
+    let mut tally = receiver::Tally::default();
+    tally.verified(&Ok(()));
+    let times = Duration::from_secs(301);
+    for error in [
+        VerifyError::Missing,
+        VerifyError::Repeated,
+        VerifyError::Malformed(MalformedReason::NoDigest),
+        VerifyError::UppercaseDigest { part: 1 },
+        VerifyError::Mismatch,
+        VerifyError::TooOld { age: times, tolerance: times },
+        VerifyError::TooNew { ahead: times, tolerance: times },
+    ] {
+        tally.verified(&Err::<(), _>(error));
+    }
+    let claim = InboxEntry::claim(None, CLAIM_LEASE, start());
+    tally.claimed(&claim);
+    tally
+}
+
+fn text() -> String {
+    let mut text = OpenMetrics::new(String::new());
+    sent().write(&mut text).unwrap();
+    let gauges = Gauges {
+        waiting: 12,
+        sending: 3,
+        oldest_due: Duration::from_millis(1_500),
+        active: 7,
+        ..Gauges::default()
+    };
+    gauges.write(&mut text).unwrap();
+    answered().write(&mut text).unwrap();
+    verified().write(&mut text).unwrap();
+    let odd = "a \"quoted\"\nname \\";
+    text.gauge("host_threads", "Threads,\nby name.", [([("name", odd)], 4)]).unwrap();
+    text.end().unwrap()
+}
+
+#[test]
+fn each_tally_counts_what_happened() {
+    let text = text();
+    for line in [
+        r#"sender_accepted_total{status="waiting"} 3"#,
+        r#"sender_accepted_total{status="skipped"} 1"#,
+        r#"sender_attempts_total{outcome="2xx"} 1"#,
+        r#"sender_attempts_total{outcome="4xx"} 0"#,
+        r#"sender_attempts_total{outcome="410"} 1"#,
+        r#"sender_attempts_total{outcome="5xx"} 1"#,
+        r#"sender_attempts_total{outcome="timeout"} 0"#,
+        r#"sender_first_attempts_total{result="success"} 1"#,
+        r#"sender_first_attempts_total{result="failure"} 2"#,
+        r#"sender_ended_total{status="delivered"} 1"#,
+        r#"sender_ended_total{status="gone"} 1"#,
+        r#"sender_ended_total{status="parked"} 1"#,
+        r#"sender_attempt_duration_seconds_bucket{le="0.1"} 0"#,
+        r#"sender_attempt_duration_seconds_bucket{le="0.25"} 1"#,
+        r#"sender_attempt_duration_seconds_bucket{le="2.5"} 1"#,
+        // A bound belongs to its bucket.
+        r#"sender_attempt_duration_seconds_bucket{le="5.0"} 3"#,
+        r#"sender_attempt_duration_seconds_bucket{le="+Inf"} 3"#,
+        "sender_attempt_duration_seconds_count 3",
+        "sender_attempt_duration_seconds_sum 10.125",
+        r#"sender_accept_to_delivered_seconds_bucket{le="5.0"} 1"#,
+        r#"sender_accept_to_delivered_seconds_bucket{le="28800.0"} 1"#,
+        r#"sender_endpoints_disabled_total{reason="gone"} 1"#,
+        r#"sender_endpoints_disabled_total{reason="paused"} 1"#,
+        r#"sender_endpoints_enabled_total{reason="failing"} 1"#,
+        "sender_leases_expired_total 1",
+        "sender_writes_lost_total 1",
+        r#"sender_deliveries{status="sending"} 3"#,
+        "sender_oldest_due_seconds 1.5",
+        r#"sender_endpoints{state="active"} 7"#,
+        r#"api_requests_total{operation="none",status="4xx"} 1"#,
+        r#"api_requests_total{operation="list_calls",status="4xx"} 1"#,
+        r#"api_requests_total{operation="get_call",status="2xx"} 1"#,
+        r#"api_rejections_total{code="resource_not_found"} 1"#,
+        r#"api_rejections_total{code="invalid_credentials"} 1"#,
+        r#"api_rate_limited_total{quota="account"} 0"#,
+        r#"api_duration_seconds_bucket{le="10.0"} 2"#,
+        r#"api_duration_seconds_bucket{le="+Inf"} 3"#,
+        "api_duration_seconds_sum 60.032",
+        r#"receiver_verifications_total{result="ok"} 1"#,
+        r#"receiver_verifications_total{result="too_new"} 1"#,
+        r#"receiver_claims_total{decision="process"} 1"#,
+        r#"receiver_claims_total{decision="busy"} 0"#,
+    ] {
+        assert!(text.contains(&format!("\ncall_assistant_{line}\n")), "no {line} in\n{text}");
+    }
+}
+
+/// Type, unit and help before the values of each, everything once, and one end.
+#[test]
+fn the_text_is_in_the_order_of_openmetrics() {
+    let text = text();
+    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
+    let (mut seen, mut family) = (Vec::new(), "");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            family = rest.split(' ').next().unwrap();
+            assert!(!seen.contains(&family), "{family} is written twice");
+            seen.push(family);
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            assert_eq!(rest, format!("{family} seconds"));
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            assert!(rest.starts_with(&format!("{family} ")), "{line}");
+        } else {
+            assert!(line.starts_with(family) || line == "# EOF", "{line} is not of {family}");
+        }
+    }
+    assert!(text.contains("# HELP host_threads Threads,\\nby name.\n"));
+    assert!(text.contains("host_threads{name=\"a \\\"quoted\\\"\\nname \\\\\"} 4\n"));
+}
+
+/// Tallies of several threads are one.
+#[test]
+fn merging_adds_everything_up() {
+    let write = |sender: &sender::Tally, server: &server::Tally, receiver: &receiver::Tally| {
+        let mut text = OpenMetrics::new(String::new());
+        sender.write(&mut text).unwrap();
+        server.write(&mut text).unwrap();
+        receiver.write(&mut text).unwrap();
+        text.end().unwrap()
+    };
+    let (once, other, third) = (sent(), answered(), verified());
+    let (mut twice, mut both, mut all) = (once, other, third);
+    twice.merge(&once);
+    both.merge(&other);
+    all.merge(&third);
+    let value = |line: &str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    let (one, two) = (write(&once, &other, &third), write(&twice, &both, &all));
+    for (one, two) in one.lines().zip(two.lines()).filter(|(one, _)| !one.starts_with('#')) {
+        assert!((value(two) - 2.0 * value(one)).abs() < 1e-9, "{one}, merged {two}");
+    }
+    let mut from_nothing = sender::Tally::default();
+    from_nothing.merge(&once);
+    assert_eq!(from_nothing, once);
+}
+
+/// What is not an attempt, and what comes late, is counted as such and as nothing else.
+#[test]
+fn only_scheduled_first_attempts_count_as_first() {
+    let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
+    let id = EventId::parse("evt_1").unwrap();
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let event = NewEvent::new(id, account, version, Origin::voice(), start()).ping("It").unwrap();
+    let mut delivery = Delivery::accept(&event, &endpoint, start());
+    let mut tally = sender::Tally::default();
+    let mut attempt = |delivery: &mut Delivery, outcome, now| {
+        let attempt = delivery.begin(&endpoint, now).unwrap();
+        let report = delivery.finish(&attempt, outcome, now);
+        let entry = sender::LogEntry::new(&attempt, outcome, &report, delivery, None, now);
+        tally.attempt(&entry, delivery);
+        let again = delivery.finish(&attempt, outcome, now);
+        let entry = sender::LogEntry::new(&attempt, outcome, &again, delivery, None, now);
+        assert!(entry.late);
+        tally.attempt(&entry, delivery);
+    };
+    attempt(&mut delivery, Outcome::Unsent, start());
+    let mut now = start();
+    for _ in 0..6 {
+        attempt(&mut delivery, Outcome::Dns, now);
+        now = delivery.due(now).unwrap_or(now);
+    }
+    delivery.redeliver(&endpoint, now).unwrap();
+    attempt(&mut delivery, Outcome::Answered(StatusCode::OK), now);
+    let mut text = OpenMetrics::new(String::new());
+    tally.write(&mut text).unwrap();
+    let text = text.end().unwrap();
+    for line in [
+        r#"attempts_total{outcome="unsent"} 2"#,
+        r#"attempts_total{outcome="dns"} 12"#,
+        r#"attempts_total{outcome="2xx"} 2"#,
+        r#"first_attempts_total{result="success"} 0"#,
+        r#"first_attempts_total{result="failure"} 1"#,
+        r#"ended_total{status="failed"} 1"#,
+        r#"ended_total{status="delivered"} 1"#,
+        "attempt_duration_seconds_count 14",
+        // A manual redelivery, hours later, says nothing of how long events take.
+        "accept_to_delivered_seconds_count 0",
+    ] {
+        assert!(
+            text.contains(&format!("\ncall_assistant_sender_{line}\n")),
+            "no {line} in\n{text}"
+        );
+    }
+}
+
+/// For `tests/metrics/run`.
+#[test]
+#[ignore = "writes a file for another reader"]
+fn writes_the_text_for_other_readers() {
+    std::fs::write(std::env::var("METRICS_TEXT").unwrap(), text()).unwrap();
+}
