@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -61,6 +62,11 @@ impl JsonObject {
     /// Returns the text in a field, if its value is a string that is Unicode text.
     #[must_use]
     pub fn get_str(&self, name: &str) -> Option<String> {
+        self.get_as(name)
+    }
+
+    /// The value of a field, if it has this form.
+    pub(crate) fn get_as<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 

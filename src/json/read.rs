@@ -7,11 +7,14 @@ use core::cell::{Cell, RefCell};
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
+use serde_json::value::RawValue;
 
-use super::ParseErrorKind;
+use super::{ParseErrorKind, RawJson};
 
 /// A value that can be read from JSON with an error that names its field.
 ///
@@ -28,7 +31,7 @@ pub(crate) trait FromJson<'de>: Sized {
 /// An object with fields that this crate knows: see `json_object!`.
 pub(crate) trait ReadObject<'de>: Sized {
     /// The fields read so far.
-    type Fields: Default;
+    type Fields;
 
     /// Reads the value of a field, or returns false if the object has no field of this name.
     fn read_field<A: MapAccess<'de>>(
@@ -130,10 +133,20 @@ impl<'de> Tracker<'de> {
         slot: &mut Option<T>,
         map: &mut A,
     ) -> Result<(), A::Error> {
+        self.once_by(slot, map, self.seed())
+    }
+
+    /// The same with any seed.
+    pub(crate) fn once_by<S: DeserializeSeed<'de>, A: MapAccess<'de>>(
+        &self,
+        slot: &mut Option<S::Value>,
+        map: &mut A,
+        seed: S,
+    ) -> Result<(), A::Error> {
         if slot.is_some() {
             return Err(self.reject(ParseErrorKind::Duplicate, "given twice"));
         }
-        *slot = Some(map.next_value_seed(self.seed())?);
+        *slot = Some(map.next_value_seed(seed)?);
         Ok(())
     }
 
@@ -143,13 +156,19 @@ impl<'de> Tracker<'de> {
         slot: Option<T>,
         name: &'static str,
     ) -> Result<T, E> {
-        slot.or_else(T::absent).ok_or_else(|| self.missing(name))
+        self.required(slot.or_else(T::absent), name)
     }
 
-    /// Records that a required field is missing.
-    pub(crate) fn missing<E: Error>(&self, name: &'static str) -> E {
-        self.field(name);
-        self.reject(ParseErrorKind::Missing, "required but missing")
+    /// The same of a field that must not be missing.
+    pub(crate) fn required<T, E: Error>(
+        &self,
+        slot: Option<T>,
+        name: &'static str,
+    ) -> Result<T, E> {
+        slot.ok_or_else(|| {
+            self.field(name);
+            self.reject(ParseErrorKind::Missing, "required but missing")
+        })
     }
 
     /// Records what is wrong where the reader is. The reason must not quote a value.
@@ -199,16 +218,34 @@ impl<'de, T: FromJson<'de>> DeserializeSeed<'de> for Tracked<'_, 'de, T> {
     }
 }
 
-/// Reads an object, and nothing else: serde's derive would also take an array of its fields.
+/// Which names an object's fields may have.
+#[derive(Clone, Copy)]
+pub(crate) enum Names {
+    /// Any text.
+    Text,
+    /// Also what no text can hold, such as half a surrogate pair: no field of ours, and slower.
+    Any,
+}
+
+/// Reads an object, and nothing else: serde's derive would also take an array of its fields. Begins
+/// with these fields.
 pub(crate) fn read_object<'de, T: ReadObject<'de>, D: Deserializer<'de>>(
     from: D,
     tracker: &Tracker<'de>,
+    fields: T::Fields,
+    names: Names,
 ) -> Result<T, D::Error> {
     tracker.expect("an object");
-    from.deserialize_map(Tracked::<T>(tracker, PhantomData))
+    from.deserialize_map(ObjectReader::<T> { tracker, fields, names })
 }
 
-impl<'de, T: ReadObject<'de>> Visitor<'de> for Tracked<'_, 'de, T> {
+struct ObjectReader<'t, 'de, T: ReadObject<'de>> {
+    tracker: &'t Tracker<'de>,
+    fields: T::Fields,
+    names: Names,
+}
+
+impl<'de, T: ReadObject<'de>> Visitor<'de> for ObjectReader<'_, 'de, T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,10 +253,13 @@ impl<'de, T: ReadObject<'de>> Visitor<'de> for Tracked<'_, 'de, T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        let tracker = self.0;
-        let mut fields = T::Fields::default();
+        let Self { tracker, mut fields, names } = self;
+        let next_name = |map: &mut A| match names {
+            Names::Text => Ok(map.next_key()?.map(|Name(name)| name)),
+            Names::Any => Ok(map.next_key()?.map(any_name)),
+        };
         tracker.enter();
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(name) = next_name(&mut map)? {
             tracker.field(match name {
                 Cow::Borrowed(name) => name,
                 Cow::Owned(_) => "?", // it was written with an escape, as no name of ours is
@@ -237,6 +277,15 @@ impl<'de, T: ReadObject<'de>> Visitor<'de> for Tracked<'_, 'de, T> {
 /// A field's name, borrowed unless it has an escape: serde would make a `String` of every name.
 #[derive(Deserialize)]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// A field's name as text; what no text can hold is empty, which no name of ours is.
+fn any_name(name: &RawValue) -> Cow<'_, str> {
+    let quoted = name.get();
+    match quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(text) if !text.contains('\\') => text.into(),
+        _ => serde_json::from_str::<String>(quoted).unwrap_or_default().into(),
+    }
+}
 
 /// Reads a string and parses it.
 pub(crate) fn read_text<'de, T, E: Display, D: Deserializer<'de>>(
@@ -279,6 +328,27 @@ macro_rules! plain {
 }
 
 plain!(String: "a string", bool: "a boolean", Number: "a 64-bit integer");
+
+impl<'de> FromJson<'de> for &'de RawValue {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        tracker.expect("a value");
+        Self::deserialize(from)
+    }
+}
+
+/// A value, or `None` if it is missing or of another form.
+pub(crate) struct Lenient<T>(pub(crate) Option<T>);
+
+impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        let json = RawJson::read(from, tracker)?;
+        Ok(Self(serde_json::from_str(json.0.get()).ok()))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+}
 
 /// An integral number, with or without a fraction of zeros: `240` and `240.0` are one number.
 impl<'de> FromJson<'de> for i64 {
@@ -325,24 +395,44 @@ impl<'de, T: FromJson<'de>> Visitor<'de> for Tracked<'_, 'de, Option<T>> {
 
 impl<'de, T: FromJson<'de>> FromJson<'de> for Vec<T> {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        tracker.expect("an array");
-        from.deserialize_seq(Tracked::<Self>(tracker, PhantomData))
+        read_items(from, tracker, |_| Ok(()))
     }
 }
 
-impl<'de, T: FromJson<'de>> Visitor<'de> for Tracked<'_, 'de, Vec<T>> {
+/// Reads an array, and checks each item; what is wrong with one must not quote it.
+pub(crate) fn read_items<'de, T: FromJson<'de>, D: Deserializer<'de>>(
+    from: D,
+    tracker: &Tracker<'de>,
+    check: impl FnMut(&T) -> Result<(), &'static str>,
+) -> Result<Vec<T>, D::Error> {
+    tracker.expect("an array");
+    from.deserialize_seq(ItemsReader { tracker, check, of: PhantomData })
+}
+
+struct ItemsReader<'t, 'de, T, F> {
+    tracker: &'t Tracker<'de>,
+    check: F,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<'de, T, F> Visitor<'de> for ItemsReader<'_, 'de, T, F>
+where
+    T: FromJson<'de>,
+    F: FnMut(&T) -> Result<(), &'static str>,
+{
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
-        let tracker = self.0;
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let tracker = self.tracker;
         let mut items = Vec::new();
         tracker.enter();
         tracker.item(0);
         while let Some(item) = seq.next_element_seed(tracker.seed())? {
+            (self.check)(&item).map_err(|error| tracker.reject(ParseErrorKind::Value, error))?;
             items.push(item);
             tracker.item(items.len());
         }
@@ -364,28 +454,28 @@ pub(crate) const fn field_name(ident: &'static str) -> &'static str {
 macro_rules! json_object {
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident {
+        $vis:vis struct $name:ident $(<$life:lifetime>)? {
             $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty,)+
         }
     ) => {
         $(#[$meta])*
-        $vis struct $name {
+        $vis struct $name $(<$life>)? {
             $($(#[$field_meta])* $field_vis $field: $type,)+
         }
 
         const _: () = {
-            use $crate::json::{FromJson, ReadObject, Tracker, field_name, read_object};
+            use $crate::json::{FromJson, Names, ReadObject, Tracker, field_name, read_object};
 
             #[derive(Default)]
-            pub(crate) struct Fields {
+            pub(crate) struct Fields $(<$life>)? {
                 $($field: Option<$type>,)+
             }
 
-            impl<'de> ReadObject<'de> for $name {
-                type Fields = Fields;
+            impl<'de> ReadObject<'de> for $name $(<$life>)? {
+                type Fields = Fields $(<$life>)?;
 
                 fn read_field<A: serde::de::MapAccess<'de>>(
-                    fields: &mut Fields,
+                    fields: &mut Self::Fields,
                     name: &str,
                     map: &mut A,
                     tracker: &Tracker<'de>,
@@ -398,7 +488,7 @@ macro_rules! json_object {
                 }
 
                 fn build<E: serde::de::Error>(
-                    fields: Fields,
+                    fields: Self::Fields,
                     tracker: &Tracker<'de>,
                 ) -> Result<Self, E> {
                     Ok(Self {
@@ -410,23 +500,23 @@ macro_rules! json_object {
                 }
             }
 
-            impl<'de> FromJson<'de> for $name {
+            impl<'de> FromJson<'de> for $name $(<$life>)? {
                 fn read<D: serde::Deserializer<'de>>(
                     from: D,
                     tracker: &Tracker<'de>,
                 ) -> Result<Self, D::Error> {
-                    read_object(from, tracker)
+                    read_object(from, tracker, Fields::default(), Names::Text)
                 }
             }
         };
-        $crate::json::deserialize!($name);
+        $crate::json::deserialize!($name $(<$life>)?);
     };
 }
 
 /// `Deserialize` for a type that has `FromJson`.
 macro_rules! deserialize {
-    ($name:ident) => {
-        impl<'de> serde::Deserialize<'de> for $name {
+    ($name:ident $(<$life:lifetime>)?) => {
+        impl<'de> serde::Deserialize<'de> for $name $(<$life>)? {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 $crate::json::FromJson::read(from, &$crate::json::Tracker::new())
             }

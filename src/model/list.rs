@@ -4,7 +4,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -14,7 +13,7 @@ use crate::Timestamp;
 use crate::id::CallId;
 use crate::json::{
     self, FromJson, JsonObject, ParseError, ParseErrorKind, RawJson, Tracker, deserialize,
-    json_object,
+    json_object, read_items,
 };
 
 /// Holds one page of the list of calls, newest first.
@@ -204,11 +203,10 @@ impl<'de> FromJson<'de> for ListedCall {
             Ok(call) => Self::Call(call),
             Err(error) => {
                 let item = JsonObject::parse(json.0.get()).ok();
-                let field = |name| item.as_ref().and_then(|item| item.get(name));
+                let item = item.as_ref();
                 Self::Unreadable(UnreadableCall {
-                    id: field("id").and_then(|id| serde_json::from_str(id.get()).ok()),
-                    created_at: field("created_at")
-                        .and_then(|at| serde_json::from_str(at.get()).ok()),
+                    id: item.and_then(|item| item.get_as("id")),
+                    created_at: item.and_then(|item| item.get_as("created_at")),
                     json,
                     error,
                 })
@@ -262,37 +260,13 @@ struct Items(Vec<ListedCall>);
 
 impl<'de> FromJson<'de> for Items {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        tracker.expect("an array");
-        from.deserialize_seq(ItemsVisitor(tracker))
-    }
-}
-
-struct ItemsVisitor<'t, 'de>(&'t Tracker<'de>);
-
-impl<'de> Visitor<'de> for ItemsVisitor<'_, 'de> {
-    type Value = Items;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Items, A::Error> {
-        let tracker = self.0;
-        let mut data = Vec::new();
-        let mut unreadable = 0_usize;
-        tracker.enter();
-        tracker.item(0);
-        while let Some(item) = items.next_element_seed(tracker.seed::<ListedCall>())? {
-            unreadable =
-                unreadable.saturating_add(matches!(item, ListedCall::Unreadable(_)).into());
-            if unreadable > CallList::MAX_UNREADABLE {
-                let reason = "more unreadable items than a page has calls";
-                return Err(tracker.reject(ParseErrorKind::Value, reason));
+        let mut unreadable = 0..CallList::MAX_UNREADABLE;
+        let items = read_items(from, tracker, |item| match item {
+            ListedCall::Unreadable(_) if unreadable.next().is_none() => {
+                Err("more unreadable items than a page has calls")
             }
-            data.push(item);
-            tracker.item(data.len());
-        }
-        tracker.leave();
-        Ok(Items(data))
+            _ => Ok(()),
+        });
+        items.map(Self)
     }
 }

@@ -9,7 +9,7 @@ use super::Call;
 use crate::Timestamp;
 use crate::id::AppointmentId;
 use crate::json::{
-    FromJson, JsonObject, RawJson, Tracker, deserialize, json_body, json_object, open_enum,
+    FromJson, JsonObject, Names, RawJson, Tracker, deserialize, json_body, json_object, open_enum,
     read_object,
 };
 
@@ -88,7 +88,7 @@ impl TransferredCall {
 
 impl<'de> FromJson<'de> for TransferredCall {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        let (call, transfer) = read_object(from, tracker)?;
+        let (call, transfer) = read_object(from, tracker, Default::default(), Names::Text)?;
         Ok(Self { call, transfer })
     }
 }

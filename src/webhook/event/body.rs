@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 use serde::{Serialize, Serializer};
 
 use super::data::EventType;
-use super::read::{self, Head};
+use super::outline::{SendableOutline, outline};
 use super::received::Event;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
@@ -51,9 +51,9 @@ impl EventBody {
     #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
     pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let bytes = bytes.as_ref();
-        let (Head { id, created_at, account_id, .. }, event_type) = read::head_to_send(bytes)?;
+        let SendableOutline { id, r#type, created_at, account_id, .. } = outline(bytes)?;
         let text = core::str::from_utf8(bytes).expect("it was read as JSON").into();
-        Ok(Self { text, id, event_type, account_id, created_at })
+        Ok(Self { text, id, event_type: r#type.0, account_id, created_at })
     }
 
     /// Writes an event, for the first and only time.

@@ -3,9 +3,8 @@
 use alloc::string::String;
 
 use super::body::EventBody;
-use super::data::EventData;
+use super::data::{EventData, OtherFields};
 use super::envelope::{ApiVersion, Origin, OriginSource};
-use super::read::Head;
 use super::received::Event;
 use super::usage::ThresholdReached;
 use crate::Timestamp;
@@ -44,7 +43,13 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// [`MAX_JSON_LEN`] bytes, which no receiver reads. Some check more, as they say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct NewEvent(Head);
+pub struct NewEvent {
+    id: EventId,
+    account_id: AccountId,
+    api_version: ApiVersion,
+    origin: Origin,
+    created_at: Timestamp,
+}
 
 impl NewEvent {
     /// Starts an event that is created now. Draw one id per event, not one per endpoint.
@@ -59,8 +64,7 @@ impl NewEvent {
         origin: Origin,
         now: Timestamp,
     ) -> Self {
-        let (api_version, origin) = (Some(api_version), Some(origin));
-        Self(Head { id, created_at: now, api_version, account_id, origin })
+        Self { id, account_id, api_version, origin, created_at: now }
     }
 
     /// Creates `call.ended`: the call is over and has its summary.
@@ -133,10 +137,10 @@ impl NewEvent {
         old: &Appointment,
         new: &Appointment,
     ) -> Result<[EventBody; 2], NewEventError> {
-        if self.0.origin.as_ref().map(|origin| &origin.source) != Some(&OriginSource::Voice) {
+        if self.origin.source != OriginSource::Voice {
             return Err(NewEventError::NotVoice);
         }
-        if created_id == self.0.id {
+        if created_id == self.id {
             return Err(NewEventError::SameEventId);
         }
         let same = match (old.id(), new.id()) {
@@ -146,7 +150,7 @@ impl NewEvent {
         if same {
             return Err(NewEventError::SameAppointment);
         }
-        let created = Self(Head { id: created_id, ..self.0.clone() });
+        let created = Self { id: created_id, ..self.clone() };
         Ok([self.appointment_cancelled(old)?, created.appointment_created(new)?])
     }
 
@@ -203,7 +207,15 @@ impl NewEvent {
     }
 
     fn write(self, data: EventData) -> Result<EventBody, NewEventError> {
-        let body = EventBody::write(&Event::new(self.0, data));
+        let body = EventBody::write(&Event {
+            id: self.id,
+            created_at: self.created_at,
+            api_version: Some(self.api_version),
+            account_id: self.account_id,
+            origin: Some(self.origin),
+            data,
+            others: OtherFields::default(),
+        });
         match body.as_bytes().len() {
             len if len > MAX_JSON_LEN => Err(NewEventError::TooLong { len }),
             _ => Ok(body),

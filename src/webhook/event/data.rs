@@ -4,15 +4,15 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
-use core::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::{FromJson, JsonObject, ParseError, RawJson, Tracker, open_enum};
+use crate::json::{
+    FromJson, JsonObject, Names, ParseError, RawJson, ReadObject, Tracker, open_enum, read_object,
+};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 open_enum! {
@@ -128,7 +128,7 @@ impl UnknownData {
 pub struct UnreadableData {
     event_type: EventType,
     data: RawJson,
-    envelope: RawJson,
+    envelope: JsonObject,
     error: ParseError,
 }
 
@@ -136,14 +136,14 @@ impl UnreadableData {
     pub(super) fn new(
         event_type: EventType,
         data: &RawValue,
-        envelope: RawJson,
+        envelope: JsonObject,
         error: ParseError,
     ) -> Self {
         Self { event_type, data: RawJson(data.to_owned()), envelope, error }
     }
 
-    pub(super) fn envelope(&self) -> &RawValue {
-        &self.envelope.0
+    pub(super) fn envelope(&self) -> &JsonObject {
+        &self.envelope
     }
 
     /// Returns `data`, to the letter.
@@ -215,68 +215,37 @@ fn typed<'de, D: Deserializer<'de>, T: FromJson<'de>>(
     name: &'static str,
     data: fn(T) -> EventData,
 ) -> Result<(EventData, OtherFields), D::Error> {
-    tracker.expect("an object");
-    let (value, others) = from.deserialize_map(OneField { name, tracker, of: PhantomData })?;
+    let fields = (name, None, OtherFields::default());
+    let OneField(value, others) = read_object(from, tracker, fields, Names::Text)?;
     Ok((data(value), others))
 }
 
 /// An object with one typed field, and any others.
-struct OneField<'t, 'de, T> {
-    name: &'static str,
-    tracker: &'t Tracker<'de>,
-    of: PhantomData<fn() -> T>,
-}
+struct OneField<T>(T, OtherFields);
 
-impl<'de, T: FromJson<'de>> Visitor<'de> for OneField<'_, 'de, T> {
-    type Value = (T, OtherFields);
+impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
+    /// The name of the typed field, its value, and the others.
+    type Fields = (&'static str, Option<T>, OtherFields);
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an object with {}", self.name)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let tracker = self.tracker;
-        let mut value = None;
-        let mut others = OtherFields::default();
-        tracker.enter();
-        while let Some(other) = map.next_key_seed(OtherThan(self.name))? {
-            match other {
-                Some(name) => {
-                    tracker.field("?");
-                    others.0.push((name, map.next_value_seed(tracker.seed())?));
-                }
-                None => {
-                    tracker.field(self.name);
-                    tracker.once(&mut value, &mut map)?;
-                }
-            }
+    fn read_field<A: MapAccess<'de>>(
+        (typed, value, others): &mut Self::Fields,
+        name: &str,
+        map: &mut A,
+        tracker: &Tracker<'de>,
+    ) -> Result<bool, A::Error> {
+        if name == *typed {
+            tracker.once(value, map)?;
+        } else {
+            others.0.push((name.into(), map.next_value_seed(tracker.seed())?));
         }
-        let value = tracker.value(value, self.name)?;
-        tracker.leave();
-        Ok((value, others))
-    }
-}
-
-/// A field's name, unless it is this one.
-struct OtherThan(&'static str);
-
-impl<'de> DeserializeSeed<'de> for OtherThan {
-    type Value = Option<Box<str>>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for OtherThan {
-    type Value = Option<Box<str>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
+        Ok(true)
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok((name != self.0).then(|| name.into()))
+    fn build<E: Error>(
+        (typed, value, others): Self::Fields,
+        tracker: &Tracker<'de>,
+    ) -> Result<Self, E> {
+        Ok(Self(tracker.value(value, typed)?, others))
     }
 }
 

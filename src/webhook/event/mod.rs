@@ -62,7 +62,7 @@ mod body;
 mod compose;
 mod data;
 mod envelope;
-mod read;
+mod outline;
 mod received;
 mod usage;
 

@@ -4,14 +4,18 @@ use alloc::vec::Vec;
 
 use http::Response;
 use serde::Serialize;
+use serde::de::{Error, MapAccess};
 use serde_json::value::RawValue;
 
-use super::data::{EventData, EventType, OtherFields, WrittenData};
+use super::data::{DataOf, EventData, EventType, OtherFields, UnreadableData, WrittenData};
 use super::envelope::{ApiVersion, Origin};
-use super::read::{self, Head};
+use super::outline::{Outline, outline};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
-use crate::json::{self, ParseError};
+use crate::json::{
+    self, JsonObject, Names, ParseError, ParseErrorKind, ReadObject, Tracker, json_object,
+    read_object,
+};
 use crate::time;
 use crate::webhook::headers::DeliveryHeader;
 use crate::webhook::response::WebhookResponse;
@@ -64,7 +68,7 @@ pub struct Event {
     pub origin: Option<Origin>,
     /// Holds what the event is about, by type.
     pub data: EventData,
-    others: OtherFields,
+    pub(super) others: OtherFields,
 }
 
 impl Event {
@@ -78,8 +82,24 @@ impl Event {
     /// lacks a readable `id`, `type`, `created_at`, `account_id` or `data`. Anything else that does
     /// not fit is no error: see [`EventData::Unreadable`].
     pub fn from_bytes_verified_earlier(bytes: &[u8]) -> Result<Self, ParseError> {
-        let (head, data, others) = read::event(bytes)?;
-        Ok(Self::assemble(head, data, others))
+        // The service writes the type before the data, so that one pass suffices.
+        if let Ok(event) = whole(bytes, None) {
+            return Ok(event);
+        }
+        let Outline { id, r#type, created_at, account_id, data } = outline(bytes)?;
+        // With the type known, data fails at its place in the body, whatever the order of fields.
+        whole(bytes, Some(r#type.clone())).or_else(|error| {
+            let envelope: JsonObject = json::read(bytes)?;
+            Ok(Self {
+                id,
+                created_at,
+                api_version: envelope.get_as("api_version"),
+                account_id,
+                origin: envelope.get_as("origin"),
+                data: EventData::Unreadable(UnreadableData::new(r#type, data, envelope, error)),
+                others: OtherFields::default(),
+            })
+        })
     }
 
     /// Returns the type, which is the type of [`data`](Self::data).
@@ -101,7 +121,7 @@ impl Event {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         if let EventData::Unreadable(unreadable) = &self.data {
-            return unreadable.envelope().get().into();
+            return unreadable.envelope().as_str().into();
         }
         json::write(&Written {
             id: &self.id,
@@ -113,14 +133,61 @@ impl Event {
             data: WrittenData(&self.data, &self.others),
         })
     }
+}
 
-    pub(super) fn new(head: Head, data: EventData) -> Self {
-        Self::assemble(head, data, OtherFields::default())
+/// Reads an event in one pass, its data as this type has it, or as the type that comes first.
+fn whole(bytes: &[u8], known: Option<EventType>) -> Result<Event, ParseError> {
+    // Names that no text can hold lead to a second pass, which is slower.
+    let names = if known.is_some() { Names::Any } else { Names::Text };
+    let fields = EventFields { known, ..EventFields::default() };
+    json::read_with(bytes, |from, tracker| read_object(from, tracker, fields, names))
+}
+
+json_object! {
+    /// The envelope without its data.
+    struct Envelope {
+        id: EventId,
+        #[expect(dead_code, reason = "it is that of the data")]
+        r#type: EventType,
+        created_at: Timestamp,
+        api_version: ApiVersion,
+        account_id: AccountId,
+        origin: Option<Origin>,
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct EventFields {
+    known: Option<EventType>,
+    envelope: <Envelope as ReadObject<'static>>::Fields,
+    data: Option<(EventData, OtherFields)>,
+}
+
+impl<'de> ReadObject<'de> for Event {
+    type Fields = EventFields;
+
+    fn read_field<A: MapAccess<'de>>(
+        fields: &mut EventFields,
+        name: &str,
+        map: &mut A,
+        tracker: &Tracker<'de>,
+    ) -> Result<bool, A::Error> {
+        if name != "data" {
+            return Envelope::read_field(&mut fields.envelope, name, map, tracker);
+        }
+        let Some(event_type) = fields.known.as_ref().or(fields.envelope.r#type.as_ref()) else {
+            return Err(tracker.reject(ParseErrorKind::Value, "expected after the type"));
+        };
+        tracker.once_by(&mut fields.data, map, DataOf(event_type, tracker))?;
+        Ok(true)
     }
 
-    fn assemble(head: Head, data: EventData, others: OtherFields) -> Self {
-        let Head { id, created_at, api_version, account_id, origin } = head;
-        Self { id, created_at, api_version, account_id, origin, data, others }
+    fn build<E: Error>(fields: EventFields, tracker: &Tracker<'de>) -> Result<Self, E> {
+        let Envelope { id, created_at, api_version, account_id, origin, .. } =
+            Envelope::build(fields.envelope, tracker)?;
+        let (data, others) = tracker.required(fields.data, "data")?;
+        let api_version = Some(api_version);
+        Ok(Self { id, created_at, api_version, account_id, origin, data, others })
     }
 }
 

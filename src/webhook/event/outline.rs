@@ -1,0 +1,49 @@
+//! What every event must have: the data waits as text.
+
+use serde_json::value::RawValue;
+
+use super::data::EventType;
+use crate::Timestamp;
+use crate::id::{AccountId, EventId};
+use crate::json::{self, Names, ParseError, ReadObject, json_object, json_text, read_object};
+use crate::webhook::headers::is_header_text;
+
+json_object! {
+    /// What an event must have, with the data as text.
+    pub(super) struct Outline<'de> {
+        pub(super) id: EventId,
+        pub(super) r#type: EventType,
+        pub(super) created_at: Timestamp,
+        pub(super) account_id: AccountId,
+        pub(super) data: &'de RawValue,
+    }
+}
+
+json_object! {
+    /// The same of an event that is to be sent.
+    pub(super) struct SendableOutline<'de> {
+        pub(super) id: EventId,
+        pub(super) r#type: SendableType,
+        pub(super) created_at: Timestamp,
+        pub(super) account_id: AccountId,
+        #[expect(dead_code, reason = "it only has to be there")]
+        data: &'de RawValue,
+    }
+}
+
+/// A type that a header can carry.
+pub(super) struct SendableType(pub(super) EventType);
+
+json_text!(SendableType, "a string", |text| match is_header_text(text) {
+    true => Ok(SendableType(text.into())),
+    false => Err("expected visible ASCII"),
+});
+
+/// Reads an outline. Other fields may have any name.
+pub(super) fn outline<'de, T>(bytes: &'de [u8]) -> Result<T, ParseError>
+where
+    T: ReadObject<'de, Fields: Default>,
+{
+    let fields = T::Fields::default();
+    json::read_with(bytes, |from, tracker| read_object(from, tracker, fields, Names::Any))
+}
