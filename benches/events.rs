@@ -42,7 +42,7 @@ fn read_by_serde_json_from_slice(bencher: Bencher<'_, '_>) {
     bencher.bench(|| serde_json::from_slice::<Envelope<Data>>(black_box(&body)).unwrap());
 }
 
-/// The data waits until the type is known.
+/// Read twice: the data cannot be read before the type is known.
 #[divan::bench]
 fn read_data_first(bencher: Bencher<'_, '_>) {
     let body = String::from_utf8(body()).unwrap();
@@ -69,7 +69,7 @@ fn read_unknown_by_serde_json(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Read three times: on the way, whole, and for the place of the fault.
+/// Read four times: on the way, in outline, for the place of the fault, and whole.
 #[divan::bench]
 fn read_drifted(bencher: Bencher<'_, '_>) {
     let body = String::from_utf8(body()).unwrap().replace(r#""duration_seconds":"#, r#""was":"#);

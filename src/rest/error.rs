@@ -55,96 +55,64 @@ open_enum! {
     }
 }
 
-struct Row(ErrorCode, StatusCode, ErrorType, &'static str);
-
-/// Everything that is fixed about a code, in one place.
-// The specification leaves the type of three codes open. They are permission errors: the credential
-// is valid, and something else is missing (D-2). The code for other methods is our own (D-3).
-static TABLE: [Row; 11] = {
-    use ErrorCode as C;
-    use ErrorType as T;
-    use StatusCode as S;
-    [
-        Row(C::InvalidParameter, S::BAD_REQUEST, T::InvalidRequest, "A parameter is invalid."),
-        Row(C::InvalidCursor, S::BAD_REQUEST, T::InvalidRequest, "The cursor is invalid."),
-        Row(
-            C::InvalidCredentials,
-            S::UNAUTHORIZED,
-            T::AuthenticationError,
-            "The API key is missing or cannot be used.",
-        ),
-        Row(
-            C::SubscriptionInactive,
-            S::PAYMENT_REQUIRED,
-            T::PermissionError,
-            "The account has no active subscription.",
-        ),
-        Row(
-            C::InsufficientScope,
-            S::FORBIDDEN,
-            T::PermissionError,
-            "The API key lacks the scope that this endpoint requires.",
-        ),
-        Row(
-            C::PlanUpgradeRequired,
-            S::FORBIDDEN,
-            T::PermissionError,
-            "The account's plan does not include the REST API.",
-        ),
-        Row(
-            C::AccountClosed,
-            S::FORBIDDEN,
-            T::PermissionError,
-            "The account is scheduled for deletion.",
-        ),
-        Row(
-            C::ResourceNotFound,
-            S::NOT_FOUND,
-            T::InvalidRequest,
-            "There is no such resource in this account.",
-        ),
-        Row(
-            C::RateLimitExceeded,
-            S::TOO_MANY_REQUESTS,
-            T::RateLimitError,
-            "Too many requests with this credential.",
-        ),
-        Row(
-            C::InternalError,
-            S::INTERNAL_SERVER_ERROR,
-            T::ApiError,
-            "The service failed to answer.",
-        ),
-        Row(
-            C::MethodNotAllowed,
-            S::METHOD_NOT_ALLOWED,
-            T::InvalidRequest,
-            "This method is not allowed here.",
-        ),
-    ]
-};
-
 impl ErrorCode {
     /// Returns the status this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
-        self.row().map(|row| row.1)
+        Some(match self {
+            Self::InvalidParameter | Self::InvalidCursor => StatusCode::BAD_REQUEST,
+            Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
+            Self::SubscriptionInactive => StatusCode::PAYMENT_REQUIRED,
+            Self::InsufficientScope | Self::PlanUpgradeRequired | Self::AccountClosed => {
+                StatusCode::FORBIDDEN
+            }
+            Self::ResourceNotFound => StatusCode::NOT_FOUND,
+            Self::RateLimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            // The specification has no code for other methods (D-3).
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Other(_) => return None,
+        })
     }
 
     /// Returns the type this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn error_type(&self) -> Option<ErrorType> {
-        self.row().map(|row| row.2.clone())
+        Some(match self {
+            Self::InvalidParameter
+            | Self::InvalidCursor
+            | Self::ResourceNotFound
+            | Self::MethodNotAllowed => ErrorType::InvalidRequest,
+            Self::InvalidCredentials => ErrorType::AuthenticationError,
+            // The specification leaves the type of three of them open. The credential is valid, and
+            // something else is missing (D-2).
+            Self::SubscriptionInactive
+            | Self::InsufficientScope
+            | Self::PlanUpgradeRequired
+            | Self::AccountClosed => ErrorType::PermissionError,
+            Self::RateLimitExceeded => ErrorType::RateLimitError,
+            Self::InternalError => ErrorType::ApiError,
+            Self::Other(_) => return None,
+        })
     }
 
     /// Returns the message for people that an error has by default.
     #[must_use]
     pub fn default_message(&self) -> &'static str {
-        self.row().map_or("The request was refused.", |row| row.3)
-    }
-
-    fn row(&self) -> Option<&'static Row> {
-        TABLE.iter().find(|row| row.0 == *self)
+        match self {
+            Self::InvalidParameter => "A parameter is invalid.",
+            Self::InvalidCursor => "The cursor is invalid.",
+            Self::InvalidCredentials => "The API key is missing or cannot be used.",
+            Self::SubscriptionInactive => "The account has no active subscription.",
+            Self::InsufficientScope => "The API key lacks the scope that this endpoint requires.",
+            Self::PlanUpgradeRequired => "The account's plan does not include the REST API.",
+            Self::AccountClosed => "The account is scheduled for deletion.",
+            Self::ResourceNotFound => "There is no such resource in this account.",
+            Self::RateLimitExceeded => "Too many requests with this credential.",
+            Self::InternalError => "The service failed to answer.",
+            Self::MethodNotAllowed => "This method is not allowed here.",
+            Self::Other(_) => "The request was refused.",
+        }
     }
 }
 

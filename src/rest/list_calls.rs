@@ -1,14 +1,14 @@
 //! The query of a list of calls, written and read.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write;
 
 use super::parameter_error::MAX_LIMIT;
 use super::percent::{decode_query, encode_into};
 use super::unsendable_error::MAX_CURSOR_LEN;
-use super::{Operation, Parameter, ParameterError, UnsendableError};
+use super::{CreatedRange, ParameterError, UnsendableError};
 use crate::Timestamp;
-use crate::rest::CreatedRange;
 
 /// Requests a page of the account's calls, newest first: `GET /v1/calls`.
 ///
@@ -112,21 +112,19 @@ impl ListCalls {
             return Err(UnsendableError::Limit { limit: *limit });
         }
         self.created().map_err(|_| UnsendableError::CreatedRange)?;
-        let mut query = alloc::format!("{}={limit}", Parameter::Limit);
+        let mut query = alloc::format!("limit={limit}");
         if let Some(cursor) = cursor {
             if cursor.len() > Self::MAX_CURSOR_LEN {
                 return Err(UnsendableError::LongCursor { len: cursor.len() });
             }
-            push(&mut query, Parameter::Cursor);
+            query.push_str("&cursor=");
             encode_into(&mut query, cursor);
         }
-        for (parameter, bound) in
-            [(Parameter::CreatedAfter, created_after), (Parameter::CreatedBefore, created_before)]
+        for (name, bound) in [("created_after", created_after), ("created_before", created_before)]
         {
             if let Some(instant) = bound {
-                push(&mut query, parameter);
                 // Writing to a String does not fail.
-                let _ = write!(query, "{instant}");
+                let _ = write!(query, "&{name}={instant}");
             }
         }
         Ok(query)
@@ -155,12 +153,6 @@ impl ListCalls {
     }
 }
 
-fn push(query: &mut String, parameter: Parameter) {
-    query.push('&');
-    query.push_str(parameter.as_str());
-    query.push('=');
-}
-
 /// The parameters read so far, to find repeated ones.
 #[derive(Default)]
 struct Parameters {
@@ -172,43 +164,32 @@ struct Parameters {
 
 impl Parameters {
     fn read(&mut self, name: &str, value: &str, position: usize) -> Result<(), ParameterError> {
-        let known = decode_query(name).ok().and_then(|name| {
-            Operation::ListCalls.parameters().iter().find(|known| known.as_str() == name)
-        });
-        match known.copied() {
-            Some(parameter @ Parameter::Limit) => set(&mut self.limit, parameter, || limit(value)),
-            Some(parameter @ Parameter::Cursor) => {
-                set(&mut self.cursor, parameter, || Ok(cursor(value)))
-            }
-            Some(parameter @ Parameter::CreatedAfter) => {
-                set(&mut self.created_after, parameter, || instant(parameter, value))
-            }
-            Some(parameter @ Parameter::CreatedBefore) => {
-                set(&mut self.created_before, parameter, || instant(parameter, value))
-            }
-            Some(Parameter::CallId) | None => Err(ParameterError::unknown(name, position)),
+        match decode_query(name).as_deref() {
+            Ok("limit") => set(&mut self.limit, "limit", value, limit),
+            Ok("cursor") => set(&mut self.cursor, "cursor", value, cursor),
+            Ok("created_after") => set(&mut self.created_after, "created_after", value, instant),
+            Ok("created_before") => set(&mut self.created_before, "created_before", value, instant),
+            _ => Err(ParameterError::unknown(name, position)),
         }
     }
 }
 
 fn set<T>(
     slot: &mut Option<T>,
-    parameter: Parameter,
-    read: impl FnOnce() -> Result<T, ParameterError>,
+    parameter: &'static str,
+    value: &str,
+    read: fn(&'static str, &str) -> Result<T, ParameterError>,
 ) -> Result<(), ParameterError> {
     if slot.is_some() {
         return Err(ParameterError::Repeated { parameter });
     }
-    *slot = Some(read()?);
+    *slot = Some(read(parameter, value)?);
     Ok(())
 }
 
-fn limit(value: &str) -> Result<usize, ParameterError> {
-    let parameter = Parameter::Limit;
-    let text =
-        decode_query(value).map_err(|error| ParameterError::undecodable(parameter, error))?;
+fn limit(parameter: &'static str, value: &str) -> Result<usize, ParameterError> {
+    let text = decoded(parameter, value)?;
     match text.as_bytes() {
-        [] => Err(ParameterError::Empty { parameter }),
         [b'0', _, ..] => Err(ParameterError::LimitForm),
         digits if digits.iter().all(u8::is_ascii_digit) => {
             // Digits that no integer holds are a number out of range too.
@@ -221,15 +202,20 @@ fn limit(value: &str) -> Result<usize, ParameterError> {
 }
 
 /// No cursor contains a `%`, so text that cannot be decoded is kept as it is: it will not be valid.
-fn cursor(value: &str) -> String {
-    decode_query(value).map_or_else(|_| value.into(), Into::into)
+fn cursor(_parameter: &'static str, value: &str) -> Result<String, ParameterError> {
+    Ok(decode_query(value).map_or_else(|_| value.into(), Into::into))
 }
 
-fn instant(parameter: Parameter, value: &str) -> Result<Timestamp, ParameterError> {
-    let text =
-        decode_query(value).map_err(|error| ParameterError::undecodable(parameter, error))?;
-    if text.is_empty() {
-        return Err(ParameterError::Empty { parameter });
-    }
+fn instant(parameter: &'static str, value: &str) -> Result<Timestamp, ParameterError> {
+    let text = decoded(parameter, value)?;
     Timestamp::parse(&text).map_err(|error| ParameterError::Timestamp { parameter, error })
+}
+
+/// A value that must not be empty.
+fn decoded<'v>(parameter: &'static str, value: &'v str) -> Result<Cow<'v, str>, ParameterError> {
+    match decode_query(value) {
+        Ok(text) if text.is_empty() => Err(ParameterError::Empty { parameter }),
+        Ok(text) => Ok(text),
+        Err(error) => Err(ParameterError::undecodable(parameter, error)),
+    }
 }

@@ -55,7 +55,7 @@ pub use base_url::{BaseUrl, BaseUrlError};
 pub use created_range::CreatedRange;
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;
-pub use operation::{Operation, Parameter};
+pub use operation::Operation;
 pub use parameter_error::ParameterError;
 pub use quota::Quota;
 pub use request::{ApiRequest, GetAccount, GetCall};

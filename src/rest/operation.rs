@@ -1,14 +1,13 @@
 //! The table of operations, and the way from a path to one of them.
 
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 use core::fmt;
 
 use http::Method;
 
 use super::percent::decode_segment;
-use crate::rest::ErrorCode;
-use crate::rest::Quota;
-use crate::rest::Scope;
+use crate::rest::{ErrorCode, Quota, Scope};
 
 /// Lists the operations, with everything that is fixed about each: path, scope, quota and errors.
 ///
@@ -67,18 +66,19 @@ impl Operation {
         }
     }
 
-    /// Returns the parameters.
+    /// Returns the names of the parameters. `call_id` is in the path, the others in the query.
+    ///
+    /// ```
+    /// use call_assistant::rest::Operation;
+    ///
+    /// assert_eq!(Operation::GetCall.parameters(), ["call_id"]);
+    /// ```
     #[must_use]
-    pub const fn parameters(self) -> &'static [Parameter] {
+    pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::GetAccount => &[],
-            Self::ListCalls => &[
-                Parameter::Limit,
-                Parameter::Cursor,
-                Parameter::CreatedAfter,
-                Parameter::CreatedBefore,
-            ],
-            Self::GetCall => &[Parameter::CallId],
+            Self::ListCalls => &["limit", "cursor", "created_after", "created_before"],
+            Self::GetCall => &["call_id"],
         }
     }
 
@@ -105,41 +105,14 @@ impl Operation {
     /// Two errors are checked before the operation is known and are not included:
     /// `method_not_allowed`, and the `invalid_parameter` of a bad `Host` header.
     #[must_use]
-    pub const fn errors(self) -> &'static [ErrorCode] {
-        use ErrorCode as C;
-        match self {
-            Self::GetAccount => &[
-                C::InvalidCredentials,
-                C::RateLimitExceeded,
-                C::AccountClosed,
-                C::SubscriptionInactive,
-                C::PlanUpgradeRequired,
-                C::InsufficientScope,
-                C::InternalError,
-            ],
-            Self::ListCalls => &[
-                C::InvalidCredentials,
-                C::RateLimitExceeded,
-                C::AccountClosed,
-                C::SubscriptionInactive,
-                C::PlanUpgradeRequired,
-                C::InsufficientScope,
-                C::InvalidParameter,
-                C::InvalidCursor,
-                C::InternalError,
-            ],
-            Self::GetCall => &[
-                C::InvalidCredentials,
-                C::RateLimitExceeded,
-                C::AccountClosed,
-                C::SubscriptionInactive,
-                C::PlanUpgradeRequired,
-                C::InsufficientScope,
-                C::InvalidParameter,
-                C::ResourceNotFound,
-                C::InternalError,
-            ],
-        }
+    pub fn errors(self) -> Vec<ErrorCode> {
+        let is_possible = |code: &ErrorCode| match code {
+            ErrorCode::InvalidParameter => self != Self::GetAccount,
+            ErrorCode::InvalidCursor => self == Self::ListCalls,
+            ErrorCode::ResourceNotFound => self == Self::GetCall,
+            _ => true,
+        };
+        CHECKED.into_iter().filter(is_possible).collect()
     }
 
     /// Finds the operation of a path below the base URL, still percent-encoded and without the
@@ -150,52 +123,23 @@ impl Operation {
     }
 }
 
+/// The codes of all operations, in the order they are checked.
+const CHECKED: [ErrorCode; 10] = [
+    ErrorCode::InvalidCredentials,
+    ErrorCode::RateLimitExceeded,
+    ErrorCode::AccountClosed,
+    ErrorCode::SubscriptionInactive,
+    ErrorCode::PlanUpgradeRequired,
+    ErrorCode::InsufficientScope,
+    ErrorCode::InvalidParameter,
+    ErrorCode::InvalidCursor,
+    ErrorCode::ResourceNotFound,
+    ErrorCode::InternalError,
+];
+
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// Lists the parameters of the operations.
-///
-/// ```
-/// use call_assistant::rest::{Operation, Parameter};
-///
-/// assert_eq!(Operation::GetCall.parameters(), [Parameter::CallId]);
-/// assert_eq!(Parameter::CreatedAfter.as_str(), "created_after");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Parameter {
-    /// The maximum number of calls on a page.
-    Limit,
-    /// Where the page begins.
-    Cursor,
-    /// Only calls created at this instant or later.
-    CreatedAfter,
-    /// Only calls created before this instant.
-    CreatedBefore,
-    /// The id of the call: the only parameter in a path.
-    CallId,
-}
-
-impl Parameter {
-    /// Returns the name in a query.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Limit => "limit",
-            Self::Cursor => "cursor",
-            Self::CreatedAfter => "created_after",
-            Self::CreatedBefore => "created_before",
-            Self::CallId => "call_id",
-        }
-    }
-}
-
-impl fmt::Display for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 
-use super::Parameter;
 use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
@@ -10,13 +9,13 @@ use crate::id;
 /// The maximum `limit`.
 pub(super) const MAX_LIMIT: usize = 100;
 
-/// A parameter that is not valid.
+/// Says which parameter of a request is not valid, and why.
 ///
 /// ```
-/// use call_assistant::rest::{ListCalls, Parameter};
+/// use call_assistant::rest::ListCalls;
 ///
 /// let error = ListCalls::from_query("limit=0").unwrap_err();
-/// assert_eq!(error.parameter(), Some(Parameter::Limit));
+/// assert_eq!(error.parameter(), Some("limit"));
 /// assert_eq!(error.to_string(), "limit is not from 1 to 100");
 /// ```
 ///
@@ -42,25 +41,25 @@ pub enum ParameterError {
     #[error("{parameter} is given more than once")]
     Repeated {
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static str,
     },
     /// The parameter has no value.
     #[error("{parameter} is empty")]
     Empty {
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static str,
     },
     /// A `%` is not followed by two hex digits.
     #[error("{parameter} has broken percent-encoding: write % as %25")]
     Encoding {
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static str,
     },
     /// The decoded value is not UTF-8.
     #[error("{parameter} is not UTF-8 when percent-decoded")]
     NotUtf8 {
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static str,
     },
     /// The limit is not written in digits only.
     #[error(
@@ -75,7 +74,7 @@ pub enum ParameterError {
     #[error("{parameter} is not an RFC 3339 instant like 2026-07-24T10:00:00Z: {error}")]
     Timestamp {
         /// The parameter.
-        parameter: Parameter,
+        parameter: &'static str,
         /// The error.
         error: ParseTimestampError,
     },
@@ -96,16 +95,16 @@ impl ParameterError {
         Self::Unknown { name, position }
     }
 
-    pub(super) fn undecodable(parameter: Parameter, error: Undecodable) -> Self {
+    pub(super) fn undecodable(parameter: &'static str, error: Undecodable) -> Self {
         match error {
             Undecodable::Broken => Self::Encoding { parameter },
             Undecodable::NotUtf8 => Self::NotUtf8 { parameter },
         }
     }
 
-    /// Returns the parameter that is not valid; `None` if it is unknown.
+    /// Returns the name of the parameter that is not valid; `None` if it is unknown.
     #[must_use]
-    pub fn parameter(&self) -> Option<Parameter> {
+    pub fn parameter(&self) -> Option<&'static str> {
         match *self {
             Self::Unknown { .. } => None,
             Self::Repeated { parameter }
@@ -113,9 +112,9 @@ impl ParameterError {
             | Self::Encoding { parameter }
             | Self::NotUtf8 { parameter }
             | Self::Timestamp { parameter, .. } => Some(parameter),
-            Self::LimitForm | Self::LimitRange => Some(Parameter::Limit),
-            Self::CreatedRange => Some(Parameter::CreatedBefore),
-            Self::CallIdLength => Some(Parameter::CallId),
+            Self::LimitForm | Self::LimitRange => Some("limit"),
+            Self::CreatedRange => Some("created_before"),
+            Self::CallIdLength => Some("call_id"),
         }
     }
 }

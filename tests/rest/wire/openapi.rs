@@ -8,7 +8,7 @@ use call_assistant::model::{Account, Call, CallList, TransferredCall};
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::OPENAPI;
 use call_assistant::rest::{ApiError, ErrorCode, ErrorType};
-use call_assistant::rest::{ListCalls, Operation, Parameter};
+use call_assistant::rest::{ListCalls, Operation};
 use call_assistant::webhook::event::{Event, EventData, EventType, Origin, OriginSource};
 use serde_json::{Value, json};
 
@@ -108,11 +108,11 @@ fn parameters_are_those_that_are_read() {
         let none = Vec::new();
         let listed = operation(&document, of)["parameters"].as_array().unwrap_or(&none);
         let names: Vec<_> = listed.iter().map(|it| it["name"].as_str().unwrap()).collect();
-        assert_eq!(names, of.parameters().iter().map(|it| it.as_str()).collect::<Vec<_>>());
+        assert_eq!(names, of.parameters(), "{of}");
         for (listed, parameter) in listed.iter().zip(of.parameters()) {
-            let in_path = *parameter == Parameter::CallId;
-            assert_eq!(listed["in"], if in_path { "path" } else { "query" });
-            assert_eq!(listed["required"], in_path);
+            let in_path = *parameter == "call_id";
+            assert_eq!(listed["in"], if in_path { "path" } else { "query" }, "{parameter}");
+            assert_eq!(listed["required"], in_path, "{parameter}");
             let Some(example) = listed.get("example") else { continue };
             let example = example.as_str().map_or(example.to_string(), str::to_owned);
             let target = match of {
@@ -124,7 +124,7 @@ fn parameters_are_those_that_are_read() {
                 // A cursor of another service.
                 Err(rejection) => assert_eq!(
                     (*parameter, rejection.code()),
-                    (Parameter::Cursor, ErrorCode::InvalidCursor),
+                    ("cursor", ErrorCode::InvalidCursor),
                     "{target}"
                 ),
             }
@@ -176,7 +176,7 @@ fn refusals_are_those_of_the_tables() {
                 listed.insert(ErrorCode::from(code.as_str()), status.clone());
             }
         }
-        let codes = of.errors().iter().chain([&ErrorCode::MethodNotAllowed]);
+        let codes = of.errors().into_iter().chain([ErrorCode::MethodNotAllowed]);
         let codes = codes.map(|code| (code.clone(), code.status().unwrap().as_u16().to_string()));
         assert_eq!(listed, codes.collect(), "{of}");
     }

@@ -13,7 +13,7 @@ use http::Response;
 use super::rejection::{Rejection, RejectionReason, headless};
 use crate::id::{self, CallId, CredentialId, RequestId};
 use crate::rest::percent::decode_segment;
-use crate::rest::{ApiResponse, ListCalls, Operation, Parameter, ParameterError};
+use crate::rest::{ApiResponse, ListCalls, Operation, ParameterError};
 
 pub use admitted::Admitted;
 pub use granted::{AccountGranted, Authorized, CallGranted, CallsGranted};
@@ -67,7 +67,7 @@ impl Asked {
                 .map_err(RejectionReason::Parameter),
             Operation::GetCall => {
                 let id = decode_segment(segment)
-                    .map_err(|error| ParameterError::undecodable(Parameter::CallId, error))
+                    .map_err(|error| ParameterError::undecodable("call_id", error))
                     .and_then(|id| match id.len() {
                         0..=id::MAX_ID_LEN => Ok(id),
                         _ => Err(ParameterError::CallIdLength),
