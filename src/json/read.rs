@@ -1,6 +1,7 @@
 //! Reads typed values, and keeps track of where it is in the text.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::{ParseErrorKind, RawJson};
+use super::ParseErrorKind;
 
 /// A value that can be read from JSON with an error that names its field.
 ///
@@ -341,8 +342,9 @@ pub(crate) struct Lenient<T>(pub(crate) Option<T>);
 
 impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        let json = RawJson::read(from, tracker)?;
-        Ok(Self(serde_json::from_str(json.0.get()).ok()))
+        tracker.expect("a value");
+        let json = Box::<RawValue>::deserialize(from)?;
+        Ok(Self(serde_json::from_str(json.get()).ok()))
     }
 
     fn absent() -> Option<Self> {
