@@ -1,4 +1,4 @@
-//! Verifies webhooks in a handler: answers, logs the reason, keeps the event.
+//! Receives webhooks: verifies, stores, answers.
 
 #[path = "support/clock.rs"]
 mod clock;
@@ -6,16 +6,12 @@ mod clock;
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+use call_assistant::webhook::receiver::EventKey;
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use http::{Request, Response};
 
-/// Your database: the bytes of each event, by account and id, and what was no event.
-#[derive(Default)]
-pub(crate) struct Store {
-    pub(crate) events: BTreeMap<(AccountId, EventId), Vec<u8>>,
-    pub(crate) unreadable: Vec<Vec<u8>>,
-}
+/// Your database: the bytes of each event, under a unique key.
+pub(crate) type Store = BTreeMap<EventKey, Vec<u8>>;
 
 pub(crate) fn handle(
     verifier: &Verifier,
@@ -23,24 +19,15 @@ pub(crate) fn handle(
     request: &Request<Vec<u8>>,
     now: Timestamp,
 ) -> Response<String> {
-    let verified = match verifier.verify(request.headers(), request.body(), now) {
-        Ok(verified) => verified,
+    match verifier.receive(request.headers(), request.body(), now) {
+        Ok(receipt) => {
+            store.insert(receipt.key().clone(), request.body().clone());
+            receipt.stored().into_response() // it is not sent again: handle it later
+        }
         Err(error) => {
             eprintln!("rejected: {error}"); // for you; the sender gets an empty 400
-            return error.into_response();
+            error.into_response()
         }
-    };
-    let event = match verified.event() {
-        Ok(event) => event,
-        Err(error) => {
-            eprintln!("signed, but not an event: {error}");
-            store.unreadable.push(verified.bytes().to_vec()); // it may not come again
-            return error.into_response();
-        }
-    };
-    match store.events.insert((event.account_id, event.id), verified.bytes().to_vec()) {
-        None => WebhookResponse::Accepted.into_response(),
-        Some(_) => WebhookResponse::Duplicate.into_response(),
     }
 }
 

@@ -5,31 +5,36 @@
 //! its customers the other, and both use the same types.
 //!
 //! ```
-//! # #[cfg(feature = "events")] {
+//! # #[cfg(feature = "client")] {
+//! use std::io;
+//!
 //! use call_assistant::Timestamp;
-//! use call_assistant::webhook::event::EventData;
+//! use call_assistant::webhook::event::{Event, EventData};
+//! use call_assistant::webhook::receiver::EventKey;
 //! use call_assistant::webhook::{Verifier, WebhookResponse};
 //! use http::Request;
 //!
 //! fn receive(
 //!     verifier: &Verifier,
 //!     request: &Request<Vec<u8>>,
-//!     store: impl FnOnce(&[u8]), // your database or queue
+//!     store: impl FnOnce(&EventKey, &[u8]) -> io::Result<()>, // your database or queue
 //!     now: Timestamp, // Timestamp::from(SystemTime::now())
 //! ) -> WebhookResponse {
-//!     let verified = match verifier.verify(request.headers(), request.body(), now) {
-//!         Ok(verified) => verified, // these bytes, signed within the last five minutes
-//!         Err(error) => return error.response(), // log the error: it says precisely why
-//!     };
-//!     store(verified.bytes()); // first: an acknowledged event is not sent again
-//!     match verified.event() {
-//!         Ok(event) => match event.data {
-//!             EventData::CallEnded(call) => println!("{}: {:?}", call.id, call.summary),
-//!             _ => {} // another type, or one that this version does not know
+//!     match verifier.receive(request.headers(), request.body(), now) {
+//!         Ok(receipt) => match store(receipt.key(), request.body()) {
+//!             Ok(()) => receipt.stored(), // 204: an acknowledged event is not sent again
+//!             Err(_) => WebhookResponse::Unavailable, // 503: it is sent again
 //!         },
-//!         Err(error) => return error.response(), // signed, but not an event
+//!         Err(error) => error.response(), // 400: log the error, it says precisely why
 //!     }
-//!     WebhookResponse::Accepted
+//! }
+//!
+//! fn handle(stored: &[u8]) {
+//!     match Event::from_bytes_verified_earlier(stored).map(|event| event.data) {
+//!         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
+//!         Ok(_) => {} // another type, or one that this version does not know
+//!         Err(error) => eprintln!("signed, but not an event: {error}"),
+//!     }
 //! }
 //! # }
 //! ```
@@ -41,10 +46,10 @@
 //!
 //! | you | begin at | feature |
 //! |---|---|---|
-//! | receive webhooks | [`webhook::Verifier`], then [`webhook::event`] | none, then `events` |
+//! | receive webhooks | [`webhook::receiver`] | `client` |
+//! | verify webhooks, and nothing else | [`webhook::Verifier`] | none |
 //! | debug a signature mismatch | [`webhook::explain`] | `events` |
 //! | test your receiver | [`webhook::testing`] | none |
-//! | process each event once | [`webhook::receiver`] | `client` |
 //! | read calls over the API | [`rest::client`] | `client` |
 //! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
 //! | serve the API | [`rest::server`] | `service` |

@@ -7,7 +7,7 @@
 //! use call_assistant::webhook::receiver::Tally;
 //!
 //! let mut tally = Tally::default();
-//! tally.verified(&Err::<(), _>(VerifyError::Missing));
+//! tally.received(&Err::<(), _>(VerifyError::Missing.into()));
 //!
 //! let mut text = OpenMetrics::new(String::new());
 //! tally.write(&mut text)?;

@@ -5,9 +5,10 @@ use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom, Write as
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 
+use call_assistant::webhook::receiver::EventKey;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Key, Record, fault, whole_lines};
+use crate::journal::{Record, fault, whole_lines};
 use crate::support::log;
 use crate::told;
 
@@ -27,7 +28,7 @@ struct Action {
     from: u64,
     next: u64,
     #[serde(flatten)]
-    key: Key,
+    key: EventKey,
     done: String,
 }
 

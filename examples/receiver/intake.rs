@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
+use call_assistant::webhook::receiver::ReceiptError;
+use call_assistant::webhook::{DeliveryHeaders, Verifier, VerifyError, WebhookResponse};
 use http::header::{ALLOW, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc as queue, oneshot};
 use tokio::time::{Instant, timeout};
 
-use crate::journal::{Journal, Key, Record, StoreError, Stored};
+use crate::journal::{Journal, Record, StoreError, Stored};
 use crate::support::serve::{self, BodyError, read_body};
 use crate::support::shutdown::Trigger;
 use crate::support::{clock, log};
@@ -54,9 +53,9 @@ struct Outcome {
     what: String,
 }
 
-impl From<(WebhookResponse, String)> for Outcome {
-    fn from((receipt, what): (WebhookResponse, String)) -> Self {
-        Self { status: receipt.status(), what }
+impl Outcome {
+    fn new(response: WebhookResponse, what: String) -> Self {
+        Self { status: response.status(), what }
     }
 }
 
@@ -111,39 +110,24 @@ impl Intake {
         response
     }
 
+    /// Stores a genuine body, event or not, and says what to answer.
     async fn take(&self, headers: &HeaderMap, body: &Bytes) -> Outcome {
         let now = clock::now();
-        match self.verifier.verify(headers, body, now) {
-            Ok(verified) => self.keep(verified, now).await,
+        let receipt = match self.verifier.receive(headers, body, now) {
+            Ok(receipt) => receipt,
             Err(error) => {
-                self.explain(error, headers, body, now);
-                Outcome { status: error.response().status(), what: format!("refused: {error}") }
+                self.explain(&error, headers, body, now);
+                return Outcome::new(error.response(), format!("refused: {error}"));
             }
-        }
-    }
-
-    /// Stores a genuine body, event or not, and says what to answer.
-    async fn keep(&self, verified: Verified<'_>, now: Timestamp) -> Outcome {
-        let (key, what, receipt) = match verified.event() {
-            Ok(event) => {
-                let account = Some(event.account_id.as_str().to_owned());
-                let key = Key { account, id: event.id.as_str().to_owned() };
-                (key, format!("{} {}", event.id, event.event_type()), WebhookResponse::Accepted)
-            }
-            // Genuine, and nothing that this version can read: kept under its digest.
-            Err(error @ EventError::Malformed(_)) => {
-                let digest = hex::encode(Sha256::digest(verified.bytes()));
-                let key = Key { account: None, id: format!("sha256:{digest}") };
-                (key, format!("not an event: {error}"), error.response())
-            }
-            Err(error) => return (error.response(), format!("refused: {error}")).into(),
         };
-        match self.store(Record::new(key, verified.bytes(), now)).await {
-            Some(Stored::Fresh) => (receipt, format!("stored: {what}")).into(),
-            Some(Stored::Known) => {
-                (WebhookResponse::Duplicate, format!("seen before: {what}")).into()
-            }
-            None => (WebhookResponse::Unavailable, format!("not stored now: {what}")).into(),
+        let what = match receipt.event() {
+            Ok(event) => format!("{} {}", event.id, event.event_type()),
+            Err(error) => format!("not an event: {error}"),
+        };
+        match self.store(Record::new(receipt.key().clone(), body, now)).await {
+            Some(Stored::Fresh) => Outcome::new(receipt.stored(), format!("stored: {what}")),
+            Some(Stored::Known) => Outcome::new(receipt.stored(), format!("seen before: {what}")),
+            None => Outcome::new(WebhookResponse::Unavailable, format!("not stored now: {what}")),
         }
     }
 
@@ -157,10 +141,10 @@ impl Intake {
 
     /// Looks for the cause of a mismatch, away from the requests, and not for everybody who sends
     /// one: it takes thousands of times as long as to refuse it.
-    fn explain(&self, error: VerifyError, headers: &HeaderMap, body: &Bytes, now: Timestamp) {
+    fn explain(&self, error: &ReceiptError, headers: &HeaderMap, body: &Bytes, now: Timestamp) {
         let Some(secrets) = &self.explain_with else { return };
         let second = now.unix_seconds();
-        if error != VerifyError::Mismatch
+        if *error != ReceiptError::Verify(VerifyError::Mismatch)
             || self.explained.swap(second, Ordering::Relaxed) == second
         {
             return;

@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::receiver::EventKey;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -15,16 +16,7 @@ pub(crate) struct Journal {
     file: File,
     /// How much of the file is whole lines.
     len: u64,
-    known: HashSet<Key>,
-}
-
-/// What tells one event from another: an id is unique within its account (D-60).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Key {
-    /// `None` for a body that was verified, but is no event this version can read.
-    pub(crate) account: Option<String>,
-    /// The event's id, or the digest of such a body.
-    pub(crate) id: String,
+    known: HashSet<EventKey>,
 }
 
 /// One line of the journal.
@@ -32,7 +24,7 @@ pub(crate) struct Key {
 pub(crate) struct Record {
     received_at: Timestamp,
     #[serde(flatten)]
-    key: Key,
+    key: EventKey,
     /// The body, byte for byte, as text where it is UTF-8 and in hex where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
@@ -57,7 +49,7 @@ pub(crate) enum StoreError {
 }
 
 impl Record {
-    pub(crate) fn new(key: Key, body: &[u8], received_at: Timestamp) -> Self {
+    pub(crate) fn new(key: EventKey, body: &[u8], received_at: Timestamp) -> Self {
         let (body, body_hex) = match std::str::from_utf8(body) {
             Ok(text) => (Some(text.to_owned()), None),
             Err(_) => (None, Some(hex::encode(body))),
@@ -65,7 +57,7 @@ impl Record {
         Self { received_at, key, body, body_hex }
     }
 
-    pub(crate) fn key(&self) -> &Key {
+    pub(crate) fn key(&self) -> &EventKey {
         &self.key
     }
 

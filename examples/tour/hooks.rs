@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox};
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Outcome,
     Status, Target,
@@ -164,11 +164,21 @@ pub(crate) fn retry_over_the_whole_schedule(
         genuine && bodies.iter().all(|sent| sent == body.as_bytes())
     });
 
-    let first = InboxEntry::claim(None, CLAIM_LEASE, world.now);
-    let Claim::Process(entry) = first else { return Err("a new event is not new".into()) };
-    let done = entry.done(world.now);
-    let again = InboxEntry::claim(Some(&done), CLAIM_LEASE, world.now);
-    table.show("EVT-8", "an event that comes twice is acted on once", again == Claim::Duplicate);
+    let mut inbox = Inbox::new(1_000);
+    let request = body.signed_request(&hook.signer, world.now);
+    let mut acted = Vec::new();
+    for _ in 0..2 {
+        let receipt = verifier.receive(request.headers(), request.body(), world.now)?;
+        let answer = match inbox.claim(receipt, CLAIM_LEASE, world.now) {
+            Claim::Process(claimed) => {
+                acted.push(claimed.receipt().key().id().to_owned());
+                inbox.done(claimed, world.now)
+            }
+            Claim::Answer(answer) => answer,
+        };
+        table.tell(&format!("{} to a copy", answer.status()));
+    }
+    table.show("EVT-8", "an event that comes twice is acted on once", acted.len() == 1);
 
     let body = ping(world)?;
     let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);

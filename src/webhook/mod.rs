@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 //!
 //! let secret = SigningSecret::parse("whsec_from-your-secret-store")?;
 //! let verifier = Verifier::new(secret.clone()); // once, when the program starts
@@ -14,7 +14,7 @@
 //! let response: http::Response<String> = match verifier.verify(headers, body, now) {
 //!     Ok(verified) => {
 //!         assert_eq!(verified.bytes(), body); // the exact bytes: store them, then acknowledge
-//!         WebhookResponse::Accepted.into_response()
+//!         verified.stored().into_response() // 204
 //!     }
 //!     Err(error) => error.into_response(), // 400, empty; log the error, it says what is wrong
 //! };

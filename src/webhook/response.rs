@@ -7,23 +7,24 @@ use http::{Response, StatusCode};
 /// ```
 /// use call_assistant::webhook::WebhookResponse;
 ///
-/// let response: http::Response<Vec<u8>> = WebhookResponse::Duplicate.into_response();
-/// assert_eq!(response.status(), 204);
-/// assert_eq!(WebhookResponse::Unavailable.status(), 503);
+/// let response: http::Response<Vec<u8>> = WebhookResponse::Unavailable.into_response();
+/// assert_eq!(response.status(), 503);
 /// ```
 ///
-/// Any 2xx acknowledges the delivery. After any other status the service tries again, up to six
-/// attempts in total.
+/// Any 2xx acknowledges the delivery, and the service does not send the event again: only a proof
+/// that the event is genuine and safe creates one. After any other status the service tries again,
+/// up to six attempts in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
-    /// 204: the event is safely stored.
+    /// 204: the event is safely stored, or was handled. Created by
+    /// [`Verified::stored`](super::Verified::stored) and, with the feature `client`, by the types of
+    /// `webhook::receiver`.
+    #[non_exhaustive]
     Accepted,
-    /// 204: the event was accepted before.
+    /// 204: the event was handled before. Created by `webhook::receiver::Receipt::claim`.
+    #[non_exhaustive]
     Duplicate,
-    /// 204: events of this type are not handled. Any other status would count as a failed delivery,
-    /// and twenty of those in a row disable the endpoint.
-    Ignored,
     /// 400: the signature does not prove the body, or a header contradicts it.
     Rejected,
     /// 503: the event cannot be stored now. The service tries again later.
@@ -38,7 +39,7 @@ impl WebhookResponse {
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::Accepted | Self::Duplicate | Self::Ignored => StatusCode::NO_CONTENT,
+            Self::Accepted | Self::Duplicate => StatusCode::NO_CONTENT,
             Self::Rejected => StatusCode::BAD_REQUEST,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::DisableEndpoint => StatusCode::GONE,

@@ -9,6 +9,7 @@ use subtle::{Choice, ConditionallySelectable};
 
 use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
+use super::response::WebhookResponse;
 use super::secret::SigningSecret;
 use super::verify_error::VerifyError;
 use crate::mac::{self, MacKey};
@@ -273,6 +274,13 @@ impl<'a> Verified<'a> {
     #[must_use]
     pub const fn age_seconds(&self) -> i64 {
         self.age_seconds
+    }
+
+    /// Acknowledges the delivery. Call it once [the bytes](Self::bytes) are stored. With the feature
+    /// `client`, `webhook::receiver` also recognises an event that arrives again.
+    #[must_use]
+    pub const fn stored(self) -> WebhookResponse {
+        WebhookResponse::Accepted
     }
 
     /// Returns the headers of the delivery. **Only the signature proves anything**: the two other

@@ -314,14 +314,14 @@ fn explaining_takes_a_few_times_the_body() {
 
 #[test]
 fn counting_is_free() {
-    let error = Err::<(), _>(VerifyError::Missing);
+    let error = Err::<(), receiver::ReceiptError>(VerifyError::Missing.into());
     let mut received = receiver::Tally::default();
     let mut answered = server::Tally::default();
     let mut sent = sender::Tally::default();
     let response = Ok(Response::new(()));
     let merged = sent;
     free(|| {
-        received.verified(&error);
+        received.received(&error);
         answered.answered(Some(Operation::GetCall), &response, Duration::from_secs(1));
         sent.changed(EndpointChange::Disabled(DisabledReason::Gone));
         sent.lost_write();

@@ -9,12 +9,14 @@ use call_assistant::id::{AccountId, EventId, RequestId};
 use call_assistant::metrics::OpenMetrics;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
-use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-use call_assistant::webhook::receiver::{self, CLAIM_LEASE, InboxEntry};
+use call_assistant::webhook::event::{ApiVersion, EventError, NewEvent, Origin};
+use call_assistant::webhook::receiver::{self, CLAIM_LEASE, Claim, Inbox};
 use call_assistant::webhook::sender::{
     self, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
 };
-use call_assistant::webhook::{MalformedReason, VerifyError};
+use call_assistant::webhook::{
+    DeliveryHeader, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
+};
 use http::{Response, StatusCode};
 
 use crate::support::{nanos, seconds, start};
@@ -72,7 +74,7 @@ fn answered() -> server::Tally {
 
 fn verified() -> receiver::Tally {
     let mut tally = receiver::Tally::default();
-    tally.verified(&Ok(()));
+    tally.received(&Ok(()));
     let times = Duration::from_secs(301);
     for error in [
         VerifyError::Missing,
@@ -83,10 +85,27 @@ fn verified() -> receiver::Tally {
         VerifyError::TooOld { age: times, tolerance: times },
         VerifyError::TooNew { ahead: times, tolerance: times },
     ] {
-        tally.verified(&Err::<(), _>(error));
+        tally.received(&Err::<(), _>(error.into()));
     }
-    let claim = InboxEntry::claim(None, CLAIM_LEASE, start());
-    tally.claimed(&claim);
+    let header = DeliveryHeader::Event;
+    tally.received(&Err::<(), _>(EventError::Contradiction { header }.into()));
+    let secret = SigningSecret::parse("whsec_test").unwrap();
+    let signer = Signer::new(secret.clone());
+    let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", start()).unwrap();
+    let verifier = Verifier::new(secret);
+    let mut inbox = Inbox::new(10);
+    let mut claim = || {
+        let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
+        inbox.claim(receipt, CLAIM_LEASE, start())
+    };
+    let (first, busy) = (claim(), claim());
+    for claim in [&first, &busy] {
+        tally.claimed(claim);
+    }
+    let Claim::Process(claimed) = first else { panic!("{first:?}") };
+    let (entry, _) = claimed.done(start());
+    let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
+    tally.claimed(&receipt.claim(Some(&entry), CLAIM_LEASE, start()));
     tally
 }
 
@@ -154,7 +173,9 @@ fn each_tally_counts_what_happened() {
         r#"receiver_verifications_total{result="ok"} 1"#,
         r#"receiver_verifications_total{result="too_new"} 1"#,
         r#"receiver_claims_total{decision="process"} 1"#,
-        r#"receiver_claims_total{decision="busy"} 0"#,
+        r#"receiver_verifications_total{result="contradiction"} 1"#,
+        r#"receiver_claims_total{decision="duplicate"} 1"#,
+        r#"receiver_claims_total{decision="busy"} 1"#,
     ] {
         assert!(text.contains(&format!("\ncall_assistant_{line}\n")), "no {line} in\n{text}");
     }

@@ -48,6 +48,7 @@ fn values_may_go_anywhere() {
     anywhere::<call_assistant::rest::client::ClientError>();
     anywhere::<call_assistant::rest::client::CallSync>();
     anywhere::<call_assistant::webhook::receiver::Inbox>();
+    anywhere::<call_assistant::webhook::receiver::Claim>();
     anywhere::<CursorKeys>();
     anywhere::<RateWindows>();
     anywhere::<service::Rejection>();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, EventId};
+use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::Quota;
@@ -11,8 +11,8 @@ use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{Action, Client, ClientError, Pace, ResponseHead, Retry};
 use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
 use call_assistant::webhook::event::EventData;
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
-use call_assistant::webhook::{SigningSecret, Verifier, WebhookResponse};
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry};
+use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response};
 
 use crate::dice::at;
@@ -81,7 +81,7 @@ impl Met {
 struct Store {
     sync: String,
     processed: BTreeMap<CallId, u32>,
-    inbox: BTreeMap<(AccountId, EventId), InboxEntry>,
+    inbox: BTreeMap<EventKey, InboxEntry>,
 }
 
 impl Store {
@@ -302,38 +302,40 @@ impl Customer {
         dice: &mut Dice,
     ) -> Option<Response<()>> {
         let now = at(now + self.clock);
-        let event = match self.verifier.verify(headers, body, now) {
-            Ok(verified) => verified.event().unwrap(),
+        let receipt = match self.verifier.receive(headers, body, now) {
+            Ok(receipt) => receipt,
             Err(refused) => {
                 self.met.forged += 1;
                 return Some(refused.into_response());
             }
         };
-        let key = (event.account_id.clone(), event.id.clone());
-        let entry = match InboxEntry::claim(self.store.inbox.get(&key), CLAIM_LEASE, now) {
-            Claim::Process(entry) => entry,
-            known => {
-                self.met.duplicates += u32::from(known == Claim::Duplicate);
-                self.met.busy += u32::from(known == Claim::Busy);
-                return known.response().map(WebhookResponse::into_response);
+        let key = receipt.key().clone();
+        let claimed = match receipt.claim(self.store.inbox.get(&key), CLAIM_LEASE, now) {
+            Claim::Process(claimed) => claimed,
+            Claim::Answer(response) => {
+                self.met.duplicates += u32::from(response.status().is_success());
+                self.met.busy += u32::from(!response.status().is_success());
+                return Some(response.into_response());
             }
         };
-        self.store.inbox.insert(key.clone(), entry);
+        self.store.inbox.insert(key.clone(), claimed.entry());
         if dice.chance(10) {
             self.met.crashes += 1;
             return None;
         }
+        let event = claimed.receipt().event().unwrap();
         let EventData::CallEnded(call) = &event.data else { panic!("{event:?}") };
         // One transaction: the call, the sync's state, the inbox.
         if let Some(next) = self.store.sync().take_call(call) {
             self.met.by_event += 1;
             self.store.save(std::slice::from_ref(call), &next);
         }
-        self.store.inbox.insert(key, entry.done(now));
+        let (entry, response) = claimed.done(now);
+        self.store.inbox.insert(key, entry);
         if dice.chance(10) {
             self.met.crashes += 1;
             return None;
         }
-        Some(WebhookResponse::Accepted.into_response())
+        Some(response.into_response())
     }
 }

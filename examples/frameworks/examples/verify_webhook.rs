@@ -1,4 +1,4 @@
-//! Verifies webhooks in an axum handler: answers, logs the reason, keeps the event.
+//! Receives webhooks in an axum handler: verifies, stores, answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,39 +7,27 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::{Router, body::Body, routing::post};
 use bytes::Bytes;
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+use call_assistant::webhook::receiver::EventKey;
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant_frameworks::receiving::now;
 use http::{HeaderMap, Request};
 use tower::ServiceExt as _;
 
 pub(crate) struct App {
     pub(crate) verifier: Verifier,
-    /// Your database: the bytes of each event, by account and id, and what was no event.
-    pub(crate) events: Mutex<BTreeMap<(AccountId, EventId), Bytes>>,
-    pub(crate) unreadable: Mutex<Vec<Bytes>>,
+    /// Your database: the bytes of each event, under a unique key.
+    pub(crate) events: Mutex<BTreeMap<EventKey, Bytes>>,
 }
 
 /// `Bytes`, not `Json`: exactly what was sent is verified.
 async fn webhook(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
-    let event = match app.verifier.verify(&headers, &body, now()) {
-        Ok(verified) => verified.event(),
+    match app.verifier.receive(&headers, &body, now()) {
+        Ok(receipt) => {
+            app.events.lock().unwrap().insert(receipt.key().clone(), body);
+            receipt.stored().into_response() // it is not sent again: handle it later
+        }
         Err(error) => {
             eprintln!("rejected: {error}"); // for you; the sender gets an empty 400
-            return error.into_response();
-        }
-    };
-    match event {
-        Ok(event) => {
-            let key = (event.account_id, event.id);
-            match app.events.lock().unwrap().insert(key, body) {
-                None => WebhookResponse::Accepted.into_response(),
-                Some(_) => WebhookResponse::Duplicate.into_response(),
-            }
-        }
-        Err(error) => {
-            eprintln!("signed, but not an event: {error}");
-            app.unreadable.lock().unwrap().push(body); // it may not come again
             error.into_response()
         }
     }
@@ -50,8 +38,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 pub(crate) fn app(secret: SigningSecret) -> Arc<App> {
-    let verifier = Verifier::new(secret);
-    Arc::new(App { verifier, events: Mutex::default(), unreadable: Mutex::default() })
+    Arc::new(App { verifier: Verifier::new(secret), events: Mutex::default() })
 }
 
 /// A delivery of `ping`, to be sent to the router.

@@ -6,6 +6,8 @@
 //! | receiving | with |
 //! |---|---|
 //! | [`receiving::axum_handler`] | axum, in a handler |
+//! | [`receiving::axum_inbox`] | axum, in a handler that acts on an event before it answers |
+//! | [`receiving::hyper`] | hyper, without a framework |
 //! | [`receiving::axum_extractor`] | axum, as an extractor: a handler gets an event or is not called |
 //! | [`receiving::actix`] | actix-web, which is on another version of `http` |
 //! | [`receiving::poem`] | poem |

@@ -1,16 +1,19 @@
 //! Each receiver, with a good delivery and with five that are not (SIG-2, SIG-4, D-40, D-41, D-46).
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
+use call_assistant::webhook::receiver::Inbox;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant_frameworks::Hooks;
 use call_assistant_frameworks::receiving::{
-    actix, axum_extractor, axum_handler, lambda, now, poem, tower_layer,
+    actix, axum_extractor, axum_handler, axum_inbox, hyper, lambda, now, poem, tower_layer,
 };
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -46,8 +49,9 @@ fn holds(send: impl Fn(Hooks, Request<Vec<u8>>) -> StatusCode) {
     let hooks = Hooks { verifier: Verifier::new(secret()), queue };
 
     assert!(send(hooks.clone(), signed(now())).is_success());
-    let stored = Event::from_bytes_verified_earlier(&queued.try_recv().unwrap());
-    assert_eq!(stored.unwrap().id.as_str(), "evt_1");
+    let (key, body) = queued.try_recv().unwrap();
+    assert_eq!((key.account(), key.id()), ("acct_1", "evt_1"));
+    assert_eq!(Event::from_bytes_verified_earlier(&body).unwrap().id.as_str(), "evt_1");
 
     // Genuine, and nothing that can be read: acknowledged, since it is stored all the same.
     let unread = br#"{"id":"evt_2","of":"the future"}"#;
@@ -56,7 +60,9 @@ fn holds(send: impl Fn(Hooks, Request<Vec<u8>>) -> StatusCode) {
             .unwrap();
     *request.uri_mut() = "/hooks".parse().unwrap();
     assert!(send(hooks.clone(), request).is_success());
-    assert_eq!(queued.try_recv().unwrap(), unread);
+    let (key, body) = queued.try_recv().unwrap();
+    assert!(key.id().starts_with("sha256:"), "{key:?}");
+    assert_eq!(body, unread);
 
     let good = signed(now());
     let value = good.headers()[SIGNATURE].to_str().unwrap();
@@ -91,6 +97,47 @@ fn axum_in_a_handler() {
         let app = axum_handler::app(hooks);
         block_on(app.oneshot(request.map(axum::body::Body::from))).unwrap().status()
     });
+}
+
+/// EVT-8: handled before it is answered, and once; given back, it is handled again.
+#[test]
+fn axum_with_an_inbox() {
+    static HANDLED: AtomicU32 = AtomicU32::new(0);
+    let app = axum_inbox::App {
+        verifier: Verifier::new(secret()),
+        inbox: Mutex::new(Inbox::new(100)),
+        handle: |receipt| match HANDLED.fetch_add(1, Ordering::Relaxed) {
+            0 => Err("not today".to_owned()),
+            _ => receipt.event().map(drop).map_err(ToString::to_string),
+        },
+    };
+    let app = axum_inbox::app(Arc::new(app));
+    let mut tampered = signed(now());
+    tampered.body_mut().push(b'\n');
+    for (what, request, status, handled) in [
+        ("tampered", tampered, 400, 0),
+        ("the handler fails", signed(now()), 503, 1),
+        ("it succeeds", signed(now()), 204, 2),
+        ("a copy", signed(now()), 204, 2),
+    ] {
+        let answer = block_on(app.clone().oneshot(request.map(axum::body::Body::from))).unwrap();
+        let met = (answer.status().as_u16(), HANDLED.load(Ordering::Relaxed));
+        assert_eq!(met, (status, handled), "{what}");
+    }
+}
+
+#[test]
+fn hyper_without_a_framework() {
+    holds(|hooks, request| {
+        let request = request.map(|body| Full::new(bytes::Bytes::from(body)));
+        let Ok(answer) = block_on(hyper::receive(&hooks, request));
+        answer.status()
+    });
+    let (queue, _queued) = channel();
+    let hooks = Hooks { verifier: Verifier::new(secret()), queue };
+    let long = Full::new(bytes::Bytes::from(vec![0; 2 * 1024 * 1024]));
+    let Ok(answer) = block_on(hyper::receive(&hooks, signed(now()).map(|_| long)));
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
 }
 
 #[test]
@@ -133,8 +180,9 @@ fn a_layer_on_tower() {
     holds(|hooks, request| {
         let verifier = hooks.verifier.clone();
         let inner = tower::service_fn(move |request: Request<tower_layer::Genuine>| {
-            let receipt = hooks.store(request.body().bytes());
-            let answer: Response<Full<bytes::Bytes>> = receipt.into_response();
+            let genuine = request.into_body();
+            let answer = hooks.keep(genuine.receipt, &genuine.bytes);
+            let answer: Response<Full<bytes::Bytes>> = answer.into_response();
             std::future::ready(Ok::<_, Infallible>(answer))
         });
         let app = tower_layer::VerifyLayer(verifier).layer(inner);

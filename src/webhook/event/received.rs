@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use http::Response;
 use serde::Serialize;
 use serde::de::{Error, MapAccess};
 use serde_json::value::RawValue;
@@ -18,7 +17,6 @@ use crate::json::{
 };
 use crate::time;
 use crate::webhook::headers::DeliveryHeader;
-use crate::webhook::response::WebhookResponse;
 use crate::webhook::verifier::Verified;
 
 /// Holds one event as it was read.
@@ -234,7 +232,9 @@ impl Verified<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// The body is genuine, but not an event. Keep the bytes; another attempt brings the same.
+    /// The body is genuine, but not an event. [Keep the bytes](Verified::bytes) and
+    /// [acknowledge](Verified::stored) them: another attempt brings the same, and twenty failed
+    /// deliveries in a row disable the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// An unsigned header is present more than once.
@@ -252,25 +252,4 @@ pub enum EventError {
         /// The header.
         header: DeliveryHeader,
     },
-}
-
-impl EventError {
-    /// Returns what to answer: 204 to a body that no further attempt can make readable, because
-    /// twenty failed deliveries in a row disable the endpoint; otherwise 400.
-    ///
-    /// After a 204 the service does not send the body again: [keep the bytes](Verified::bytes)
-    /// first, for a later version of this crate or for a person.
-    #[must_use]
-    pub const fn response(&self) -> WebhookResponse {
-        match self {
-            Self::Malformed(_) => WebhookResponse::Ignored,
-            Self::Repeated { .. } | Self::Contradiction { .. } => WebhookResponse::Rejected,
-        }
-    }
-
-    /// Creates the HTTP response, with an empty body: see [`response`](Self::response).
-    #[must_use]
-    pub fn into_response<B: Default>(self) -> Response<B> {
-        self.response().into_response()
-    }
 }

@@ -3,56 +3,63 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
-use super::entry::{Claim, InboxEntry};
+use super::entry::InboxEntry;
+use super::receipt::{Claim, Claimed, EventKey, Receipt};
 use crate::Timestamp;
-use crate::id::{AccountId, EventId};
+use crate::webhook::WebhookResponse;
 
 /// Keeps an inbox in memory, for programs without a store that may process an event twice when
 /// they are restarted.
 ///
 /// ```
-/// use call_assistant::id::{AccountId, EventId};
-/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox};
-/// # let now = call_assistant::Timestamp::UNIX_EPOCH;
-/// # let process = || true;
+/// use call_assistant::Timestamp;
+/// use call_assistant::webhook::event::Event;
+/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, Receipt};
+/// use call_assistant::webhook::WebhookResponse;
 ///
-/// let mut inbox = Inbox::new(10_000);
-/// let (account, event) = (AccountId::parse("acct_1")?, EventId::parse("evt_1")?);
-/// if let Claim::Process(claim) = inbox.claim(&account, &event, CLAIM_LEASE, now) {
-///     assert_eq!(inbox.claim(&account, &event, CLAIM_LEASE, now), Claim::Busy);
-///     match process() {
-///         true => inbox.done(&account, &event, now),
-///         false => inbox.failed(&account, &event, claim),
+/// # fn handle(_: Result<&Event, &call_assistant::json::ParseError>) -> bool { true }
+/// fn answer(inbox: &mut Inbox, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
+///     match inbox.claim(receipt, CLAIM_LEASE, now()) {
+///         Claim::Process(claimed) => match handle(claimed.receipt().event()) {
+///             true => inbox.done(claimed, now()),
+///             false => inbox.failed(claimed),
+///         },
+///         Claim::Answer(response) => response,
 ///     }
 /// }
-/// assert_eq!(inbox.claim(&account, &event, CLAIM_LEASE, now), Claim::Duplicate);
-/// # Ok::<(), call_assistant::id::IdError>(())
 /// ```
 ///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours:
 /// then every automatic retry is recognised.
 ///
 /// A full inbox makes room for a new event: it removes an expired claim or else the event that was
-/// processed first. If handlers hold all entries, a new event is answered `Busy`, and the service
+/// processed first. If handlers hold all entries, a new event is answered 503, and the service
 /// sends it again. Each call takes time that grows with the logarithm of the capacity.
+///
+/// # An inbox over SQL
+///
+/// A table does the same for several processes, and across restarts. It needs no limit: its rows are
+/// deleted after 31 days. These are the statements for PostgreSQL:
+///
+/// ```sql
+#[doc = include_str!("inbox.sql")]
+/// ```
 #[derive(Clone, Debug)]
 pub struct Inbox {
     capacity: usize,
     /// Each entry with the number it was put in under.
-    entries: BTreeMap<Key, (InboxEntry, u64)>,
+    entries: BTreeMap<EventKey, (InboxEntry, u64)>,
     /// The keys of the claims by the end of their lease, then by number: each is in `entries` as
     /// taken.
-    claims: BTreeMap<(Timestamp, u64), Key>,
+    claims: BTreeMap<(Timestamp, u64), EventKey>,
     /// The keys of the processed events, first come first: each is in `entries` as done.
-    done: VecDeque<Key>,
+    done: VecDeque<EventKey>,
     /// The number of the entry that was put in last.
     last: u64,
 }
 
-type Key = (AccountId, EventId);
-
 impl Inbox {
-    /// Creates an inbox for `capacity` entries. With a capacity of 0, every event is `Busy`.
+    /// Creates an inbox for `capacity` entries. With a capacity of 0, every event is answered 503.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -64,48 +71,44 @@ impl Inbox {
         }
     }
 
-    /// Decides whether an event that arrived is to be processed, and records the claim. See
-    /// [`InboxEntry::claim`].
-    pub fn claim(
-        &mut self,
-        account: &AccountId,
-        event: &EventId,
-        lease: Duration,
-        now: Timestamp,
-    ) -> Claim {
-        let key = (account.clone(), event.clone());
+    /// Decides whether an event that arrived is to be handled, and records the claim. See
+    /// [`Receipt::claim`].
+    pub fn claim(&mut self, receipt: Receipt, lease: Duration, now: Timestamp) -> Claim {
+        let key = receipt.key().clone();
         let stored = self.stored(&key);
         let is_new = stored.is_none();
-        let claim = InboxEntry::claim(stored, lease, now);
-        if let Claim::Process(entry) = claim {
+        let claim = receipt.claim(stored, lease, now);
+        if let Claim::Process(claimed) = &claim {
             if is_new && !self.make_room(now) {
-                return Claim::Busy;
+                return Claim::Answer(WebhookResponse::Unavailable);
             }
-            self.put(key, entry);
+            self.put(key, claimed.entry());
         }
         claim
     }
 
-    /// Records that the event was processed, even if the claim had expired.
-    pub fn done(&mut self, account: &AccountId, event: &EventId, now: Timestamp) {
-        let key = (account.clone(), event.clone());
+    /// Acknowledges an event that was handled, even if the claim had expired.
+    pub fn done(&mut self, claimed: Claimed, now: Timestamp) -> WebhookResponse {
+        let key = claimed.receipt().key().clone();
+        let (entry, response) = claimed.done(now);
         let stored = self.stored(&key);
         let is_done = matches!(stored, Some(InboxEntry::Done { .. }));
         let is_new = stored.is_none();
-        // An event without a claim is not recorded if handlers hold all entries.
+        // A claim that expired and made room is not recorded if handlers hold all entries.
         if !is_done && (!is_new || self.make_room(now)) {
-            self.put(key, InboxEntry::Done { at: now });
+            self.put(key, entry);
         }
+        response
     }
 
-    /// Records that the handler that got `claim` from [`Claim::Process`] could not process the
-    /// event, so that the next copy will be. Does nothing if the claim had expired and another
-    /// handler holds the event.
-    pub fn failed(&mut self, account: &AccountId, event: &EventId, claim: InboxEntry) {
-        let key = (account.clone(), event.clone());
-        if matches!(claim, InboxEntry::Taken { .. }) && self.stored(&key) == Some(&claim) {
+    /// Gives back an event that could not be handled, so that the next copy will be, and returns
+    /// 503. Changes nothing if the claim had expired and another handler holds the event.
+    pub fn failed(&mut self, claimed: Claimed) -> WebhookResponse {
+        let key = claimed.receipt().key().clone();
+        if self.stored(&key) == Some(&claimed.entry()) {
             self.remove(&key);
         }
+        claimed.failed().1
     }
 
     /// Returns the number of entries.
@@ -141,11 +144,11 @@ impl Inbox {
         }
     }
 
-    fn stored(&self, key: &Key) -> Option<&InboxEntry> {
+    fn stored(&self, key: &EventKey) -> Option<&InboxEntry> {
         self.entries.get(key).map(|(entry, _)| entry)
     }
 
-    fn put(&mut self, key: Key, entry: InboxEntry) {
+    fn put(&mut self, key: EventKey, entry: InboxEntry) {
         self.last = self.last.wrapping_add(1);
         match entry {
             InboxEntry::Taken { until, .. } => {
@@ -158,7 +161,7 @@ impl Inbox {
     }
 
     /// Removes an entry that is not in `done`.
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &EventKey) {
         let old = self.entries.remove(key);
         self.unlist(old);
     }

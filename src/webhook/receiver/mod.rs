@@ -1,61 +1,140 @@
-//! Processes each event once, although the service delivers it at least once and in any order.
+//! Receives each event once, although the service delivers it at least once and in any order.
 //!
 //! ```
-//! use call_assistant::webhook::WebhookResponse;
-//! use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, InboxEntry};
-//! # use std::collections::BTreeMap;
-//! # let now = call_assistant::Timestamp::UNIX_EPOCH;
-//! # let mut rows: BTreeMap<(&str, &str), InboxEntry> = BTreeMap::new();
-//! # let key = ("acct_1", "evt_1");
-//! # let process = || true;
+//! use call_assistant::Timestamp;
+//! use call_assistant::webhook::receiver::EventKey;
+//! use call_assistant::webhook::{Verifier, WebhookResponse};
+//! use http::Request;
 //!
-//! let response = match InboxEntry::claim(rows.get(&key), CLAIM_LEASE, now) {
-//!     Claim::Process(entry) => {
-//!         // Only if the row is still the one that was read: two copies may have read the same.
-//!         // The handler whose write comes too late answers `Unavailable`.
-//!         rows.insert(key, entry);
-//!         if process() {
-//!             rows.insert(key, entry.done(now)); // whatever the row is by now
-//!             WebhookResponse::Accepted
-//!         } else {
-//!             // Only if the row is still `entry`: the lease may have expired, and another handler
-//!             // may hold the event.
-//!             rows.insert(key, entry.failed());
-//!             WebhookResponse::Unavailable
+//! # fn insert(_: &EventKey, _: &[u8]) -> std::io::Result<()> { Ok(()) }
+//! fn answer(verifier: &Verifier, request: &Request<Vec<u8>>, now: Timestamp) -> WebhookResponse {
+//!     match verifier.receive(request.headers(), request.body(), now) {
+//!         Ok(receipt) => match insert(receipt.key(), request.body()) {
+//!             Ok(()) => receipt.stored(), // 204: the service forgets the event
+//!             Err(_) => WebhookResponse::Unavailable, // 503: the service sends it again
+//!         },
+//!         Err(error) => error.response(), // 400: log the error, it says what is wrong
+//!     }
+//! }
+//! ```
+//!
+//! The service never sends an acknowledged event again, and sends one that was not acknowledged up to
+//! six times. So an acknowledgement is proof that the event is safe: [`Receipt::stored`] and
+//! [`Claimed::done`] are the only ways to one. There are two orders to choose from.
+//!
+//! # Store, answer, handle later
+//!
+//! This is the order of the example above, and the one for most programs: the service waits ten
+//! seconds at most, and a slow or broken handler keeps no event from being stored. A worker then
+//! reads each row with [`Event::from_bytes_verified_earlier`](super::event::Event) and handles it. In
+//! PostgreSQL:
+//!
+//! ```sql
+#![doc = include_str!("queue.sql")]
+//! ```
+//!
+//! # Claim, handle, done, answer
+//!
+//! This order needs no worker. It handles an event before it is acknowledged, and needs the time of
+//! the handler to be well below ten seconds:
+//!
+//! ```
+//! use call_assistant::Timestamp;
+//! use call_assistant::webhook::WebhookResponse;
+//! use call_assistant::webhook::event::Event;
+//! use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry, Receipt};
+//! # use call_assistant::json::ParseError;
+//! # type Handled = Result<(), ()>;
+//! # fn handle(_: Result<&Event, &ParseError>) -> Handled { Ok(()) }
+//! # struct Db;
+//! # impl Db {
+//! #     fn read(&self, _: &EventKey) -> Option<InboxEntry> { None }
+//! #     fn replace(&self, _: &EventKey, _: Option<InboxEntry>, _: InboxEntry) -> bool { true }
+//! #     fn write(&self, _: &EventKey, _: InboxEntry) {}
+//! # }
+//!
+//! fn answer(db: &Db, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
+//!     let key = receipt.key().clone();
+//!     let row = db.read(&key);
+//!     let claimed = match receipt.claim(row.as_ref(), CLAIM_LEASE, now()) {
+//!         Claim::Process(claimed) => claimed,
+//!         Claim::Answer(response) => return response,
+//!     };
+//!     let claim = claimed.entry();
+//!     if !db.replace(&key, row, claim) {
+//!         return WebhookResponse::Unavailable; // another handler was faster
+//!     }
+//!     match handle(claimed.receipt().event()) {
+//!         Ok(()) => {
+//!             let (entry, response) = claimed.done(now());
+//!             db.write(&key, entry);
+//!             response
+//!         }
+//!         Err(()) => {
+//!             let (entry, response) = claimed.failed();
+//!             db.replace(&key, Some(claim), entry); // if the row still is the claim
+//!             response
 //!         }
 //!     }
-//!     Claim::Duplicate => WebhookResponse::Duplicate,
-//!     Claim::Busy => WebhookResponse::Unavailable,
-//! };
-//! assert_eq!(response.status(), 204);
-//! assert_eq!(InboxEntry::claim(rows.get(&key), CLAIM_LEASE, now), Claim::Duplicate);
+//! }
 //! ```
 //!
-//! The service never sends an acknowledged event again, so store an event before acknowledging it;
-//! and recognise an event that arrives again. There are two ways:
-//!
-//! - **Queue it.** Store the verified bytes under (account id, event id) as a unique key, and
-//!   acknowledge: [`Accepted`](super::WebhookResponse::Accepted), or
-//!   [`Duplicate`](super::WebhookResponse::Duplicate) if the key exists. Store a
-//!   genuine body that is not an event under a digest of its bytes. Process the queue later. This
-//!   way needs nothing from this module.
-//! - **Process it immediately**, with effects that cannot share a transaction with the store. The
-//!   store then keeps one [`InboxEntry`] for each event:
+//! [`Inbox`] is such a store in memory, and its page has the statements of one in SQL. **A program
+//! that dies after it has handled an event and before `done` is stored handles that event again**,
+//! once the lease has expired: share a transaction between the effects and `done`, or give the
+//! event's id as the idempotency key. Of two copies that arrive together, one is handled and the
+//! other is answered 503, in case the first one fails.
 //!
 //! ```text
 //!            claim                      done
 //! (nothing) ───────> taken until a time ─────> done: every copy is a duplicate
 //!                    ^      │
-//!                    └──────┘ failed, or the lease expired: the next copy is processed
+//!                    └──────┘ failed, or the lease expired: the next copy is handled
 //! ```
-//!
-//! Of two copies that arrive together, one is processed and the other answered 503, so that the
-//! service sends it again in case the first one fails. A process that dies while it holds an event
-//! loses nothing: its lease expires before the service makes its last attempt. [`Inbox`] does the
-//! same in memory.
 //!
 //! [`ObjectVersion`] decides whether an update is newer than the stored state, and [`Reschedule`]
 //! finds the two events of an appointment that was moved.
+//!
+//! # What does not compile
+//!
+//! An acknowledgement out of nothing:
+//!
+//! ```compile_fail,E0603
+//! # use call_assistant::webhook::WebhookResponse;
+//! fn answer() -> WebhookResponse {
+//!     WebhookResponse::Accepted
+//! }
+//! ```
+//!
+//! One for an event that was claimed and is not done:
+//!
+//! ```compile_fail,E0599
+//! # use call_assistant::webhook::WebhookResponse;
+//! # use call_assistant::webhook::receiver::Claimed;
+//! fn answer(claimed: Claimed) -> WebhookResponse {
+//!     claimed.stored()
+//! }
+//! ```
+//!
+//! ```compile_fail,E0507
+//! # use call_assistant::webhook::WebhookResponse;
+//! # use call_assistant::webhook::receiver::Claimed;
+//! fn answer(claimed: &Claimed) -> WebhookResponse {
+//!     claimed.receipt().stored()
+//! }
+//! ```
+//!
+//! One for an event that failed:
+//!
+//! ```compile_fail,E0382
+//! # use call_assistant::Timestamp;
+//! # use call_assistant::webhook::WebhookResponse;
+//! # use call_assistant::webhook::receiver::Claimed;
+//! fn answer(claimed: Claimed, now: Timestamp) -> WebhookResponse {
+//!     let (entry, response) = claimed.failed();
+//!     claimed.done(now).1
+//! }
+//! ```
 //!
 //! # Wrong clocks
 //!
@@ -71,12 +150,14 @@
 
 mod entry;
 mod inbox;
+mod receipt;
 mod reschedule;
 mod tally;
 mod version;
 
-pub use entry::{CLAIM_LEASE, Claim, INBOX_RETENTION, InboxEntry};
+pub use entry::{CLAIM_LEASE, INBOX_RETENTION, InboxEntry};
 pub use inbox::Inbox;
+pub use receipt::{Claim, Claimed, EventKey, Receipt, ReceiptError};
 pub use reschedule::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
 pub use tally::Tally;
 pub use version::ObjectVersion;

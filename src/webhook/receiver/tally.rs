@@ -2,24 +2,25 @@
 
 use core::fmt;
 
-use super::Claim;
+use super::{Claim, ReceiptError};
 use crate::metrics::{Counters, OpenMetrics};
-use crate::webhook::VerifyError;
+use crate::webhook::{VerifyError, WebhookResponse};
 
 /// Counts verifications by result and events by what became of them.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
-/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Inbox, InboxEntry, Tally};
+/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Inbox, Tally};
 /// use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 /// # let now = call_assistant::Timestamp::from_unix(1_767_225_600).unwrap();
 ///
-/// let mut tally = Tally::default();
+/// let (mut tally, mut inbox) = (Tally::default(), Inbox::new(10_000));
 /// let secret = SigningSecret::parse("whsec_shown-once")?;
 /// let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
-/// let verified = Verifier::new(secret).verify(request.headers(), request.body(), now);
-/// tally.verified(&verified);
-/// tally.claimed(&InboxEntry::claim(None, CLAIM_LEASE, now));
+/// let received = Verifier::new(secret).receive(request.headers(), request.body(), now);
+/// tally.received(&received);
+/// let claim = inbox.claim(received?, CLAIM_LEASE, now);
+/// tally.claimed(&claim);
 ///
 /// let mut text = OpenMetrics::new(String::new());
 /// tally.write(&mut text)?;
@@ -30,11 +31,11 @@ use crate::webhook::VerifyError;
 /// [No label](crate::metrics#labels) holds an account or an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    verifications: Counters<8>,
+    verifications: Counters<9>,
     claims: Counters<3>,
 }
 
-const RESULTS: [&str; 8] = [
+const RESULTS: [&str; 9] = [
     "ok",
     "missing",
     "repeated",
@@ -43,20 +44,24 @@ const RESULTS: [&str; 8] = [
     "mismatch",
     "too_old",
     "too_new",
+    "contradiction",
 ];
 
 impl Tally {
-    /// Counts a verification: the result of [`Verifier::verify`](crate::webhook::Verifier::verify).
-    pub fn verified<T>(&mut self, result: &Result<T, VerifyError>) {
+    /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive).
+    pub fn received<T>(&mut self, result: &Result<T, ReceiptError>) {
         self.verifications.count(match result {
             Ok(_) => 0,
-            Err(VerifyError::Missing) => 1,
-            Err(VerifyError::Repeated) => 2,
-            Err(VerifyError::Malformed(_)) => 3,
-            Err(VerifyError::UppercaseDigest { .. }) => 4,
-            Err(VerifyError::Mismatch) => 5,
-            Err(VerifyError::TooOld { .. }) => 6,
-            Err(VerifyError::TooNew { .. }) => 7,
+            Err(ReceiptError::Verify(error)) => match error {
+                VerifyError::Missing => 1,
+                VerifyError::Repeated => 2,
+                VerifyError::Malformed(_) => 3,
+                VerifyError::UppercaseDigest { .. } => 4,
+                VerifyError::Mismatch => 5,
+                VerifyError::TooOld { .. } => 6,
+                VerifyError::TooNew { .. } => 7,
+            },
+            Err(ReceiptError::Event(_)) => 8,
         });
     }
 
@@ -64,8 +69,8 @@ impl Tally {
     pub fn claimed(&mut self, claim: &Claim) {
         self.claims.count(match claim {
             Claim::Process(_) => 0,
-            Claim::Duplicate => 1,
-            Claim::Busy => 2,
+            Claim::Answer(WebhookResponse::Duplicate) => 1,
+            Claim::Answer(_) => 2,
         });
     }
 

@@ -1,25 +1,71 @@
 //! The customer's side: what has arrived already, and in which order.
 
-use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::receiver::{Claim, InboxEntry};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::receiver::{Claim, Claimed, InboxEntry, Receipt};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, WebhookResponse, testing};
+use http::Request;
+
+use crate::dice::at;
 
 mod entry;
 mod inbox;
+mod receipt;
 mod reschedule;
 mod version;
 
-fn account(name: &str) -> AccountId {
-    AccountId::parse(name).unwrap()
+static SECRET: LazyLock<SigningSecret> =
+    LazyLock::new(|| SigningSecret::parse("whsec_test").unwrap());
+static SIGNER: LazyLock<Signer> = LazyLock::new(|| Signer::new(SECRET.clone()));
+static VERIFIER: LazyLock<Verifier> = LazyLock::new(|| Verifier::new(SECRET.clone()));
+
+fn ping(account: &str, id: &str) -> String {
+    format!(
+        r#"{{"id":"{id}","type":"ping","created_at":"2026-01-01T00:00:00Z","origin":null,
+            "api_version":"2026-01-15","account_id":"{account}","data":{{"message":"hello"}}}}"#
+    )
 }
 
-fn event(name: &str) -> EventId {
-    EventId::parse(&format!("evt_{name}")).unwrap()
+fn delivery(id: &str, body: &str) -> Request<Vec<u8>> {
+    testing::signed_request(&SIGNER, "ping", id, body.as_bytes(), at(0)).unwrap()
+}
+
+/// A genuine event of an account, as it has just arrived.
+fn receipt(account: &str, name: &str) -> Receipt {
+    let id = format!("evt_{name}");
+    let request = delivery(&id, &ping(account, &id));
+    VERIFIER.receive(request.headers(), request.body(), at(0)).unwrap()
+}
+
+/// What becomes of a copy, given what is stored.
+fn claim(stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> Claim {
+    receipt("acct_1", "1").claim(stored, lease, now)
 }
 
 #[track_caller]
-fn taken(claim: Claim) -> InboxEntry {
+fn taken(claim: Claim) -> Claimed {
     match claim {
-        Claim::Process(entry) => entry,
-        other => panic!("{other:?}"),
+        Claim::Process(claimed) => claimed,
+        other @ Claim::Answer(_) => panic!("{other:?}"),
     }
+}
+
+fn is_busy(claim: &Claim) -> bool {
+    matches!(claim, Claim::Answer(WebhookResponse::Unavailable))
+}
+
+fn is_duplicate(claim: &Claim) -> bool {
+    matches!(claim, Claim::Answer(WebhookResponse::Duplicate { .. }))
+}
+
+#[track_caller]
+fn busy(claim: Claim) {
+    assert!(is_busy(&claim), "{claim:?}");
+}
+
+#[track_caller]
+fn duplicate(claim: Claim) {
+    assert!(is_duplicate(&claim), "{claim:?}");
 }

@@ -1,5 +1,6 @@
 //! EVT-7: the two events of an appointment that was moved by voice.
 
+use call_assistant::id::{AccountId, EventId};
 use call_assistant::json::JsonObject;
 use call_assistant::model::Appointment;
 use call_assistant::webhook::event::{
@@ -7,14 +8,15 @@ use call_assistant::webhook::event::{
 };
 use call_assistant::webhook::receiver::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
 
-use super::{account, event};
 use crate::dice::at;
 
 fn half(kind: &str, id: &str, made: i64, origin: Origin, contact: &str) -> Event {
     let object = format!(r#"{{"id":"{id}","status":"x","contact_id":"{contact}"}}"#);
     let appointment = Appointment::from(JsonObject::parse(&object).unwrap());
     let version = ApiVersion::parse("2026-01-15").unwrap();
-    let new = NewEvent::new(event(id), account("acct_1"), version, origin, at(made));
+    let event = EventId::parse(&format!("evt_{id}")).unwrap();
+    let account = AccountId::parse("acct_1").unwrap();
+    let new = NewEvent::new(event, account, version, origin, at(made));
     let body = match kind {
         "created" => new.appointment_created(&appointment).unwrap(),
         "updated" => new.appointment_updated(&appointment).unwrap(),
@@ -48,7 +50,7 @@ fn the_halves_of_a_reschedule() {
         assert_eq!(pair, None, "{what}");
     }
     let mut elsewhere = new.clone();
-    elsewhere.account_id = account("acct_2");
+    elsewhere.account_id = AccountId::parse("acct_2").unwrap();
     assert_eq!(Reschedule::from_events(&old, &elsewhere, &[], RESCHEDULE_SPAN), None);
     // The specification does not say that an appointment's id is called `id`.
     let unnamed = |kind, made| {

@@ -20,8 +20,8 @@ pub fn configure(hooks: Hooks) -> impl FnOnce(&mut ServiceConfig) {
 async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
-    let status = match hooks.verifier.verify_parts(headers, &body, now()) {
-        Ok(verified) => hooks.keep(&verified).status(),
+    let status = match hooks.verifier.receive_parts(headers, &body, now()) {
+        Ok(receipt) => hooks.keep(receipt, &body).status(),
         Err(refused) => refused.response().status(),
     };
     let status = StatusCode::from_u16(status.as_u16());

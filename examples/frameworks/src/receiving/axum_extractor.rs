@@ -1,4 +1,4 @@
-//! axum, as an extractor: a handler that takes [`Genuine`] is called for genuine events only.
+//! axum, as an extractor: a handler that takes [`Genuine`] is called for genuine deliveries only.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
-use call_assistant::webhook::event::Event;
+use call_assistant::webhook::receiver::Receipt;
 
 use super::{Hooks, LONGEST_BODY, now};
 
-/// An event whose delivery was verified.
+/// A delivery that was verified.
 #[derive(Debug)]
 pub struct Genuine {
-    pub event: Event,
+    pub receipt: Receipt,
     /// What to store.
     pub bytes: Bytes,
 }
@@ -26,14 +26,9 @@ impl FromRequest<Arc<Hooks>> for Genuine {
         let (head, body) = request.into_parts();
         let body = Request::from_parts(head.clone(), body);
         let bytes = Bytes::from_request(body, hooks).await.map_err(IntoResponse::into_response)?;
-        let verified = hooks
-            .verifier
-            .verify(&head.headers, &bytes, now())
-            .map_err(|refused| refused.into_response())?;
-        match verified.event() {
-            Ok(event) => Ok(Self { event, bytes }),
-            // What is genuine and no event is stored here: the handler is for events.
-            Err(_) => Err(hooks.keep(&verified).into_response()),
+        match hooks.verifier.receive(&head.headers, &bytes, now()) {
+            Ok(receipt) => Ok(Self { receipt, bytes }),
+            Err(refused) => Err(refused.into_response()),
         }
     }
 }
@@ -46,7 +41,9 @@ pub fn app(hooks: Hooks) -> Router {
 }
 
 async fn receive(State(hooks): State<Arc<Hooks>>, genuine: Genuine) -> Response {
-    let receipt = hooks.store(&genuine.bytes);
-    println!("{} {}", genuine.event.id, genuine.event.event_type());
-    receipt.into_response()
+    match genuine.receipt.event() {
+        Ok(event) => println!("{} {}", event.id, event.event_type()),
+        Err(error) => println!("signed, but not an event: {error}"),
+    }
+    hooks.keep(genuine.receipt, &genuine.bytes).into_response()
 }

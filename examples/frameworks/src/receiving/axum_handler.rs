@@ -1,4 +1,4 @@
-//! axum, in a handler.
+//! axum, in a handler: store, answer, handle later.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub fn app(hooks: Hooks) -> Router {
 
 /// `Bytes`, not `Json`: what is verified is what came.
 async fn receive(State(hooks): State<Arc<Hooks>>, headers: HeaderMap, body: Bytes) -> Response {
-    match hooks.verifier.verify(&headers, &body, now()) {
-        Ok(verified) => hooks.keep(&verified).into_response(),
+    match hooks.verifier.receive(&headers, &body, now()) {
+        Ok(receipt) => hooks.keep(receipt, &body).into_response(),
         Err(refused) => refused.into_response(),
     }
 }

@@ -13,8 +13,8 @@ use lambda_http::{Body, Error, Request, Response};
 use super::{Hooks, now};
 
 pub fn receive(hooks: &Hooks, request: &Request) -> Result<Response<Body>, Error> {
-    Ok(match hooks.verifier.verify(request.headers(), request.body(), now()) {
-        Ok(verified) => hooks.keep(&verified).into_response(),
+    Ok(match hooks.verifier.receive(request.headers(), request.body(), now()) {
+        Ok(receipt) => hooks.keep(receipt, request.body()).into_response(),
         Err(refused) => refused.into_response(),
     })
 }

@@ -15,8 +15,8 @@ async fn receive(Data(hooks): Data<&Hooks>, headers: &HeaderMap, body: Body) -> 
     let Ok(body) = body.into_bytes_limit(LONGEST_BODY).await else {
         return StatusCode::PAYLOAD_TOO_LARGE;
     };
-    match hooks.verifier.verify(headers, &body, now()) {
-        Ok(verified) => hooks.keep(&verified).status(),
+    match hooks.verifier.receive(headers, &body, now()) {
+        Ok(receipt) => hooks.keep(receipt, &body).status(),
         Err(refused) => refused.response().status(),
     }
 }

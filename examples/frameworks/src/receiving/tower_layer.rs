@@ -1,4 +1,4 @@
-//! A tower layer: the service within is called with genuine bodies only, and its type says so.
+//! A tower layer: the service within is called with genuine deliveries only, and its type says so.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use call_assistant::webhook::Verifier;
+use call_assistant::webhook::receiver::Receipt;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -14,16 +15,12 @@ use tower::{Layer, Service};
 
 use super::{LONGEST_BODY, now};
 
-/// A body that was verified. Only the layer makes one.
-#[derive(Clone, Debug)]
-pub struct Genuine(Bytes);
-
-impl Genuine {
-    /// For `Event::from_bytes_verified_earlier`, or for a queue.
-    #[must_use]
-    pub fn bytes(&self) -> &Bytes {
-        &self.0
-    }
+/// A delivery that was verified.
+#[derive(Debug)]
+pub struct Genuine {
+    pub receipt: Receipt,
+    /// What to store.
+    pub bytes: Bytes,
 }
 
 /// Puts [`Verify`] around a service.
@@ -69,7 +66,7 @@ where
         let verifier = self.verifier.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let body = match Limited::new(body, LONGEST_BODY).collect().await {
+            let bytes = match Limited::new(body, LONGEST_BODY).collect().await {
                 Ok(body) => body.to_bytes(),
                 Err(error) => {
                     let mut response = Response::new(R::default());
@@ -80,8 +77,10 @@ where
                     return Ok(response);
                 }
             };
-            match verifier.verify(&head.headers, &body, now()).map(drop) {
-                Ok(()) => inner.call(Request::from_parts(head, Genuine(body))).await,
+            match verifier.receive(&head.headers, &bytes, now()) {
+                Ok(receipt) => {
+                    inner.call(Request::from_parts(head, Genuine { receipt, bytes })).await
+                }
                 Err(refused) => Ok(refused.into_response()),
             }
         })

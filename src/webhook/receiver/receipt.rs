@@ -1,0 +1,252 @@
+//! From a delivery to the responses that acknowledge it.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
+use http::{HeaderMap, Response};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::entry::InboxEntry;
+use crate::Timestamp;
+use crate::id::AccountId;
+use crate::json::ParseError;
+use crate::webhook::event::{Event, EventError};
+use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
+
+/// Holds a genuine delivery until it is acknowledged. Created by [`Verifier::receive`].
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::webhook::{SigningSecret, Signer, Verifier, WebhookResponse, testing};
+/// # use std::collections::BTreeMap;
+/// # let (mut rows, now) = (BTreeMap::new(), Timestamp::UNIX_EPOCH);
+/// # let secret = SigningSecret::parse("whsec_test")?;
+/// # let body = br#"{"id":"evt_1","type":"ping","created_at":"2026-01-01T00:00:00Z","origin":null,
+/// #     "api_version":"2026-01-15","account_id":"acct_1","data":{"message":"hello"}}"#;
+/// # let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", body, now)?;
+/// # let verifier = Verifier::new(secret);
+///
+/// let receipt = verifier.receive(request.headers(), request.body(), now)?;
+/// assert_eq!((receipt.key().account(), receipt.key().id()), ("acct_1", "evt_1"));
+/// assert_eq!(receipt.event().unwrap().event_type().as_str(), "ping");
+/// rows.insert(receipt.key().clone(), request.body().clone());
+/// let response: WebhookResponse = receipt.stored();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A receipt is spent by one of two methods, and they are the only way to an acknowledgement:
+/// [`stored`](Self::stored), or [`claim`](Self::claim) and then [`Claimed::done`]. Drop it to answer
+/// something else, such as [`WebhookResponse::Unavailable`].
+#[derive(Debug)]
+#[must_use = "store the event, or claim it"]
+pub struct Receipt {
+    key: EventKey,
+    event: Box<Result<Event, ParseError>>,
+    secret: usize,
+}
+
+/// Identifies an event: the key of its row in a store.
+///
+/// An event has one id, unique within its account. A genuine body that is not an event has no
+/// account, and the SHA-256 of its bytes as its id: `sha256:` and 64 hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EventKey {
+    account: Option<AccountId>,
+    id: String,
+}
+
+/// Tells what to do with an event that arrived: see [`Receipt::claim`].
+///
+/// Match both variants: a host has to act on each of them.
+#[derive(Debug)]
+#[must_use]
+#[allow(clippy::exhaustive_enums)]
+pub enum Claim {
+    /// Store [the entry](Claimed::entry) if the row is still the one that was read, then handle the
+    /// event.
+    Process(Claimed),
+    /// Answer this: 204 to an event that was processed before, 503 while another handler holds it
+    /// and may still fail.
+    Answer(WebhookResponse),
+}
+
+/// Holds an event while it is handled.
+#[derive(Debug)]
+#[must_use = "handle the event, then call `done` or `failed`"]
+pub struct Claimed {
+    receipt: Receipt,
+    entry: InboxEntry,
+}
+
+impl Verifier {
+    /// Verifies a delivery as [`verify`](Self::verify) does, and reads its event.
+    ///
+    /// # Errors
+    /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
+    /// is repeated or contradicts the body. Answer with its
+    /// [`into_response`](ReceiptError::into_response). A genuine body that is not an event is no
+    /// error: no further attempt would bring anything else, so it is to be stored, too.
+    pub fn receive(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Receipt, ReceiptError> {
+        Receipt::new(self.verify(headers, body, now)?)
+    }
+
+    /// Receives a delivery whose headers are not an `http` 1.x `HeaderMap`, as
+    /// [`receive`](Self::receive) does.
+    ///
+    /// # Errors
+    /// Returns a [`ReceiptError`], as [`receive`](Self::receive) does.
+    pub fn receive_parts(
+        &self,
+        headers: DeliveryHeaders<'_>,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Receipt, ReceiptError> {
+        Receipt::new(self.verify_parts(headers, body, now)?)
+    }
+}
+
+impl Receipt {
+    fn new(verified: Verified<'_>) -> Result<Self, ReceiptError> {
+        let event = match verified.event() {
+            Ok(event) => Ok(event),
+            Err(EventError::Malformed(error)) => Err(error),
+            Err(error) => return Err(error.into()),
+        };
+        let key = EventKey::new(event.as_ref().ok(), verified.bytes());
+        Ok(Self { key, event: Box::new(event), secret: verified.secret() })
+    }
+
+    /// Returns what to store the body under.
+    #[must_use]
+    pub fn key(&self) -> &EventKey {
+        &self.key
+    }
+
+    /// Returns the event.
+    ///
+    /// # Errors
+    /// Returns why the body is not an event. It is genuine all the same: keep the bytes for a person
+    /// or for a later version of this crate.
+    pub fn event(&self) -> Result<&Event, &ParseError> {
+        Result::as_ref(&self.event)
+    }
+
+    /// Returns which secret matched, as [`Verified::secret`] does.
+    #[must_use]
+    pub fn secret(&self) -> usize {
+        self.secret
+    }
+
+    /// Acknowledges the delivery. Call it once the body is stored under [its key](Self::key), now or
+    /// by an earlier copy.
+    pub fn stored(self) -> WebhookResponse {
+        WebhookResponse::Accepted
+    }
+
+    /// Decides whether the event is to be handled now, given the entry that is stored under
+    /// [its key](Self::key). The handler then has `lease` to finish, for example
+    /// [`CLAIM_LEASE`](super::CLAIM_LEASE).
+    ///
+    /// A stored claim that ends more than twice its own length after `now` was written by a host
+    /// whose clock was wrong, and counts as expired. See [the module's page](super#wrong-clocks).
+    pub fn claim(self, stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> Claim {
+        match stored {
+            Some(InboxEntry::Done { .. }) => Claim::Answer(WebhookResponse::Duplicate),
+            Some(entry) if entry.is_held(lease, now) => Claim::Answer(WebhookResponse::Unavailable),
+            _ => Claim::Process(Claimed {
+                receipt: self,
+                entry: InboxEntry::Taken { at: Some(now), until: now.saturating_add(lease) },
+            }),
+        }
+    }
+}
+
+impl Claimed {
+    /// Returns what was claimed.
+    pub fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+
+    /// Returns the entry to store before the event is handled. It identifies the claim.
+    #[must_use]
+    pub fn entry(&self) -> InboxEntry {
+        self.entry
+    }
+
+    /// Acknowledges an event that was handled. Store the entry before the response is sent, whatever
+    /// the row is by now; ideally in one transaction with the effects.
+    #[must_use = "store the entry, then send the response"]
+    pub fn done(self, now: Timestamp) -> (InboxEntry, WebhookResponse) {
+        (InboxEntry::Done { at: now }, WebhookResponse::Accepted)
+    }
+
+    /// Gives the event back, because it could not be handled. Store the entry if the row still is
+    /// [the claim](Self::entry): the next copy is then handled at once, not only when the lease has
+    /// expired.
+    #[must_use = "store the entry, then send the response"]
+    pub fn failed(self) -> (InboxEntry, WebhookResponse) {
+        let entry = InboxEntry::Taken { at: None, until: Timestamp::MIN };
+        (entry, WebhookResponse::Unavailable)
+    }
+}
+
+impl EventKey {
+    fn new(event: Option<&Event>, bytes: &[u8]) -> Self {
+        match event {
+            Some(event) => {
+                Self { account: Some(event.account_id.clone()), id: event.id.as_str().into() }
+            }
+            None => {
+                Self { account: None, id: format!("sha256:{}", hex::encode(Sha256::digest(bytes))) }
+            }
+        }
+    }
+
+    /// Returns the account's id. It is empty for a body that is not an event.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        self.account.as_ref().map_or("", AccountId::as_str)
+    }
+
+    /// Returns the event's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Says why a delivery was not received.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiptError {
+    /// The signature does not prove the body.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// A header that is not signed is repeated or contradicts the body.
+    #[error(transparent)]
+    Event(#[from] EventError),
+}
+
+impl ReceiptError {
+    /// Returns what to answer: always [`WebhookResponse::Rejected`].
+    #[must_use]
+    pub const fn response(&self) -> WebhookResponse {
+        WebhookResponse::Rejected
+    }
+
+    /// Creates the HTTP response: always 400 with an empty body.
+    ///
+    /// The cause belongs in the receiver's log; the sender does not get it.
+    #[must_use]
+    pub fn into_response<B: Default>(self) -> Response<B> {
+        self.response().into_response()
+    }
+}
