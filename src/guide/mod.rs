@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
 //! | [`operating`] | what to watch, and which alerts are worth having |
+//! | [`testing`] | testing your integration: canned answers, a service in memory, a sandbox with faults |
 //! | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | [`comparison`] | next to other crates, and how to migrate from them |
 //! | [`benchmarks`] | figures, each with its baseline and its command |
@@ -20,6 +21,10 @@ pub mod protocol {
 
 pub mod operating {
     #![doc = include_str!("operating.md")]
+}
+
+pub mod testing {
+    #![doc = include_str!("testing.md")]
 }
 
 pub mod security {
