@@ -65,9 +65,9 @@ impl<S: ApiStore> Host<S> {
         now: Timestamp,
     ) -> Result<Response<Vec<u8>>, Rejection> {
         let received = Received::new(head, request_id)?;
-        let identified = self.store.identify(received, now).await?;
+        let (identified, found) = self.store.identify(received, now).await?;
         let admitted = self.store.admit(identified, now).await?;
-        let (account, status) = match self.store.status(admitted.account_id()).await {
+        let (account, status) = match self.store.status(admitted.account_id(), found).await {
             Ok(found) => found,
             Err(refused) => return Err(failed(&refused, admitted.internal_error())),
         };

@@ -90,12 +90,16 @@ impl<T, F: Future<Output = Done<T>> + Send> Doing<T> for F {}
 /// in one statement that several processes share. Where a look-up fails, the answer is the state's
 /// `internal_error()`.
 pub(crate) trait ApiStore: Clone + Send + Sync + 'static {
+    /// What [`identify`](Self::identify) finds beside the key, and [`status`](Self::status) needs:
+    /// a database reads both in one look-up.
+    type Found: Send;
+
     /// Finds the key of a request ([`Received::digest`]), notes its use, and identifies the request.
     fn identify(
         &self,
         received: Received,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Identified, Rejection>> + Send;
+    ) -> impl Future<Output = Result<(Identified, Self::Found), Rejection>> + Send;
 
     /// Counts the request in the window of its credential, exactly.
     fn admit(
@@ -105,7 +109,11 @@ pub(crate) trait ApiStore: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Admitted, Rejection>> + Send;
 
     /// An account as the public API has it, and how it stands.
-    fn status(&self, id: &AccountId) -> impl Doing<(model::Account, AccountStatus)>;
+    fn status(
+        &self,
+        id: &AccountId,
+        found: Self::Found,
+    ) -> impl Doing<(model::Account, AccountStatus)>;
 
     /// The rows of a page.
     fn page(&self, query: &CallsQuery) -> impl Doing<Vec<CallRow>>;

@@ -32,11 +32,66 @@ CREATE TABLE keys (
 
 CREATE INDEX keys_account ON keys (account_id);
 
--- The requests that a key has made in its window, as the library writes them.
+-- Requests of each credential under each quota, and the function that admits one: the library's
+-- documentation has them, and its tests hold them against the library's own window.
 CREATE TABLE rate_windows (
-    key_id text COLLATE "C" PRIMARY KEY,
-    window_bytes bytea NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+    id            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    credential_id text COLLATE "C" NOT NULL,
+    quota         text COLLATE "C" NOT NULL,
+    admitted      bigint NOT NULL DEFAULT 0,
+    newest        timestamptz NOT NULL DEFAULT '-infinity',
+    PRIMARY KEY (credential_id, quota)
+) WITH (fillfactor = 50);
+
+-- The latest admissions of each window, as a ring.
+CREATE TABLE rate_admissions (
+    window_id   bigint NOT NULL REFERENCES rate_windows (id) ON DELETE CASCADE,
+    slot        int NOT NULL,
+    admitted_at timestamptz NOT NULL,
+    PRIMARY KEY (window_id, slot)
+) WITH (fillfactor = 50);
+
+-- Admits a request and returns NULL, or refuses it and returns the wait in microseconds.
+CREATE FUNCTION admit(credential text, quota_name text, per_minute int, clock timestamptz DEFAULT NULL)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    ring CONSTANT int := 1000; -- no quota is greater
+    span CONSTANT interval := interval '60 seconds';
+    present timestamptz;
+    instant timestamptz;
+    oldest timestamptz;
+    found_window rate_windows;
+BEGIN
+    IF per_minute NOT BETWEEN 1 AND ring THEN
+        RAISE EXCEPTION 'per_minute is %, not from 1 to %', per_minute, ring;
+    END IF;
+    -- A statement of its own: the ones after it see what was committed while it waited.
+    LOOP
+        SELECT * INTO found_window FROM rate_windows
+            WHERE credential_id = credential AND quota = quota_name FOR UPDATE;
+        EXIT WHEN FOUND;
+        INSERT INTO rate_windows (credential_id, quota) VALUES (credential, quota_name)
+            ON CONFLICT (credential_id, quota) DO NOTHING;
+    END LOOP;
+    -- Read under the lock, so that admissions are stored in the order of the clock.
+    present := coalesce(clock, clock_timestamp());
+    IF found_window.newest > present + span THEN -- stamped by a clock that was wrong
+        UPDATE rate_admissions SET admitted_at = admitted_at - (found_window.newest - present)
+            WHERE window_id = found_window.id;
+        UPDATE rate_windows SET newest = present WHERE id = found_window.id;
+        found_window.newest := present;
+    END IF;
+    instant := greatest(present, found_window.newest);
+    SELECT admitted_at INTO oldest FROM rate_admissions
+        WHERE window_id = found_window.id AND slot = (found_window.admitted - per_minute) % ring;
+    IF oldest > instant - span THEN
+        RETURN 1000000 * extract(epoch FROM oldest + span - present);
+    END IF;
+    INSERT INTO rate_admissions VALUES (found_window.id, found_window.admitted % ring, instant)
+        ON CONFLICT (window_id, slot) DO UPDATE SET admitted_at = EXCLUDED.admitted_at;
+    UPDATE rate_windows SET admitted = admitted + 1, newest = instant WHERE id = found_window.id;
+    RETURN NULL;
+END $$;
 
 -- Calls. What a page is selected by has columns; the object itself is the JSON that is served.
 CREATE TABLE calls (
@@ -48,12 +103,13 @@ CREATE TABLE calls (
     -- The caller's number, so that all of one caller's calls can be erased.
     caller     text COLLATE "C",
     body       text NOT NULL,
-    PRIMARY KEY (account_id, id)
+    PRIMARY KEY (account_id, id),
+    -- One index answers a page in order and a sync's poll, for both search a range of started_at.
+    CONSTRAINT written_in_time
+        CHECK (created_at - started_at BETWEEN interval '0' AND interval '1 day')
 );
 
--- A page in order, and a sync's poll.
-CREATE INDEX calls_started ON calls (account_id, livemode, started_at, id);
-CREATE INDEX calls_created ON calls (account_id, livemode, created_at);
+CREATE INDEX calls_by_start ON calls (account_id, livemode, started_at, id, created_at);
 CREATE INDEX calls_caller ON calls (account_id, caller) WHERE caller IS NOT NULL;
 
 -- Endpoints. `number` is what deliveries and the planner know one by. A deleted one stays until its
@@ -84,7 +140,9 @@ CREATE TABLE events (
     account_id text COLLATE "C" NOT NULL,
     id         text COLLATE "C" NOT NULL,
     created_at timestamptz NOT NULL,
-    body       bytea NOT NULL,
+    type       text NOT NULL,
+    -- NULL once it was erased: signed bytes cannot be edited.
+    body       bytea,
     PRIMARY KEY (account_id, id, created_at)
 ) PARTITION BY RANGE (created_at);
 

@@ -8,4 +8,4 @@ FROM unnest(
     $4::smallint[], $5::integer[],
     $6::text[], $7::timestamptz[], $8::smallint[], $9::boolean[], $10::integer[], $11::integer[]
 ) AS w (shard, endpoint, status, at, attempts, manual, generation, version)
-RETURNING id;
+RETURNING endpoint, id;

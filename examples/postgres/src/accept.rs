@@ -25,8 +25,8 @@ const PLANS: [&str; 2] = ["pro", "business"];
 /// What became of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is stored, with these deliveries.
-    New(Vec<i64>),
+    /// It is stored, with these deliveries: the number of each one's endpoint, and its own.
+    New(Vec<(i32, i64)>),
     /// It had been accepted before: nothing has changed.
     Again,
 }
@@ -48,9 +48,9 @@ pub async fn accept(
     let created_at = At(event.created_at());
     let endpoints = change.prepare_cached(include_str!("../sql/accept_endpoints.sql")).await?;
     let insert = change.prepare_cached(include_str!("../sql/accept_event.sql")).await?;
-    let body = event.as_bytes();
+    let (event_type, body) = (event.event_type().as_str(), event.as_bytes());
     let plans = PLANS.as_slice();
-    let of_event: [&(dyn ToSql + Sync); 4] = [&account, &id, &created_at, &body];
+    let of_event: [&(dyn ToSql + Sync); 5] = [&account, &id, &created_at, &event_type, &body];
     let of_endpoints: [&(dyn ToSql + Sync); 3] = [&account, &plans, &only];
     // One round trip for both.
     let (new, endpoints) = tokio::try_join!(
@@ -94,7 +94,7 @@ pub async fn accept(
             )
             .await?;
         for row in stored {
-            ids.push(row.try_get(0)?);
+            ids.push((row.try_get(0)?, row.try_get(1)?));
         }
     }
     Ok(Accepted::New(ids))

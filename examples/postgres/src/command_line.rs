@@ -1,9 +1,11 @@
 //! The command line: a role, and its flags.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::scale::{self, Scale};
-use crate::sender;
+use crate::host::dashboard::{Access, Token};
+use crate::host::scale::{self, Scale};
+use crate::key_ring::KeyRing;
 use crate::support::flags::{Flag, Flags, Help, last_words};
 
 /// What to be.
@@ -11,20 +13,87 @@ use crate::support::flags::{Flag, Flags, Help, last_words};
 pub(crate) enum Role {
     /// Brings the database to this version, and ends.
     Migrate { database: String },
+    /// Answers the public API and the dashboard.
+    Api { database: String, ring: KeyRing, serving: Serving },
     /// Sends what is pending.
-    Sender(sender::Options),
+    Sender { database: String, ring: KeyRing, sending: Sending },
+    /// Both in one process.
+    All { database: String, ring: KeyRing, serving: Serving, sending: Sending },
+    /// Both, on a database of its own.
+    Demo { serving: Serving, sending: Sending },
+    /// Makes a line of a key ring, and ends.
+    KeyGen { number: u8 },
+}
+
+/// How to answer requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Serving {
+    pub(crate) listen: SocketAddr,
+    pub(crate) dashboard: SocketAddr,
+    pub(crate) access: Access,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) allow_loopback: bool,
+}
+
+/// How to send.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    pub(crate) trust_ca: Option<PathBuf>,
+    pub(crate) allow_loopback: bool,
+    pub(crate) scale: Scale,
 }
 
 const USAGE: &str = "\
 Usage: call-assistant-postgres ROLE [FLAGS]
 
-  migrate   brings the database to this version, and ends
-  sender    sends webhooks; any number of processes share the work
+  demo         all of it, on a PostgreSQL server of its own: for a first look
+  migrate      brings the database to this version, and ends
+  api          answers the public API and the dashboard
+  sender       sends webhooks; any number of processes share the work
+  all          api and sender in one process
+  keygen N     prints key N of a key ring
 
 call-assistant-postgres ROLE --help lists the flags of a role.";
 
+/// The environment variable of the operator's token.
+const TOKEN: &str = "OPERATOR_TOKEN";
+
 const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
+const KEYS: Flag = Flag::value(
+    "--keys",
+    "FILE",
+    "the key ring: `keygen` makes its lines\n[the variable SECRETS_KEY_RING]",
+);
+const LISTEN: Flag =
+    Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]");
+const DASHBOARD: Flag = Flag::value(
+    "--dashboard",
+    "ADDR",
+    "where the dashboard listens; elsewhere than on loopback\nit needs an operator's token \
+     [127.0.0.1:8081]",
+);
+const TOKEN_FILE: Flag = Flag::value(
+    "--operator-token-file",
+    "FILE",
+    "holds the token that the dashboard asks for\n[the variable OPERATOR_TOKEN]",
+);
+const DATA: Flag =
+    Flag::value("--data", "FILE.json", "accounts to add: those that are there stay as they are");
+const TRUST_CA: Flag =
+    Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones");
+const LOOPBACK: Flag =
+    Flag::switch("--allow-loopback-endpoints", "webhooks to this machine too, also without TLS");
+const TIME_SCALE: Flag = Flag::value(
+    "--time-scale",
+    "F",
+    "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
+);
+const TIMEOUT_SCALE: Flag = Flag::value(
+    "--timeout-scale",
+    "F",
+    "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
+);
 
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL",
@@ -33,21 +102,54 @@ const MIGRATE: Help = Help {
     positional: 0,
 };
 
+const API: Help = Help {
+    usage: "call-assistant-postgres api --database URL [--keys FILE] [--listen ADDR]\n\
+            \x20              [--dashboard ADDR] [--operator-token-file FILE] [--data FILE.json]\n\
+            \x20              [--allow-loopback-endpoints]",
+    about: "Answers the public API and the dashboard. Any number of processes may.",
+    flags: &[DATABASE, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK],
+    positional: 0,
+};
+
 const SENDER: Help = Help {
-    usage: "call-assistant-postgres sender --database URL [--trust-ca FILE.pem]\n\
+    usage: "call-assistant-postgres sender --database URL [--keys FILE] [--trust-ca FILE.pem]\n\
             \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]",
     about: "Sends webhooks. Any number of senders share the work; one may stop at any time.",
+    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE],
+    positional: 0,
+};
+
+const ALL: Help = Help {
+    usage: "call-assistant-postgres all --database URL [the flags of api and sender]",
+    about: "The whole service in one process.",
     flags: &[
         DATABASE,
-        Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
-        Flag::switch(
-            "--allow-loopback-endpoints",
-            "webhooks to this machine too, also without TLS",
-        ),
-        Flag::value("--time-scale", "F", "multiplies the waits between attempts [1]"),
-        Flag::value("--timeout-scale", "F", "multiplies the ten seconds of an attempt [1]"),
+        KEYS,
+        LISTEN,
+        DASHBOARD,
+        TOKEN_FILE,
+        DATA,
+        TRUST_CA,
+        LOOPBACK,
+        TIME_SCALE,
+        TIMEOUT_SCALE,
     ],
     positional: 0,
+};
+
+const DEMO: Help = Help {
+    usage: "call-assistant-postgres demo [the flags of all, but for --database and --keys]",
+    about: "The whole service on a PostgreSQL server of its own, which ends with it. The first line\n\
+            on standard output is JSON: both addresses, and the keys.",
+    flags: &[LISTEN, DASHBOARD, TOKEN_FILE, DATA, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE],
+    positional: 0,
+};
+
+const KEYGEN: Help = Help {
+    usage: "call-assistant-postgres keygen NUMBER",
+    about: "Prints a new key, as a line of a key ring. The first line of a ring seals, all open.",
+    flags: &[],
+    positional: 1,
 };
 
 /// Reads the command line, or ends the process with what is wrong.
@@ -55,9 +157,34 @@ pub(crate) fn read() -> Role {
     let mut arguments = std::env::args().skip(1);
     let role = arguments.next().unwrap_or_default();
     let rest = arguments.collect();
-    match role.as_str() {
-        "migrate" => Role::Migrate { database: database(&MIGRATE, &MIGRATE.read_or_exit(rest)) },
-        "sender" => Role::Sender(sender_options(&SENDER, rest)),
+    let (help, build): (&Help, fn(&Help, &Flags) -> Role) = match role.as_str() {
+        "migrate" => (&MIGRATE, |help, flags| Role::Migrate { database: database(help, flags) }),
+        "api" => (&API, |help, flags| Role::Api {
+            serving: serving(help, flags),
+            database: database(help, flags),
+            ring: ring(help, flags),
+        }),
+        "sender" => (&SENDER, |help, flags| Role::Sender {
+            sending: sending(help, flags),
+            database: database(help, flags),
+            ring: ring(help, flags),
+        }),
+        "all" => (&ALL, |help, flags| Role::All {
+            serving: serving(help, flags),
+            sending: sending(help, flags),
+            database: database(help, flags),
+            ring: ring(help, flags),
+        }),
+        "demo" => (&DEMO, |help, flags| Role::Demo {
+            serving: serving(help, flags),
+            sending: sending(help, flags),
+        }),
+        "keygen" => (&KEYGEN, |help, flags| {
+            match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
+                Ok(number) => Role::KeyGen { number },
+                Err(_) => help.exit("keygen: expected a number from 0 to 255"),
+            }
+        }),
         "--help" | "-h" => {
             println!("{USAGE}");
             std::process::exit(0);
@@ -66,17 +193,57 @@ pub(crate) fn read() -> Role {
             last_words(USAGE);
             std::process::exit(2);
         }
+    };
+    build(help, &help.read_or_exit(rest))
+}
+
+fn serving(help: &Help, flags: &Flags) -> Serving {
+    let address = |name, default: u16| -> SocketAddr {
+        let default = SocketAddr::from(([127, 0, 0, 1], default));
+        match flags.read(name, default) {
+            Ok(address) => address,
+            Err(_) => help.exit(&format!("{name}: expected an address, such as {default}")),
+        }
+    };
+    let serving = Serving {
+        listen: address("--listen", 8080),
+        dashboard: address("--dashboard", 8081),
+        access: access(help, flags),
+        data: flags.text("--data").map(PathBuf::from),
+        allow_loopback: flags.has("--allow-loopback-endpoints"),
+    };
+    if !serving.dashboard.ip().is_loopback() && matches!(serving.access, Access::ThisMachine) {
+        help.exit(&format!(
+            "--dashboard: it has no login, so it listens on loopback only, unless there is an \
+             operator's token: --operator-token-file or {TOKEN}"
+        ));
+    }
+    serving
+}
+
+fn access(help: &Help, flags: &Flags) -> Access {
+    let (text, place) = match flags.text("--operator-token-file") {
+        Some(file) => match std::fs::read_to_string(file) {
+            Ok(text) => (text, "--operator-token-file"),
+            Err(error) => help.exit(&format!("--operator-token-file: {error}")),
+        },
+        None => match std::env::var(TOKEN) {
+            Ok(text) => (text, TOKEN),
+            Err(_) => return Access::ThisMachine,
+        },
+    };
+    match Token::new(text.trim_end_matches(['\r', '\n'])) {
+        Ok(token) => Access::Token(token),
+        Err(error) => help.exit(&format!("{place}: {error}")),
     }
 }
 
-fn sender_options(help: &Help, rest: Vec<String>) -> sender::Options {
-    let flags = help.read_or_exit(rest);
+fn sending(help: &Help, flags: &Flags) -> Sending {
     let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
         Ok(factor) => factor,
         Err(error) => help.exit(&format!("{name}: {error}")),
     };
-    sender::Options {
-        database: database(help, &flags),
+    Sending {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         scale: Scale {
@@ -91,5 +258,12 @@ fn database(help: &Help, flags: &Flags) -> String {
     match flags.text("--database").map(str::to_owned).or_else(variable) {
         Some(url) => url,
         None => help.exit("--database: which one?"),
+    }
+}
+
+fn ring(help: &Help, flags: &Flags) -> KeyRing {
+    match KeyRing::read(flags.text("--keys").map(std::path::Path::new)) {
+        Ok(ring) => ring,
+        Err(error) => help.exit(&format!("--keys: {error}")),
     }
 }

@@ -1,18 +1,26 @@
-//! Signing secrets as they are stored: sealed, with the endpoint's id bound to them.
+//! Keys of the operator, which are never in the database. Signing secrets are sealed with them, each
+//! endpoint's with its id bound to them, and cursors are signed.
+//!
+//! ```text
+//! 2:9f0c...   64 hexadecimal digits: the first key seals and signs
+//! 1:41d7...   the others open what they sealed in their time
+//! ```
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use call_assistant::Timestamp;
+use call_assistant::rest::server::CursorKeys;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::sender::EndpointSecrets;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::support::random;
 
-/// The environment variable that holds the ring: one key on each line, newest first, as
-/// `number:64 hexadecimal digits`.
+/// The environment variable that holds the ring, where no file does.
 pub const VARIABLE: &str = "SECRETS_KEY_RING";
 
 /// Keys by number. New secrets are sealed with the newest; any of them opens.
@@ -20,6 +28,8 @@ pub const VARIABLE: &str = "SECRETS_KEY_RING";
 pub struct KeyRing {
     newest: u8,
     keys: BTreeMap<u8, XChaCha20Poly1305>,
+    /// Newest first.
+    cursors: Vec<(u8, [u8; 32])>,
 }
 
 /// Why a sealed text does not open. It never shows what is in it.
@@ -54,13 +64,43 @@ impl KeyRing {
         Self::of([(1, random::bytes())])
     }
 
-    /// Reads a ring, newest key first.
+    /// A line for a new ring, or for the top of one that is there.
+    #[must_use]
+    pub fn new_line(number: u8) -> String {
+        let digits = random::bytes::<32>().into_iter().map(|byte| format!("{byte:02x}"));
+        digits.fold(format!("{number}:"), |line, digits| line + &digits)
+    }
+
+    /// Reads the ring of a file, or else of the environment.
+    ///
+    /// # Errors
+    /// There is none, or it is not one: where, and never what is in it.
+    pub fn read(file: Option<&Path>) -> Result<Self, String> {
+        let (text, place) = match file {
+            Some(file) => {
+                let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+                (text, file.display().to_string())
+            }
+            None => {
+                let text = std::env::var(VARIABLE).map_err(|error| error.to_string());
+                (text, format!("the environment variable {VARIABLE}"))
+            }
+        };
+        let ring = text.and_then(|text| Self::parse(&text));
+        ring.map_err(|error| format!("no key ring: {place}: {error}"))
+    }
+
+    /// Reads a ring, newest key first. What follows a `#` is a comment.
     ///
     /// # Errors
     /// Which line is wrong, and never what is in it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut keys = Vec::new();
         for (at, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
             let wrong = || format!("line {}: expected number:64 hexadecimal digits", at + 1);
             let (number, digits) = line.split_once(':').ok_or_else(wrong)?;
             let number = number.parse().map_err(|_| wrong())?;
@@ -76,8 +116,22 @@ impl KeyRing {
     fn of(keys: impl IntoIterator<Item = (u8, [u8; 32])>) -> Self {
         let keys: Vec<(u8, [u8; 32])> = keys.into_iter().collect();
         let newest = keys.first().map_or(0, |(number, _)| *number);
+        // Nothing that is signed says anything about the key that seals.
+        let derived = |key: &[u8; 32]| Sha256::new().chain_update("cursors:").chain_update(key);
+        let cursors =
+            keys.iter().map(|(number, key)| (*number, derived(key).finalize().into())).collect();
         let cipher = |(number, key): (u8, [u8; 32])| (number, XChaCha20Poly1305::new(&key.into()));
-        Self { newest, keys: keys.into_iter().map(cipher).collect() }
+        Self { newest, keys: keys.into_iter().map(cipher).collect(), cursors }
+    }
+
+    /// The ring of cursors, the same in every process that has this ring.
+    #[must_use]
+    #[allow(clippy::expect_used, reason = "a ring has a key, and no number twice")]
+    pub fn cursors(&self) -> CursorKeys {
+        let (newest, others) = self.cursors.split_first().expect("a ring has a key");
+        others.iter().fold(CursorKeys::new(newest.0, newest.1), |ring, (number, key)| {
+            ring.and(*number, *key).expect("numbers were compared when the ring was read")
+        })
     }
 
     /// Seals an endpoint's secrets.
@@ -143,11 +197,114 @@ fn read(text: &[u8], now: Timestamp) -> Option<EndpointSecrets> {
 
 fn from_hex(digits: &str) -> Option<[u8; 32]> {
     let mut key = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     for (byte, pair) in key.iter_mut().zip(digits.as_bytes().chunks(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use call_assistant::id::{AccountId, CallId};
+    use call_assistant::rest::server::{Cursor, Position};
+    use call_assistant::rest::{CreatedRange, Mode};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn secret(text: &str) -> SigningSecret {
+        SigningSecret::parse(text).unwrap()
+    }
+
+    fn secrets(text: &str) -> EndpointSecrets {
+        EndpointSecrets::new(secret(text))
+    }
+
+    fn ring(lines: &[&str]) -> KeyRing {
+        KeyRing::parse(&lines.join("\n")).unwrap()
+    }
+
+    // DEL-11: nobody reads a secret out of the database.
+    #[test]
+    fn what_is_sealed_opens_in_its_row_alone() {
+        let ring = KeyRing::random();
+        let sealed = ring.seal("we_1", &secrets("whsec_first"), NOW);
+        assert!(!sealed.windows(5).any(|window| window == b"first"));
+        assert_eq!(ring.open("we_1", &sealed, NOW).unwrap().newest().reveal(), "whsec_first");
+        assert_eq!(ring.open("we_2", &sealed, NOW).unwrap_err(), OpenError::Changed);
+        assert_ne!(ring.seal("we_1", &secrets("whsec_first"), NOW), sealed, "a nonce comes twice");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(ring.open("we_1", &changed, NOW).is_err(), "byte {at}");
+        }
+        for len in 0..sealed.len() {
+            assert!(ring.open("we_1", &sealed[..len], NOW).is_err(), "{len} bytes");
+        }
+    }
+
+    // D-83: both secrets sign until the old one's end.
+    #[test]
+    fn replaced_secrets_are_sealed_with_their_end() {
+        let ring = KeyRing::random();
+        let mut both = secrets("whsec_first");
+        both.rotate(secret("whsec_second"), EndpointSecrets::OVERLAP, NOW).unwrap();
+        let sealed = ring.seal("we_1", &both, NOW);
+        let read = ring.open("we_1", &sealed, NOW).unwrap();
+        assert_eq!((read.newest().reveal(), read.signer(NOW).secrets()), ("whsec_second", 2));
+        let end = NOW.saturating_add(EndpointSecrets::OVERLAP);
+        assert_eq!(read.previous(NOW).map(|(_, end)| end).collect::<Vec<_>>(), [end]);
+        assert_eq!(ring.open("we_1", &sealed, end).unwrap().signer(end).secrets(), 1);
+    }
+
+    #[test]
+    fn a_ring_opens_what_its_older_keys_sealed() {
+        let (one, two) = (KeyRing::new_line(1), KeyRing::new_line(2));
+        let old = ring(&[&one]).seal("we_1", &secrets("whsec_first"), NOW);
+        let both = ring(&["# both", &two, "", &format!("{one} # until rotated")]);
+        let new = both.seal("we_1", &secrets("whsec_first"), NOW);
+        assert_eq!((both.is_outdated(&old), both.is_outdated(&new)), (true, false));
+        assert_eq!(both.open("we_1", &old, NOW).unwrap().newest().reveal(), "whsec_first");
+        assert_eq!(ring(&[&two]).open("we_1", &old, NOW).unwrap_err(), OpenError::NoKey(1));
+        let other = ring(&[&KeyRing::new_line(1)]);
+        assert_eq!(other.open("we_1", &old, NOW).unwrap_err(), OpenError::Changed);
+    }
+
+    // D-23: the first signs, all verify.
+    #[test]
+    fn cursors_outlive_their_key() {
+        let account = AccountId::parse("acct_1").unwrap();
+        let after = Position { started_at: NOW, id: CallId::parse("call_1").unwrap() };
+        let cursor = Cursor { after, created: CreatedRange::default() };
+        let (one, two) = (KeyRing::new_line(1), KeyRing::new_line(2));
+        let old = ring(&[&one]).cursors().seal(&account, Mode::Live, &cursor);
+        let both = ring(&[&two, &one]).cursors();
+        assert_eq!(both.open(&account, Mode::Live, &old).unwrap(), cursor);
+        let new = both.seal(&account, Mode::Live, &cursor);
+        let alone = ring(&[&two]).cursors();
+        assert_eq!(alone.open(&account, Mode::Live, &new).unwrap(), cursor);
+        assert!(alone.open(&account, Mode::Live, &old).is_err());
+    }
+
+    #[test]
+    fn what_is_no_ring() {
+        let line = KeyRing::new_line(1);
+        for (text, expected) in [
+            ("", "it is empty"),
+            ("# none\n", "it is empty"),
+            ("hello", "line 1: expected number:64 hexadecimal digits"),
+            ("256:00", "line 1: expected number:64 hexadecimal digits"),
+            ("1:00", "line 1: expected number:64 hexadecimal digits"),
+            (&format!("1:{}", "+1".repeat(32)), "line 1: expected number:64 hexadecimal digits"),
+            (&format!("{line}\n{line}"), "line 2: another key has this number"),
+        ] {
+            assert_eq!(KeyRing::parse(text).unwrap_err(), expected, "{text}");
+        }
+        let shown = format!("{:?}", ring(&[&line]));
+        assert!(shown.contains('1') && !shown.contains(&line[2..10]), "{shown}");
+    }
 }

@@ -7,12 +7,14 @@
 pub mod accept;
 mod command_line;
 pub mod db;
+#[path = "../../host/mod.rs"]
+mod host;
 pub mod key_ring;
 pub mod private_server;
 mod roles;
-#[path = "../../service/scale.rs"]
-mod scale;
 mod sender;
+mod serving;
+mod store;
 pub mod support;
 
 pub use roles::main;

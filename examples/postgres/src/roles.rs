@@ -5,11 +5,18 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::command_line::{self, Role};
+use crate::command_line::{self, Role, Sending, Serving};
 use crate::db::{self, Database};
+use crate::host::{data, demo};
+use crate::key_ring::KeyRing;
+use crate::private_server::{PrivateServer, Settings};
 use crate::sender;
+use crate::serving;
 use crate::support::flags::last_words;
-use crate::support::{log, shutdown};
+use crate::support::{clock, log, shutdown};
+
+/// Connections of a process that answers requests, and of one that ends soon.
+const CONNECTIONS: usize = 16;
 
 /// Runs the program: reads the command line, and ends with 0 when the role has ended.
 pub fn main() {
@@ -33,17 +40,73 @@ pub fn main() {
 
 async fn run(role: Role) -> Result<(), Box<dyn Error>> {
     match role {
+        Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
         Role::Migrate { database } => {
             db::migrate(&Database::new(&database, 1)?).await?;
         }
-        Role::Sender(options) => {
+        Role::Api { database, ring, serving } => {
+            let accounts = accounts(&serving, false)?;
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
-            let running = sender::start(options, stop).await?;
+            let database = Database::new(&database, CONNECTIONS)?;
+            let api = serving::start(database, ring, serving, accounts, stop).await?;
+            say(&api.line);
+            api.ended().await;
+        }
+        Role::Sender { database, ring, sending } => {
+            let (_trigger, stop) = shutdown::on_ctrl_c()?;
+            let running = sender::start(database, ring, sending, stop).await?;
             say(&json!({ "ready": true }));
             running.ended().await;
         }
+        Role::All { database, ring, serving, sending } => {
+            all(&database, ring, serving, sending, false).await?;
+        }
+        Role::Demo { serving, sending } => {
+            // What is wrong with the data is said before a server is started.
+            accounts(&serving, true)?;
+            let settings = Settings { fsync: true, ..Settings::default() };
+            let server =
+                tokio::task::spawn_blocking(move || PrivateServer::start(settings)).await??;
+            let url = server.url();
+            db::migrate(&Database::new(&url, 1)?).await?;
+            let ended = all(&url, KeyRing::random(), serving, sending, true).await;
+            tokio::task::spawn_blocking(move || drop(server)).await?;
+            ended?;
+        }
     }
     Ok(())
+}
+
+async fn all(
+    url: &str,
+    ring: KeyRing,
+    serving: Serving,
+    sending: Sending,
+    demonstration: bool,
+) -> Result<(), Box<dyn Error>> {
+    let accounts = accounts(&serving, demonstration)?;
+    let (_trigger, stop) = shutdown::on_ctrl_c()?;
+    let database = Database::new(url, CONNECTIONS)?;
+    let api = serving::start(database, ring.clone(), serving, accounts, stop.clone()).await?;
+    let sender = sender::start(url.to_owned(), ring, sending, stop).await?;
+    say(&api.line);
+    let _ = std::io::stderr().write_all(api.banner.as_bytes());
+    tokio::join!(api.ended(), sender.ended());
+    Ok(())
+}
+
+/// Accounts to add: those of a file, or the demonstration's.
+fn accounts(
+    serving: &Serving,
+    demonstration: bool,
+) -> Result<Vec<crate::host::rows::NewAccount>, Box<dyn Error>> {
+    let (allow_loopback, now) = (serving.allow_loopback, clock::now());
+    Ok(match &serving.data {
+        Some(file) => data::load(file, allow_loopback, now)
+            .map_err(|error| format!("{}: {error}", file.display()))?,
+        None if demonstration => data::read(&demo::data(now), allow_loopback, now)?,
+        None => Vec::new(),
+    })
 }
 
 /// Says on standard output that a role is ready.

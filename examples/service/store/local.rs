@@ -13,13 +13,11 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 
 use super::{AccountRow, Store, Tables, ToSend};
-use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
     NewAccount, NewEndpoint,
 };
 use crate::host::store::{ApiStore, Done, Refused, Store as Shared};
-use crate::sandbox::{self, Faults};
 use crate::sender::Outbox;
 
 /// More credentials than this are not active in one minute.
@@ -31,14 +29,13 @@ pub(crate) struct Local {
     store: Arc<Store>,
     rates: Arc<Mutex<RateWindows>>,
     outbox: Outbox,
-    faults: Faults,
 }
 
 impl Local {
     /// The store with its sender.
-    pub(crate) fn new(store: Arc<Store>, outbox: Outbox, faults: Faults) -> Self {
+    pub(crate) fn new(store: Arc<Store>, outbox: Outbox) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
-        Self { store, rates, outbox, faults }
+        Self { store, rates, outbox }
     }
 
     /// Ids of what was accepted, when its sender has been told.
@@ -51,8 +48,14 @@ impl Local {
 }
 
 impl ApiStore for Local {
-    async fn identify(&self, received: Received, now: Timestamp) -> Result<Identified, Rejection> {
-        self.store.identify(received, now)
+    type Found = ();
+
+    async fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<(Identified, ()), Rejection> {
+        Ok((self.store.identify(received, now)?, ()))
     }
 
     async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
@@ -60,7 +63,7 @@ impl ApiStore for Local {
         identified.admit_in(&mut rates, now)
     }
 
-    async fn status(&self, id: &AccountId) -> Done<(model::Account, AccountStatus)> {
+    async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
         self.store.status(id).ok_or(Refused::NotFound("account"))
     }
 
@@ -198,9 +201,5 @@ impl Shared for Local {
         drop(tables);
         self.outbox.send(vec![again]);
         Ok(shown)
-    }
-
-    async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
-        sandbox::route(asked, &self.faults, &self.outbox).await
     }
 }

@@ -1,0 +1,5 @@
+UPDATE accounts SET
+    plan = coalesce($2, plan),
+    subscription_active = coalesce($3, subscription_active),
+    closing = coalesce($4, closing)
+WHERE id = $1;

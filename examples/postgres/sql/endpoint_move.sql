@@ -1,0 +1,2 @@
+UPDATE endpoints SET url = $2, allow_loopback = $3
+WHERE number = $1;

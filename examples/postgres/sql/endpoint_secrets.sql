@@ -1,0 +1,2 @@
+UPDATE endpoints SET secrets = $2
+WHERE number = $1;

@@ -1,0 +1,15 @@
+-- An ended delivery to make pending again, and its endpoint. The endpoint is not locked: if it is
+-- disabled meanwhile, the delivery is parked when its attempt begins.
+SELECT
+    d.id, d.shard, d.endpoint, d.account_id, d.event_id,
+    d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
+    e.disabled AS endpoint_disabled, e.since AS endpoint_since, e.failures AS endpoint_failures,
+    e.generation AS endpoint_generation, e.version AS endpoint_version,
+    a.plan, v.body IS NULL AS erased
+FROM ended AS d
+JOIN endpoints AS e ON e.number = d.endpoint
+JOIN accounts AS a ON a.id = d.account_id
+JOIN events AS v
+    ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
+WHERE d.endpoint = $1 AND d.id = $2
+FOR UPDATE OF d;

@@ -1,0 +1,180 @@
+//! What the public API looks up: three round trips a request.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::model::{self, Call};
+use call_assistant::rest::Mode;
+use call_assistant::rest::server::{
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received, Rejection,
+};
+use tokio_postgres::Row;
+
+use super::steps::{execute, query, query_opt};
+use super::{Postgres, accounts, sql, unreadable};
+use crate::db::At;
+use crate::host::store::{ApiStore, Done, Refused};
+use crate::support::log;
+
+/// No call is written later than this after it started: the table's CHECK says so.
+const LONGEST_CALL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Refusals that still hold, so that a credential that asks too often costs the database nothing.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Mutex<HashMap<(String, &'static str), Timestamp>>);
+
+/// More credentials than this are not refused at the same time.
+const REFUSALS: usize = 10_000;
+
+impl ApiStore for Postgres {
+    type Found = Option<(model::Account, AccountStatus)>;
+
+    async fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<(Identified, Self::Found), Rejection> {
+        let Some(digest) = received.digest().map(|digest| *digest.as_bytes()) else {
+            return received.identify(None, now).map(|identified| (identified, None));
+        };
+        let found = self.within(async {
+            let session = self.session().await?;
+            let row = query_opt(&*session, sql!("key_by_digest"), &[&digest.as_slice()]).await?;
+            let found = row
+                .as_ref()
+                .map(|row| Ok::<_, Refused>((accounts::key_of(row)?, accounts::standing_of(row)?)));
+            let found = found.transpose()?;
+            let stale = found.as_ref().filter(|(key, _)| {
+                let last = key.last_used_at;
+                last.is_none_or(|last| now.since(last).max(last.since(now)) >= accounts::NOTED)
+            });
+            if let Some((key, _)) = stale.filter(|(key, _)| key.revoked_at.is_none()) {
+                execute(&*session, sql!("note_use"), &[&key.id.as_str(), &At(now)]).await?;
+            }
+            session.keep();
+            Ok(found)
+        });
+        match found.await {
+            Ok(Some((key, standing))) => Ok((received.identify(Some(&key), now)?, Some(standing))),
+            Ok(None) => Ok((received.identify(None, now)?, None)),
+            Err(refused) => Err(failed(&refused, received.internal_error())),
+        }
+    }
+
+    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
+        let quota = identified.quota();
+        let window = (identified.credential_id().as_str().to_owned(), quota.name());
+        if let Some(wait) = self.refusals.wait(&window, now) {
+            return identified.admit_as(Err(wait));
+        }
+        let wait = self.within(async {
+            let session = self.session().await?;
+            let per_minute = i32::from(quota.per_minute());
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+                [&window.0, &window.1, &per_minute];
+            let row = query_opt(&*session, sql!("admit"), &parameters).await?;
+            session.keep();
+            Ok(row.map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten())
+        });
+        match wait.await {
+            Ok(None) => identified.admit_as(Ok(())),
+            Ok(Some(micros)) => {
+                let wait = Duration::from_micros(micros.max(0).unsigned_abs());
+                self.refusals.note(window, now.saturating_add(wait), now);
+                identified.admit_as(Err(wait))
+            }
+            Err(refused) => Err(failed(&refused, identified.internal_error())),
+        }
+    }
+
+    async fn status(
+        &self,
+        _id: &AccountId,
+        found: Self::Found,
+    ) -> Done<(model::Account, AccountStatus)> {
+        found.ok_or(Refused::NotFound("account"))
+    }
+
+    async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
+        let created = asked.created().in_microseconds();
+        let (before, id) = asked.started_before().unwrap_or((Timestamp::MAX, ""));
+        let fetch = i64::try_from(asked.fetch()).unwrap_or(i64::MAX);
+        let from = asked.started_from(LONGEST_CALL);
+        self.within(async {
+            let session = self.session().await?;
+            let rows = query(
+                &*session,
+                sql!("page"),
+                &[
+                    &asked.account_id().as_str(),
+                    &asked.mode().is_live(),
+                    &At(created.created_after().unwrap_or(Timestamp::MIN)),
+                    &At(created.created_before().unwrap_or(Timestamp::MAX)),
+                    &At(before),
+                    &id,
+                    &At(from.unwrap_or(Timestamp::MIN)),
+                    &fetch,
+                ],
+            )
+            .await;
+            let rows = rows?;
+            session.keep();
+            rows.iter().map(call_of).collect()
+        })
+        .await
+    }
+
+    async fn call(&self, asked: &CallQuery) -> Done<Option<CallRow>> {
+        let (account, id): (&AccountId, &CallId) = (asked.account_id(), asked.call_id());
+        self.within(async {
+            let session = self.session().await?;
+            let row = query_opt(
+                &*session,
+                sql!("call"),
+                &[&account.as_str(), &asked.mode().is_live(), &id.as_str()],
+            )
+            .await;
+            let row = row?;
+            session.keep();
+            row.as_ref().map(call_of).transpose()
+        })
+        .await
+    }
+}
+
+/// A call, with the account and mode that its row names.
+pub(super) fn call_of(row: &Row) -> Done<CallRow> {
+    let live: bool = row.try_get("livemode")?;
+    let account_id = AccountId::parse(row.try_get("account_id")?).map_err(unreadable)?;
+    let body: &str = row.try_get("body")?;
+    let call = Call::from_json(body.as_bytes()).map_err(unreadable)?;
+    Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
+}
+
+/// Tells the log why a look-up failed.
+fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
+    if let Refused::Unavailable(why) = refused {
+        log::line(&format!("store: {why}"));
+    }
+    rejection
+}
+
+impl Refusals {
+    fn wait(&self, window: &(String, &'static str), now: Timestamp) -> Option<Duration> {
+        let refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.get(window).map(|until| until.since(now)).filter(|wait| !wait.is_zero())
+    }
+
+    fn note(&self, window: (String, &'static str), until: Timestamp, now: Timestamp) {
+        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.len() >= REFUSALS {
+            refusals.retain(|_, until| *until > now);
+        }
+        if refusals.len() < REFUSALS {
+            refusals.insert(window, until);
+        }
+    }
+}

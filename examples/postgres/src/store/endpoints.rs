@@ -1,0 +1,293 @@
+//! Endpoints: their address, secrets and health.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, EndpointChange, EndpointColumns, EndpointSecrets, MissedDeliveries,
+    Row as Read, Target, oldest_kept, shard_of,
+};
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::deliveries::DeliveryKey;
+use super::steps::{execute, query, query_opt};
+use super::{accounts, sql, unreadable};
+use crate::db::{At, delivery_of, endpoint_of};
+use crate::host::rows::{EndpointRow, NewEndpoint, NewSecret};
+use crate::host::store::{Done, Refused};
+use crate::key_ring::KeyRing;
+use crate::support::log;
+
+/// So many shards there are, for ever.
+const SHARDS: NonZeroU32 = NonZeroU32::new(64).unwrap();
+
+/// An endpoint that was read, and where it is.
+pub(super) struct Found {
+    pub(super) number: i32,
+    pub(super) shard: i16,
+    pub(super) shown: EndpointRow,
+    sealed: Vec<u8>,
+}
+
+/// What is done with an endpoint's health.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    Pause,
+    Delete,
+}
+
+/// The endpoints of an account, oldest first.
+pub(super) async fn of_account(
+    client: &impl GenericClient,
+    ring: &KeyRing,
+    account: &str,
+    deleted: bool,
+    now: Timestamp,
+) -> Done<Vec<Found>> {
+    let rows = query(client, sql!("endpoints"), &[&account, &deleted]).await?;
+    if rows.is_empty() {
+        accounts::one(client, account).await?;
+    }
+    rows.iter().map(|row| found_in(row, ring, now)).collect()
+}
+
+/// One endpoint.
+pub(super) async fn one(
+    client: &impl GenericClient,
+    ring: &KeyRing,
+    id: &str,
+    now: Timestamp,
+) -> Done<Found> {
+    let row = query_opt(client, sql!("endpoint"), &[&id]).await?;
+    found_in(&row.ok_or(Refused::NotFound("endpoint"))?, ring, now)
+}
+
+/// Registers an endpoint. Whether its account has webhooks was checked.
+pub(super) async fn insert(
+    client: &impl GenericClient,
+    ring: &KeyRing,
+    new: &NewEndpoint,
+    now: Timestamp,
+) -> Done<()> {
+    let shard = i16::try_from(shard_of(new.id.as_str(), SHARDS)).map_err(unreadable)?;
+    let sealed = ring.seal(new.id.as_str(), &EndpointSecrets::new(new.secret.clone()), now);
+    let health = EndpointColumns::from(Endpoint::new(now));
+    let inserted = execute(
+        client,
+        sql!("endpoint_insert"),
+        &[
+            &new.id.as_str(),
+            &new.account_id.as_str(),
+            &shard,
+            &At(now),
+            &new.target.as_str(),
+            &needs_loopback(&new.target),
+            &sealed,
+            &health.disabled.map(|reason| reason.as_str()),
+            &At(health.since),
+            &health.failures,
+            &health.generation,
+            &health.version,
+        ],
+    )
+    .await;
+    match inserted? {
+        0 => Err(Refused::Conflict("an endpoint of this id is there already".into())),
+        _ => Ok(()),
+    }
+}
+
+/// Gives an endpoint another address.
+pub(super) async fn change_target(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    target: &Target,
+    now: Timestamp,
+) -> Done<EndpointRow> {
+    let (_, mut found) = lock(change, ring, id, now).await?;
+    refuse_deleted(&found)?;
+    let parameters: [&(dyn ToSql + Sync); 3] =
+        [&found.number, &target.as_str(), &needs_loopback(target)];
+    execute(change, sql!("endpoint_move"), &parameters).await?;
+    found.shown.url = target.as_str().to_owned();
+    Ok(found.shown)
+}
+
+/// Replaces the signing secret.
+pub(super) async fn rotate(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    new: NewSecret,
+    now: Timestamp,
+) -> Done<EndpointRow> {
+    let (_, mut found) = lock(change, ring, id, now).await?;
+    refuse_deleted(&found)?;
+    let mut secrets = ring.open(id, &found.sealed, now).map_err(unreadable)?;
+    secrets
+        .rotate(new.secret, new.overlap, now)
+        .map_err(|error| Refused::Conflict(error.to_string()))?;
+    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &secrets, now)];
+    execute(change, sql!("endpoint_secrets"), &parameters).await?;
+    found.shown.previous_secrets = secrets.previous(now).map(|(_, end)| end).collect();
+    Ok(found.shown)
+}
+
+/// Pauses or deletes an endpoint.
+pub(super) async fn disable(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    how: Change,
+    now: Timestamp,
+) -> Done<Found> {
+    let (_, mut found) = lock(change, ring, id, now).await?;
+    let mut health = Read::from(found.shown.health);
+    let changed = match how {
+        Change::Pause => health.pause(now),
+        Change::Delete => health.delete(now),
+    };
+    if changed == EndpointChange::Unchanged && matches!(how, Change::Pause) {
+        return Err(Refused::Conflict("the endpoint is disabled already".into()));
+    }
+    write(change, found.number, &health).await?;
+    found.shown.health = *health;
+    Ok(found)
+}
+
+/// Makes an endpoint active, and says what it missed, with the number of this transaction. `None` if
+/// it was active.
+pub(super) async fn enable(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    now: Timestamp,
+) -> Done<(Found, Option<(MissedDeliveries, String)>)> {
+    let (row, mut found) = lock(change, ring, id, now).await?;
+    accounts::plan_of(&row)?.webhooks.check_webhooks()?;
+    refuse_deleted(&found)?;
+    let mut health = Read::from(found.shown.health);
+    let Some(missed) = health.enable(now) else { return Ok((found, None)) };
+    let transaction = write(change, found.number, &health).await?;
+    found.shown.health = *health;
+    Ok((found, transaction.map(|transaction| (missed, transaction))))
+}
+
+/// How long to wait for transactions that may have accepted an event while an endpoint was enabled,
+/// and how often to look.
+const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
+
+/// The deliveries that an endpoint missed, newest first.
+///
+/// Events are accepted without a lock on the endpoint, so those of transactions that had begun
+/// before it was enabled are waited for.
+pub(super) async fn missed(
+    client: &impl GenericClient,
+    found: &Found,
+    (missed, transaction): &(MissedDeliveries, String),
+    now: Timestamp,
+) -> Done<Vec<DeliveryKey>> {
+    for _ in 0..SETTLE.0 {
+        let row = query_opt(client, sql!("settled"), &[transaction]).await?;
+        if row.map(|row| row.try_get(0)).transpose()?.unwrap_or(true) {
+            break;
+        }
+        tokio::time::sleep(SETTLE.1).await;
+    }
+    let rows = query(
+        client,
+        sql!("missed"),
+        &[&found.shard, &found.number, &At(oldest_kept(now).floor_to_micros())],
+    )
+    .await;
+    let mut ids = Vec::new();
+    for row in rows? {
+        // One that a later version wrote is for that version.
+        let Ok::<Delivery, _>(delivery) = delivery_of(&row) else { continue };
+        if missed.includes(&delivery) {
+            ids.push(DeliveryKey { endpoint: found.number, id: row.try_get("id")? });
+        }
+    }
+    Ok(ids)
+}
+
+/// An endpoint to change, locked, with the row it was read from.
+async fn lock(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    id: &str,
+    now: Timestamp,
+) -> Done<(Row, Found)> {
+    let row = query_opt(change, sql!("endpoint_to_change"), &[&id]).await?;
+    let row = row.ok_or(Refused::NotFound("endpoint"))?;
+    let found = found_in(&row, ring, now)?;
+    Ok((row, found))
+}
+
+/// Writes an endpoint's health where it has changed, and returns the transaction's number.
+async fn write(
+    change: &Transaction<'_>,
+    number: i32,
+    health: &Read<Endpoint>,
+) -> Done<Option<String>> {
+    let Some(write) = health.write() else { return Ok(None) };
+    let columns = EndpointColumns::from(write.value);
+    let disabled = columns.disabled.map(|reason| reason.as_str());
+    let row = query_opt(
+        change,
+        sql!("endpoint_set_health"),
+        &[
+            &number,
+            &write.if_version,
+            &disabled,
+            &At(columns.since),
+            &columns.failures,
+            &columns.generation,
+            &columns.version,
+        ],
+    )
+    .await;
+    let row = row?.ok_or_else(|| unreadable("a locked endpoint has changed"))?;
+    Ok(Some(row.try_get(0)?))
+}
+
+fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<Found> {
+    let id: &str = row.try_get("id")?;
+    let sealed: Vec<u8> = row.try_get("secrets")?;
+    let previous = match ring.open(id, &sealed, now) {
+        Ok(secrets) => secrets.previous(now).map(|(_, end)| end).collect(),
+        // All else of it can be shown.
+        Err(error) => {
+            log::line(&format!("store: endpoint {id}: {error}"));
+            Vec::new()
+        }
+    };
+    let shown = EndpointRow {
+        id: EndpointId::parse(id).map_err(unreadable)?,
+        account_id: AccountId::parse(row.try_get("account_id")?).map_err(unreadable)?,
+        url: row.try_get("url")?,
+        health: endpoint_of(row, "")?,
+        created_at: row.try_get::<_, At>("created_at")?.0,
+        previous_secrets: previous,
+    };
+    Ok(Found { number: row.try_get("number")?, shard: row.try_get("shard")?, shown, sealed })
+}
+
+fn refuse_deleted(found: &Found) -> Done<()> {
+    match found.shown.health.disabled() {
+        Some(call_assistant::webhook::sender::DisabledReason::Deleted) => {
+            Err(Refused::Conflict("the endpoint is deleted".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an address is one that only a development mode allows.
+fn needs_loopback(target: &Target) -> bool {
+    Target::parse(target.as_str()).is_err()
+}

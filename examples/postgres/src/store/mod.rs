@@ -1,0 +1,56 @@
+//! What the public API and the dashboard look up and change.
+//!
+//! Each operation is one step on one connection, with an end to every wait: a database that is down,
+//! slow or full is an answer at once, and the next operation tries again.
+
+mod accounts;
+mod api;
+mod calls;
+mod dashboard;
+mod deliveries;
+mod endpoints;
+mod steps;
+
+use std::sync::Arc;
+
+use call_assistant::rest::server::CursorKeys;
+
+use self::api::Refusals;
+use self::steps::Breaker;
+use crate::db::Database;
+use crate::host::store::Refused;
+use crate::key_ring::KeyRing;
+
+/// The text of a statement.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!("../../sql/", $name, ".sql"))
+    };
+}
+use sql;
+
+/// The store over a database. Clone it freely.
+#[derive(Clone, Debug)]
+pub(crate) struct Postgres {
+    database: Database,
+    ring: KeyRing,
+    breaker: Arc<Breaker>,
+    refusals: Arc<Refusals>,
+}
+
+impl Postgres {
+    /// The store over a database that is as this build needs it.
+    pub(crate) fn new(database: Database, ring: KeyRing) -> Self {
+        Self { database, ring, breaker: Arc::default(), refusals: Arc::default() }
+    }
+
+    /// The keys of cursors, the same in every process that has the same ring.
+    pub(crate) fn cursors(&self) -> CursorKeys {
+        self.ring.cursors()
+    }
+}
+
+/// A row that no version before this one can have written.
+fn unreadable(error: impl std::fmt::Display) -> Refused {
+    Refused::Unavailable(format!("a row cannot be read: {error}"))
+}

@@ -1,0 +1,132 @@
+//! Steps on a connection, each of which ends in time.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+
+use super::Postgres;
+use crate::db::{DbError, Session};
+use crate::host::store::{Done, Refused};
+
+/// How long an operation may take, waiting for its connection included: a caller would rather be
+/// told than wait.
+const STEP: Duration = Duration::from_secs(2);
+
+/// For how long nobody tries again, when the database gave no answer.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Refuses at once while the database gives no answer: else each caller would wait for as long as a
+/// step may take, and hold a place in the pool.
+#[derive(Debug, Default)]
+pub(super) struct Breaker(Mutex<Option<Instant>>);
+
+impl From<DbError> for Refused {
+    fn from(error: DbError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<tokio_postgres::Error> for Refused {
+    fn from(error: tokio_postgres::Error) -> Self {
+        DbError::from(error).into()
+    }
+}
+
+impl Postgres {
+    /// Takes a connection for one step.
+    pub(super) async fn session(&self) -> Result<Session, DbError> {
+        self.database.session().await
+    }
+
+    /// Waits for a step, and not longer than a step may take. One that breaks off closes its
+    /// connection, and its transaction with it.
+    pub(super) async fn within<T>(&self, step: impl Future<Output = Done<T>>) -> Done<T> {
+        self.breaker.check()?;
+        let done = match tokio::time::timeout(STEP, step).await {
+            Ok(done) => done,
+            Err(_) => Err(DbError::TimedOut.into()),
+        };
+        self.breaker.note(&done);
+        done
+    }
+}
+
+impl Session {
+    /// Gives the connection back where the database has answered, whatever the answer was.
+    pub(super) fn end<T>(self, done: Done<T>) -> Done<T> {
+        if !matches!(done, Err(Refused::Unavailable(_))) {
+            self.keep();
+        }
+        done
+    }
+}
+
+impl Breaker {
+    fn check(&self) -> Done<()> {
+        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *until {
+            Some(instant) if Instant::now() < instant => {
+                Err(Refused::Unavailable("the database gave no answer a moment ago".to_owned()))
+            }
+            // One tries; the others wait for what comes of it.
+            Some(_) => {
+                *until = Some(Instant::now() + PAUSE);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note<T>(&self, done: &Done<T>) {
+        let failed = matches!(done, Err(Refused::Unavailable(_)));
+        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *until = failed.then(|| Instant::now() + PAUSE);
+    }
+}
+
+/// What one statement gives. It is prepared once a connection.
+pub(super) async fn query(
+    client: &impl deadpool_postgres::GenericClient,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, DbError> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, parameters).await?)
+}
+
+/// The one row of a statement, if there is one.
+pub(super) async fn query_opt(
+    client: &impl deadpool_postgres::GenericClient,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Option<Row>, DbError> {
+    Ok(query(client, sql, parameters).await?.into_iter().next())
+}
+
+/// How many rows a statement has changed.
+pub(super) async fn execute(
+    client: &impl deadpool_postgres::GenericClient,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<u64, DbError> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.execute(&statement, parameters).await?)
+}
+
+/// Whether a row was refused because what it belongs to is not there.
+pub(super) fn breaks_reference(error: &DbError) -> bool {
+    has_code(error, &SqlState::FOREIGN_KEY_VIOLATION)
+}
+
+/// Whether a row was refused by a rule of its table.
+pub(super) fn breaks_check(error: &DbError) -> bool {
+    has_code(error, &SqlState::CHECK_VIOLATION)
+}
+
+fn has_code(error: &DbError, code: &SqlState) -> bool {
+    matches!(error, DbError::Statement(error) if error.code() == Some(code))
+}
