@@ -4,7 +4,7 @@ SELECT
     a.id, a.business_name, a.timezone, a.plan, a.subscription_active, a.closing,
     (SELECT count(*) FROM (
         SELECT FROM calls AS c WHERE c.account_id = a.id AND c.livemode LIMIT 10000
-    ) AS some) AS calls
+    ) AS counted) AS calls
 FROM accounts AS a
 WHERE $1::text IS NULL OR a.id = $1
 ORDER BY a.position;

@@ -25,7 +25,7 @@ SELECT * FROM (
     UNION ALL
     (
         SELECT page.*
-        FROM unnest($2::integer[]) AS of (number)
+        FROM unnest($2::integer[]) AS e (number)
         CROSS JOIN LATERAL (
             SELECT
                 d.id, d.endpoint, d.account_id, d.event_id,
@@ -34,7 +34,7 @@ SELECT * FROM (
             FROM ended AS d
             JOIN events AS v
                 ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
-            WHERE d.endpoint = of.number AND d.id < $8
+            WHERE d.endpoint = e.number AND d.id < $8
                 AND d.event_created_at >= $6 AND d.event_created_at < $7
                 AND ($3::text[] IS NULL OR d.status = ANY ($3))
                 AND ($4::text IS NULL OR v.type = $4)

@@ -2,5 +2,5 @@
 UPDATE keys SET last_used_at = $2
 WHERE id = $1
     AND (last_used_at IS NULL
-        OR last_used_at <= $2 - interval '1 minute'
-        OR last_used_at > $2 + interval '1 minute');
+        OR last_used_at <= $2::timestamptz - interval '1 minute'
+        OR last_used_at > $2::timestamptz + interval '1 minute');

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::host::dashboard::{Access, Token};
 use crate::host::scale::{self, Scale};
 use crate::key_ring::KeyRing;
+use crate::sender;
 use crate::support::flags::{Flag, Flags, Help, last_words};
 
 /// What to be.
@@ -14,13 +15,13 @@ pub(crate) enum Role {
     /// Brings the database to this version, and ends.
     Migrate { database: String },
     /// Answers the public API and the dashboard.
-    Api { database: String, ring: KeyRing, serving: Serving },
+    Api { serving: Serving, database: String, ring: KeyRing },
     /// Sends what is pending.
-    Sender { database: String, ring: KeyRing, sending: Sending },
+    Sender(sender::Options),
     /// Both in one process.
-    All { database: String, ring: KeyRing, serving: Serving, sending: Sending },
+    All { serving: Serving, sending: sender::Options },
     /// Both, on a database of its own.
-    Demo { serving: Serving, sending: Sending },
+    Demo { serving: Serving, sending: sender::Options },
     /// Makes a line of a key ring, and ends.
     KeyGen { number: u8 },
 }
@@ -33,14 +34,6 @@ pub(crate) struct Serving {
     pub(crate) access: Access,
     pub(crate) data: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
-}
-
-/// How to send.
-#[derive(Clone, Debug)]
-pub(crate) struct Sending {
-    pub(crate) trust_ca: Option<PathBuf>,
-    pub(crate) allow_loopback: bool,
-    pub(crate) scale: Scale,
 }
 
 const USAGE: &str = "\
@@ -164,20 +157,15 @@ pub(crate) fn read() -> Role {
             database: database(help, flags),
             ring: ring(help, flags),
         }),
-        "sender" => (&SENDER, |help, flags| Role::Sender {
-            sending: sending(help, flags),
-            database: database(help, flags),
-            ring: ring(help, flags),
-        }),
+        "sender" => (&SENDER, |help, flags| Role::Sender(sending(help, flags, database, ring))),
         "all" => (&ALL, |help, flags| Role::All {
             serving: serving(help, flags),
-            sending: sending(help, flags),
-            database: database(help, flags),
-            ring: ring(help, flags),
+            sending: sending(help, flags, database, ring),
         }),
         "demo" => (&DEMO, |help, flags| Role::Demo {
             serving: serving(help, flags),
-            sending: sending(help, flags),
+            // Of a database that is made when the command line has been understood.
+            sending: sending(help, flags, |_, _| String::new(), |_, _| KeyRing::random()),
         }),
         "keygen" => (&KEYGEN, |help, flags| {
             match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
@@ -238,18 +226,25 @@ fn access(help: &Help, flags: &Flags) -> Access {
     }
 }
 
-fn sending(help: &Help, flags: &Flags) -> Sending {
+fn sending(
+    help: &Help,
+    flags: &Flags,
+    database: fn(&Help, &Flags) -> String,
+    ring: fn(&Help, &Flags) -> KeyRing,
+) -> sender::Options {
     let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
         Ok(factor) => factor,
         Err(error) => help.exit(&format!("{name}: {error}")),
     };
-    Sending {
+    sender::Options {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         scale: Scale {
             waits: factor("--time-scale", scale::MOST_WAITS),
             timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
         },
+        database: database(help, flags),
+        ring: ring(help, flags),
     }
 }
 

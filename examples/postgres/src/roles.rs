@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::command_line::{self, Role, Sending, Serving};
+use crate::command_line::{self, Role, Serving};
 use crate::db::{self, Database};
 use crate::host::{data, demo};
 use crate::key_ring::KeyRing;
@@ -44,7 +44,7 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
         Role::Migrate { database } => {
             db::migrate(&Database::new(&database, 1)?).await?;
         }
-        Role::Api { database, ring, serving } => {
+        Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
             let database = Database::new(&database, CONNECTIONS)?;
@@ -52,24 +52,22 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             say(&api.line);
             api.ended().await;
         }
-        Role::Sender { database, ring, sending } => {
+        Role::Sender(options) => {
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
-            let running = sender::start(database, ring, sending, stop).await?;
+            let running = sender::start(options, stop).await?;
             say(&json!({ "ready": true }));
             running.ended().await;
         }
-        Role::All { database, ring, serving, sending } => {
-            all(&database, ring, serving, sending, false).await?;
-        }
-        Role::Demo { serving, sending } => {
+        Role::All { serving, sending } => all(serving, sending, false).await?,
+        Role::Demo { serving, mut sending } => {
             // What is wrong with the data is said before a server is started.
             accounts(&serving, true)?;
             let settings = Settings { fsync: true, ..Settings::default() };
             let server =
                 tokio::task::spawn_blocking(move || PrivateServer::start(settings)).await??;
-            let url = server.url();
-            db::migrate(&Database::new(&url, 1)?).await?;
-            let ended = all(&url, KeyRing::random(), serving, sending, true).await;
+            sending.database = server.url();
+            db::migrate(&Database::new(&sending.database, 1)?).await?;
+            let ended = all(serving, sending, true).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
             ended?;
         }
@@ -78,17 +76,15 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
 }
 
 async fn all(
-    url: &str,
-    ring: KeyRing,
     serving: Serving,
-    sending: Sending,
+    sending: sender::Options,
     demonstration: bool,
 ) -> Result<(), Box<dyn Error>> {
     let accounts = accounts(&serving, demonstration)?;
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
-    let database = Database::new(url, CONNECTIONS)?;
-    let api = serving::start(database, ring.clone(), serving, accounts, stop.clone()).await?;
-    let sender = sender::start(url.to_owned(), ring, sending, stop).await?;
+    let (database, ring) = (Database::new(&sending.database, CONNECTIONS)?, sending.ring.clone());
+    let api = serving::start(database, ring, serving, accounts, stop.clone()).await?;
+    let sender = sender::start(sending, stop).await?;
     say(&api.line);
     let _ = std::io::stderr().write_all(api.banner.as_bytes());
     tokio::join!(api.ended(), sender.ended());

@@ -1,9 +1,21 @@
 //! The webhook sender.
 
-use crate::command_line::Sending;
+use std::path::PathBuf;
+
 use crate::db::{self, Database};
+use crate::host::scale::Scale;
 use crate::key_ring::KeyRing;
 use crate::support::shutdown::Shutdown;
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) database: String,
+    pub(crate) ring: KeyRing,
+    pub(crate) allow_loopback: bool,
+    pub(crate) trust_ca: Option<PathBuf>,
+    pub(crate) scale: Scale,
+}
 
 /// A sender that runs.
 #[derive(Debug)]
@@ -12,13 +24,8 @@ pub(crate) struct Running {
 }
 
 /// Starts a sender.
-pub(crate) async fn start(
-    database: String,
-    _ring: KeyRing,
-    _sending: Sending,
-    stop: Shutdown,
-) -> Result<Running, String> {
-    let database = Database::new(&database, 8)?;
+pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
+    let database = Database::new(&options.database, 8)?;
     db::check(&database).await.map_err(|error| error.to_string())?;
     Ok(Running { stop })
 }

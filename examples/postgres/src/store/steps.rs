@@ -1,6 +1,6 @@
 //! Steps on a connection, each of which ends in time.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -39,18 +39,20 @@ impl From<tokio_postgres::Error> for Refused {
 impl Postgres {
     /// Takes a connection for one step.
     pub(super) async fn session(&self) -> Result<Session, DbError> {
-        self.database.session().await
+        self.database.session().await.inspect_err(|_| self.breaker.trip())
     }
 
     /// Waits for a step, and not longer than a step may take. One that breaks off closes its
     /// connection, and its transaction with it.
     pub(super) async fn within<T>(&self, step: impl Future<Output = Done<T>>) -> Done<T> {
         self.breaker.check()?;
-        let done = match tokio::time::timeout(STEP, step).await {
-            Ok(done) => done,
-            Err(_) => Err(DbError::TimedOut.into()),
+        let Ok(done) = tokio::time::timeout(STEP, step).await else {
+            self.breaker.trip();
+            return Err(DbError::TimedOut.into());
         };
-        self.breaker.note(&done);
+        if !matches!(done, Err(Refused::Unavailable(_))) {
+            self.breaker.reset();
+        }
         done
     }
 }
@@ -67,7 +69,7 @@ impl Session {
 
 impl Breaker {
     fn check(&self) -> Done<()> {
-        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.lock();
         match *until {
             Some(instant) if Instant::now() < instant => {
                 Err(Refused::Unavailable("the database gave no answer a moment ago".to_owned()))
@@ -81,10 +83,16 @@ impl Breaker {
         }
     }
 
-    fn note<T>(&self, done: &Done<T>) {
-        let failed = matches!(done, Err(Refused::Unavailable(_)));
-        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *until = failed.then(|| Instant::now() + PAUSE);
+    fn trip(&self) {
+        *self.lock() = Some(Instant::now() + PAUSE);
+    }
+
+    fn reset(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
