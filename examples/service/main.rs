@@ -12,6 +12,7 @@
 mod flags;
 #[path = "../host/mod.rs"]
 mod host;
+mod sandbox;
 mod sender;
 mod store;
 #[path = "../support/mod.rs"]
@@ -32,6 +33,7 @@ use crate::host::dashboard::{Access, Dashboard};
 use crate::host::post::Trust;
 use crate::host::store::Store as _;
 use crate::host::{data, demo, first_line};
+use crate::sandbox::Faults;
 use crate::sender::Sender;
 use crate::store::{Local, Store};
 use crate::support::flags::last_words;
@@ -80,13 +82,15 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let line = first_line::for_programs(&api_url, &dashboard_url, &accounts, now);
 
     let tables = Arc::new(Store::default());
-    let sender = Sender::new(Arc::clone(&tables), trust, options.scale);
-    let store = Local::new(tables, sender.outbox());
+    let faults = Faults::default();
+    let sender = Sender::new(Arc::clone(&tables), trust, options.scale, faults.clone());
+    let store = Local::new(tables, sender.outbox(), faults.clone());
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
     let dashboard = Dashboard::new(store.clone(), Access::ThisMachine, options.allow_loopback);
     // Cursors live as long as the process, whose key they have.
     let api = Api::new(store, CursorKeys::new(1, random::bytes()));
-    let answer_api = move |request, peer| api.clone().answer(request, peer);
+    let answer_api =
+        move |request, peer| sandbox::answer(api.clone(), faults.clone(), request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
     let running = [
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),

@@ -4,6 +4,7 @@
 //! bytes, sockets, a log, an end. An example that does not need one of these leaves it unused.
 #![allow(dead_code)]
 
+pub(crate) mod capture;
 pub(crate) mod clock;
 pub(crate) mod files;
 pub(crate) mod flags;

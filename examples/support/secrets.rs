@@ -64,7 +64,7 @@ pub(crate) fn variable(name: &str) -> Result<String, &'static str> {
 pub(crate) fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
     let parse = |(at, text): (usize, &String)| {
         let line = at.saturating_add(1);
-        SigningSecret::parse(text).map_err(|error| format!("line {line} of the secret: {error}"))
+        SigningSecret::parse(text).map_err(|error| format!("secret {at}, on line {line}: {error}"))
     };
     texts.iter().enumerate().map(parse).collect()
 }

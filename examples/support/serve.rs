@@ -12,14 +12,15 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -69,14 +70,15 @@ pub(crate) fn method(method: &Method) -> &str {
 }
 
 /// Answers requests until the end is asked for, then lets those that have begun finish.
-pub(crate) async fn serve<H, F>(
+pub(crate) async fn serve<H, F, B>(
     listener: TcpListener,
     limits: Limits,
     handler: H,
     shutdown: Shutdown,
 ) where
     H: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let connections = Arc::new(Connections::default());
     loop {
@@ -111,7 +113,7 @@ pub(crate) async fn serve<H, F>(
     }
 }
 
-async fn converse<H, F>(
+async fn converse<H, F, B>(
     stream: TcpStream,
     peer: SocketAddr,
     place: Place,
@@ -120,7 +122,8 @@ async fn converse<H, F>(
     shutdown: Shutdown,
 ) where
     H: Fn(Request<Incoming>, SocketAddr) -> F + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     // Answers are small and written whole: waiting to fill a packet would only delay them.
     let _ = stream.set_nodelay(true);

@@ -2,62 +2,81 @@
 
 use std::fs;
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::time::Duration;
 
-use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeaders, Verifier};
+use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, ToleranceError, Verifier};
 
+use crate::support::capture::{Capture, header_lines};
 use crate::support::clock;
 use crate::support::flags::Flags;
 
-/// Headers and body of one delivery.
-pub(crate) struct Captured {
-    product: Product,
-    /// Names and values; without one, the flag's signature.
-    lines: Vec<(String, Vec<u8>)>,
-    body: Vec<u8>,
+/// The delivery that the flags give.
+///
+/// # Errors
+/// None or several of `--signature`, `--headers` and `--request`, or a file that cannot be read or
+/// has no headers.
+pub(crate) fn captured(flags: &Flags) -> Result<Capture, String> {
+    let given = ["--signature", "--headers", "--request"].map(|flag| flags.text(flag));
+    let lines = match given {
+        [Some(text), None, None] => {
+            let name = crate::product(flags)?.signature_header().as_str().to_owned();
+            vec![(name, text.as_bytes().to_vec())]
+        }
+        [None, Some(path), None] => {
+            let text = fs::read(path).map_err(|error| format!("--headers {path}: {error}"))?;
+            let lines = header_lines(&text);
+            if lines.is_empty() {
+                return Err(format!("--headers {path}: no line is `Name: value`"));
+            }
+            lines
+        }
+        [None, None, Some(_)] if flags.text("--body").is_some() => {
+            return Err("--request or --body: a whole request has its body".to_owned());
+        }
+        [None, None, Some(path)] => return request("--request", Path::new(path)),
+        _ => return Err("--signature or --headers or --request, one of them".to_owned()),
+    };
+    Ok(Capture { lines, body: read_body(flags)? })
 }
 
-impl Captured {
-    /// # Errors
-    /// Neither or both of `--signature` and `--headers`, or a file that cannot be read.
-    pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
-        let product = crate::product(flags)?;
-        let lines = match (flags.text("--signature"), flags.text("--headers")) {
-            (Some(text), None) => {
-                let name = product.signature_header().as_str().to_owned();
-                vec![(name, text.as_bytes().to_vec())]
-            }
-            (None, Some(path)) => {
-                let text = fs::read(path).map_err(|error| format!("--headers {path}: {error}"))?;
-                text.split(|byte| *byte == b'\n').filter_map(header).collect()
-            }
-            _ => return Err("--signature or --headers, one of them".to_owned()),
-        };
-        Ok(Self { product, lines, body: read_body(flags)? })
+/// The deliveries of `--known`: a captured request, or each file of a folder.
+///
+/// # Errors
+/// A file cannot be read, or is no request.
+pub(crate) fn known(flags: &Flags) -> Result<Vec<Capture>, String> {
+    let Some(path) = flags.text("--known").map(Path::new) else { return Ok(Vec::new()) };
+    if !path.is_dir() {
+        return Ok(vec![request("--known", path)?]);
     }
-
-    pub(crate) fn headers(&self) -> DeliveryHeaders<'_> {
-        let pairs = self.lines.iter().map(|(name, value)| (name.as_str(), value));
-        DeliveryHeaders::from_pairs(&self.product, pairs)
+    let fault = |error: io::Error| format!("--known {}: {error}", path.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(path).map_err(fault)? {
+        paths.push(entry.map_err(fault)?.path());
     }
-
-    pub(crate) fn body(&self) -> &[u8] {
-        &self.body
-    }
+    paths.sort();
+    paths.iter().filter(|path| path.is_file()).map(|path| request("--known", path)).collect()
 }
 
-/// A line of headers as a client sends or prints it. Lines of another form, such as the request's
-/// first one, are no headers.
-fn header(line: &[u8]) -> Option<(String, Vec<u8>)> {
-    // With -v, curl puts a sign in front of what it sends and of what it gets.
-    let line = line.strip_prefix(b"> ").or_else(|| line.strip_prefix(b"< ")).unwrap_or(line);
-    let at = line.iter().position(|byte| *byte == b':')?;
-    let (name, value) = line.split_at_checked(at)?;
-    let name = std::str::from_utf8(name).ok().filter(|name| !name.contains(' '))?;
-    // In HTTP, spaces around a value are not part of the value.
-    Some((name.to_owned(), value.strip_prefix(b":")?.trim_ascii().to_vec()))
+fn request(flag: &str, path: &Path) -> Result<Capture, String> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| format!("{flag} {shown}: {error}"))?;
+    Capture::of_request(&bytes)
+        .ok_or_else(|| format!("{flag} {shown}: not a request: headers, an empty line, the body"))
+}
+
+/// What to say of a capture that is old by the clock. With `--now`, it is judged as of then.
+pub(crate) fn hint(flags: &Flags, headers: &DeliveryHeaders<'_>, now: Timestamp) -> Option<String> {
+    if flags.text("--now").is_some() {
+        return None;
+    }
+    let text = headers.value(DeliveryHeader::Signature)?;
+    let (_, rest) = std::str::from_utf8(text).ok()?.split_once("t=")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let at = Timestamp::from_unix(digits.parse().ok()?)?;
+    let is_old = now.saturating_sub(tolerance(flags).ok()?) > at;
+    is_old.then(|| format!("this was signed at {at}; to judge it as of then: --now {digits}"))
 }
 
 /// # Errors
@@ -88,7 +107,14 @@ pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
 }
 
 /// # Errors
-/// `--tolerance` is not a number of seconds.
+/// `--tolerance` is not a number of seconds that a verifier takes.
 pub(crate) fn tolerance(flags: &Flags) -> Result<Duration, String> {
-    flags.read("--tolerance", Verifier::TOLERANCE.as_secs()).map(Duration::from_secs)
+    let seconds = flags.read("--tolerance", Verifier::TOLERANCE.as_secs())?;
+    match Duration::from_secs(seconds) {
+        Duration::ZERO => Err(format!("--tolerance: {}", ToleranceError::Zero)),
+        long if long > Verifier::MAX_TOLERANCE => {
+            Err(format!("--tolerance: {}", ToleranceError::TooLong))
+        }
+        tolerance => Ok(tolerance),
+    }
 }

@@ -4,6 +4,7 @@
 //! export WEBHOOK_SECRET=whsec_...
 //! verify check --signature 't=1767225600,v1=...' --body event.json
 //! verify explain --headers captured.txt --body event.json
+//! verify explain --request captured.http --known other-requests/
 //! verify sign --body event.json --headers > headers.txt
 //!     curl -H @headers.txt --data-binary @event.json http://127.0.0.1:9090/
 //! verify vectors tests/vectors/signatures.json
@@ -34,23 +35,30 @@ use std::process::ExitCode;
 use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::{Signer, Verifier};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 use support::flags::{Flag, Flags, Help, Stop, last_words};
 use support::secrets;
 
-use crate::evidence::{Captured, now, read_body, tolerance};
+use crate::evidence::{captured, hint, known, now, read_body, tolerance};
 use crate::verdict::Verdict;
 
 const SECRET_FILE: Flag = Flag::value(
     secrets::FILE,
     "FILE",
-    "a file with the secret; several, newest first, each on a line",
+    "a file with the secret; several, newest first, each on a line;\nthey count from 0, and line ends are not part of them",
 );
 const SECRET_ENV: Flag =
     Flag::value(secrets::VARIABLE, "NAME", "an environment variable with it [WEBHOOK_SECRET]");
 const SIGNATURE: Flag = Flag::value("--signature", "TEXT", "the signature header's value");
 const HEADERS: Flag =
     Flag::value("--headers", "FILE", "all headers instead, a line `Name: value` for each");
+const REQUEST: Flag =
+    Flag::value("--request", "FILE", "a whole captured request instead: head, empty line, body");
+const KNOWN: Flag = Flag::value(
+    "--known",
+    "PATH",
+    "another captured request, or a folder of them: two may have\nbeen mixed up",
+);
 const BODY: Flag = Flag::value("--body", "FILE", "the body, byte for byte [standard input]");
 const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970 or RFC 3339 [the clock]");
 const TOLERANCE: Flag =
@@ -70,21 +78,32 @@ const ALL: Help = Help {
 };
 
 const CHECK: Help = Help {
-    usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] \
+    usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
             [--secret-file FILE | --secret-env NAME]",
     about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
             could be checked, 3 genuine but too old or too new, 4 the header is not of its form.",
-    flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
+    flags: &[SIGNATURE, HEADERS, REQUEST, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
     positional: 0,
 };
 
 const EXPLAIN: Help = Help {
-    usage: "verify explain (--signature TEXT | --headers FILE) [--body FILE] \
+    usage: "verify explain (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
             [--secret-file FILE | --secret-env NAME]",
     about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
             header. The secret's text is used exactly as given, with its spaces: they may be the\n\
             cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
-    flags: &[SIGNATURE, HEADERS, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
+    flags: &[
+        SIGNATURE,
+        HEADERS,
+        REQUEST,
+        KNOWN,
+        BODY,
+        SECRET_FILE,
+        SECRET_ENV,
+        NOW,
+        TOLERANCE,
+        PRODUCT,
+    ],
     positional: 0,
 };
 
@@ -164,7 +183,9 @@ fn main() -> ExitCode {
 }
 
 fn check(flags: &Flags) -> Result<u8, String> {
-    let captured = Captured::from_flags(flags)?;
+    let captured = captured(flags)?;
+    let product = product(flags)?;
+    let headers = captured.headers(&product);
     let mut secrets = secrets::parse(&secrets::texts(flags)?)?.into_iter();
     let verifier = Verifier::new(secrets.next().ok_or("no signing secret")?);
     let verifier = secrets.fold(verifier, Verifier::and);
@@ -173,7 +194,7 @@ fn check(flags: &Flags) -> Result<u8, String> {
         .map_err(|error| format!("--tolerance: {error}"))?;
     let now = now(flags)?;
 
-    let result = verifier.verify_parts(captured.headers(), captured.body(), now);
+    let result = verifier.verify_parts(headers, &captured.body, now);
     let verdict = Verdict::of(&result);
     match result {
         Ok(verified) => {
@@ -186,18 +207,35 @@ fn check(flags: &Flags) -> Result<u8, String> {
         }
         Err(error) => say(&format!("{}: {error}", verdict.verdict)),
     }
+    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
     Ok(verdict.exit_status())
 }
 
 fn explain(flags: &Flags) -> Result<u8, String> {
-    let captured = Captured::from_flags(flags)?;
+    let captured = captured(flags)?;
+    let known = known(flags)?;
+    let product = product(flags)?;
+    let headers = captured.headers(&product);
     let texts = secrets::texts(flags)?;
     let (first, others) = texts.split_first().ok_or("no signing secret")?;
-    let evidence =
-        Evidence::new(captured.headers(), captured.body(), first).with_tolerance(tolerance(flags)?);
+    let (tolerance, now) = (tolerance(flags)?, now(flags)?);
+    let evidence = Evidence::new(headers, &captured.body, first).with_tolerance(tolerance);
     let evidence = others.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
-    let explanation = evidence.explain(now(flags)?);
+    let evidence = known.iter().fold(evidence, |evidence, other| {
+        evidence.known_delivery(other.headers(&product), &other.body)
+    });
+    let explanation = evidence.explain(now);
     say(&explanation.to_string());
+    // A header that contradicts the body is refused where the event is read.
+    if explanation.is_proven() && explanation.causes().is_empty() {
+        let verifier = Verifier::new(SigningSecret::parse(first).map_err(|e| e.to_string())?);
+        let verifier = verifier.with_tolerance(tolerance).map_err(|e| e.to_string())?;
+        let event = verifier.verify_parts(headers, &captured.body, now).map(|it| it.event());
+        if let Ok(Err(error)) = event {
+            say(&format!("no event: {error}"));
+        }
+    }
+    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
     Ok(u8::from(!explanation.is_proven()))
 }
 

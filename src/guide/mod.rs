@@ -8,7 +8,12 @@
 //! | page | content |
 //! |---|---|
 //! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | [`receiving`] | webhooks: the raw body, the answer, duplicates, rotation |
+//! | [`reading`] | calls: one request, all pages, a copy kept up to date |
+//! | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
+//! | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
 //! | [`operating`] | what to watch, and which alerts are worth having |
+//! | [`testing`] | testing your integration: canned answers, a service in memory, a sandbox with faults |
 //! | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | [`comparison`] | next to other crates, and how to migrate from them |
 //! | [`benchmarks`] | figures, each with its baseline and its command |
@@ -18,8 +23,28 @@ pub mod protocol {
     #![doc = include_str!("protocol.md")]
 }
 
+pub mod receiving {
+    #![doc = include_str!("receiving.md")]
+}
+
+pub mod reading {
+    #![doc = include_str!("reading.md")]
+}
+
+pub mod serving {
+    #![doc = include_str!("serving.md")]
+}
+
+pub mod sending {
+    #![doc = include_str!("sending.md")]
+}
+
 pub mod operating {
     #![doc = include_str!("operating.md")]
+}
+
+pub mod testing {
+    #![doc = include_str!("testing.md")]
 }
 
 pub mod security {

@@ -89,13 +89,36 @@ impl fmt::Display for VerifyError {
             }
             Self::Mismatch => f.write_str("no v1 of the signature header matches the body"),
             Self::TooOld { age, tolerance } => {
-                write!(f, "signature is {age:?} old, more than the tolerance of {tolerance:?}")
+                let age = Words(*age);
+                write!(f, "signature is {age} old, more than the tolerance of {tolerance:?}")
             }
-            Self::TooNew { ahead, tolerance } => write!(
-                f,
-                "signature is {ahead:?} in the future, more than the tolerance of {tolerance:?}"
-            ),
+            Self::TooNew { ahead, tolerance } => {
+                let ahead = Words(*ahead);
+                write!(
+                    f,
+                    "signature is {ahead} in the future, more than the tolerance of {tolerance:?}"
+                )
+            }
         }
+    }
+}
+
+/// A duration for people: to the millisecond below ten minutes, longer ones also in a larger unit.
+struct Words(Duration);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let (count, unit) = match seconds {
+            0..600 => {
+                let nanos = self.0.subsec_millis().saturating_mul(1_000_000);
+                return write!(f, "{:?}", Duration::new(seconds, nanos));
+            }
+            600..7200 => (seconds / 60, "minutes"),
+            7200..172_800 => (seconds / 3600, "hours"),
+            _ => (seconds / 86_400, "days"),
+        };
+        write!(f, "{seconds}s ({count} {unit})")
     }
 }
 

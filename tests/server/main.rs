@@ -16,6 +16,7 @@ mod command_line;
 mod connections;
 mod dashboard;
 mod deliveries;
+mod faults;
 mod hostile;
 mod receiver;
 mod rest;
@@ -26,6 +27,9 @@ mod tls;
 // What `steps` looks at from inside.
 #[path = "../../examples/host/mod.rs"]
 mod host;
+#[allow(dead_code, unused_imports)]
+#[path = "../../examples/service/sandbox/mod.rs"]
+mod sandbox;
 #[path = "../../examples/service/sender/mod.rs"]
 mod sender;
 #[allow(dead_code, unused_imports)]

@@ -14,6 +14,7 @@ use super::host::post::Trust;
 use super::host::scale::Scale;
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;
+use super::sandbox::Faults;
 use super::sender::Sender;
 use super::store::{AccountRow, Store, Tables, ToSend};
 use super::support::{clock, shutdown};
@@ -144,7 +145,8 @@ fn accepted_before_the_sender_runs() {
     let (trigger, stop) = shutdown::manual();
 
     let before = accept(&mut store.lock(), clock::now());
-    let sender = Sender::new(Arc::clone(&store), Trust::new(None).unwrap(), FAST);
+    let sender =
+        Sender::new(Arc::clone(&store), Trust::new(None).unwrap(), FAST, Faults::default());
     let told = accept(&mut store.lock(), clock::now());
     sender.outbox().send(vec![told]);
     let sending = runtime.spawn(sender.run(stop));

@@ -103,6 +103,93 @@ fn explain_names_the_cause() {
     );
 }
 
+/// A whole request in a file, and others that it may have been mixed up with.
+#[test]
+fn explain_takes_captured_requests() {
+    let folder = Folder::new();
+    let (one, other) = (ping("evt_1"), ping("evt_2"));
+    let request = |signed: &[u8], id: &str, body: &[u8]| {
+        let signature = signature(signed, NOW);
+        let head = format!(
+            "POST /hooks HTTP/1.1\r\nX-Service-Signature: {signature}\r\nX-Service-Event: ping\r\n\
+             X-Service-Delivery: {id}\r\n\r\n"
+        );
+        [head.as_bytes(), body].concat()
+    };
+    let explain = |name: &str, content: Vec<u8>, more: &[&str]| {
+        let path = folder.file(name, content);
+        let mut command = verify(&["explain", "--now", "1767225600", "--request"]);
+        let output = run(command.arg(path).args(more), b"");
+        assert_eq!(stderr(&output), "", "{name}");
+        (output.status.code(), stdout(&output).trim_end().to_owned())
+    };
+    let good = request(one.as_bytes(), "evt_1", one.as_bytes());
+    let right = "proven: nothing is wrong with the signature";
+    assert_eq!(explain("good", good, &[]), (Some(0), right.to_owned()));
+
+    // A header that contradicts the body is refused where the event is read.
+    let (code, said) = explain("id", request(one.as_bytes(), "evt_9", one.as_bytes()), &[]);
+    assert_eq!(code, Some(0));
+    assert!(said.starts_with(&format!("{right}\nno event: ")), "{said}");
+
+    // Headers of one delivery over the body of another: a folder has the right one.
+    let mixed = || request(other.as_bytes(), "evt_2", one.as_bytes());
+    let (code, said) = explain("mixed", mixed(), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    let known = folder.path("known");
+    std::fs::create_dir(&known).unwrap();
+    std::fs::write(known.join("2.http"), request(other.as_bytes(), "evt_2", other.as_bytes()))
+        .unwrap();
+    let (code, said) = explain("mixed", mixed(), &["--known", known.to_str().unwrap()]);
+    let words = "proven: header and body belong to two deliveries, the other being number 1";
+    assert_eq!((code, said.as_str()), (Some(0), words));
+}
+
+/// A capture is old by the clock, and nobody guesses from 4000.169679692s what to do.
+#[test]
+fn an_old_capture_is_judged_as_of_then() {
+    let signature = signature(b"{}", NOW);
+    for command in ["check", "explain"] {
+        let output = run(&mut verify(&[command, "--signature", &signature]), b"{}");
+        let said = stdout(&output);
+        assert!(said.contains(" days) old, more than the tolerance of 300s"), "{command}: {said}");
+        let hint = "signed at 2026-01-01T00:00:00Z; to judge it as of then: --now 1767225600\n";
+        assert!(said.ends_with(hint), "{command}: {said}");
+        // Also where something else is wrong.
+        let output = run(&mut verify(&[command, "--signature", &signature]), b"[]");
+        assert!(stdout(&output).ends_with(hint), "{command}: {}", stdout(&output));
+    }
+}
+
+/// Secrets count from 0 in each command, and a line end belongs to none, in file and variable.
+#[test]
+fn both_commands_take_secrets_in_one_way() {
+    let folder = Folder::new();
+    let signature = signature(b"{}", NOW);
+    let arguments = ["--signature", &signature, "--now", "1767225600"];
+    for end in ["", "\n", "\r\n"] {
+        let text = format!("whsec_newer\n{SECRET}{end}");
+        let file = folder.file("secrets", &text);
+        for (command, expected) in [
+            ("check", "accepted: secret 1, 0 s old"),
+            ("explain", "proven: another of the known secrets signed it, number 1"),
+        ] {
+            let mut from_file = example("verify");
+            from_file.arg(command).args(arguments).arg("--secret-file").arg(&file);
+            let mut from_variable = verify(&[command]);
+            from_variable.args(arguments).env("WEBHOOK_SECRET", &text);
+            for mut run_it in [from_file, from_variable] {
+                let output = run(&mut run_it, b"{}");
+                let first = stdout(&output).lines().next();
+                assert_eq!(first, Some(expected), "{command} {end:?}: {}", stderr(&output));
+            }
+        }
+    }
+    let output = run(verify(&["check"]).args(arguments).env("WEBHOOK_SECRET", "whsec_a\nb"), b"");
+    assert!(stderr(&output).contains("secret 1, on line 2: "), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
+}
+
 /// What `sign` writes, `check` accepts: as a value, and as all the headers of a delivery (DEL-1).
 #[test]
 fn sign_and_check_are_each_others_inverse() {
@@ -156,7 +243,7 @@ fn vectors_of_this_repository_pass_and_a_changed_one_does_not() {
 
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 14] = [
         (&[], "the first argument has to be"),
         (&["chek"], "the first argument has to be"),
         (&["check"], "--signature or --headers"),
@@ -164,7 +251,13 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
         (&["check", "--secret", SECRET], "--secret is not known"),
         (&["check", SECRET], "an argument too many"),
         (&["check", "--signature", "x", "--now", "noon"], "--now"),
-        (&["check", "--signature", "x", "--tolerance", "0"], "--tolerance"),
+        (&["check", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
+        (&["explain", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
+        (&["explain", "--signature", "x", "--tolerance", "3601"], "is more than"),
+        (&["check", "--signature", "x", "--request", "y"], "one of them"),
+        (&["check", "--request", "x", "--body", "y"], "--request or --body"),
+        (&["check", "--headers", "/dev/null"], "no line is `Name: value`"),
+        (&["explain", "--request", "/dev/null"], "not a request"),
     ];
     for (arguments, message) in cases {
         let output = run(&mut verify(arguments), b"");

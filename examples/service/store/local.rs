@@ -13,11 +13,13 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 
 use super::{AccountRow, Store, Tables, ToSend};
+use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
     NewAccount, NewEndpoint,
 };
 use crate::host::store::{ApiStore, Done, Refused, Store as Shared};
+use crate::sandbox::{self, Faults};
 use crate::sender::Outbox;
 
 /// More credentials than this are not active in one minute.
@@ -29,13 +31,14 @@ pub(crate) struct Local {
     store: Arc<Store>,
     rates: Arc<Mutex<RateWindows>>,
     outbox: Outbox,
+    faults: Faults,
 }
 
 impl Local {
     /// The store with its sender.
-    pub(crate) fn new(store: Arc<Store>, outbox: Outbox) -> Self {
+    pub(crate) fn new(store: Arc<Store>, outbox: Outbox, faults: Faults) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
-        Self { store, rates, outbox }
+        Self { store, rates, outbox, faults }
     }
 
     /// Ids of what was accepted, when its sender has been told.
@@ -201,5 +204,9 @@ impl Shared for Local {
         drop(tables);
         self.outbox.send(vec![again]);
         Ok(shown)
+    }
+
+    async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
+        sandbox::route(asked, &self.faults, &self.outbox).await
     }
 }

@@ -1,10 +1,10 @@
 //! What may have happened to the body on its way to the handler.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::base64;
 use super::explanation::{Cause, causes};
+use super::{base64, wrapping};
 
 causes! {
     LINE_END_ADDED "body_line_end_added": "a line end was added to the end of the body";
@@ -20,10 +20,21 @@ causes! {
     READ_AS_WINDOWS1252 "body_read_as_windows1252":
         "the body was read as Windows-1252 and written as UTF-8 again";
     WRITTEN_AS_LATIN1 "body_written_as_latin1": "the body was written in Latin-1 instead of UTF-8";
+    WRITTEN_AS_WINDOWS1252 "body_written_as_windows1252":
+        "the body was written in Windows-1252 instead of UTF-8";
     WRITTEN_AS_UTF16 "body_written_as_utf16": "the body was written in UTF-16 instead of UTF-8";
     QUOTED "body_quoted": "the body was put into a JSON string";
     BASE64 "body_base64": "the body was encoded in base64";
     BYTES_LITERAL "body_bytes_literal": "the body was printed as a Python bytes literal";
+    BYTE_LIST "body_byte_list": "the body was written as a list of its bytes, as a Buffer in JSON";
+    HEX "body_hex": "the body was written in hex";
+    FORM_ENCODED "body_form_encoded": "the body was encoded as a form, or is a field of one";
+    HTML_ESCAPED "body_html_escaped": "the body was escaped for HTML";
+    CHUNKED "body_chunked": "the chunk sizes of the HTTP connection are in the body";
+    REQUEST "body_request": "the head of the request is in the body";
+    WRAPPED "body_wrapped":
+        "the body is inside something larger: an envelope, as of API Gateway or SNS, or a log line";
+    NUMBERS "body_numbers_rewritten": "numbers in the body were written again, as 750 for 750.0";
 }
 
 /// What may have been signed instead of the body.
@@ -38,10 +49,12 @@ pub(super) struct BodyCandidate {
 pub(super) fn candidates(body: &[u8]) -> impl Iterator<Item = BodyCandidate> {
     let changes = CHANGES.into_iter().map(|change| (false, change));
     let encodings = ENCODINGS.into_iter().map(|change| (true, change));
-    changes.chain(encodings).filter_map(move |(is_encoding, (cause, undo))| {
-        let signed = undo(body).filter(|signed| signed != body)?;
-        Some(BodyCandidate { cause, signed, is_encoding })
-    })
+    let undone = changes.chain(encodings);
+    let undone = undone.filter_map(|(is, (cause, undo))| Some((is, cause, undo(body)?)));
+    let inside = wrapping::inside(body).map(|signed| (true, WRAPPED, signed));
+    let numbers = wrapping::numbers(body).map(|(all, signed)| (all, NUMBERS, signed));
+    let found = undone.chain(inside).chain(numbers).filter(move |(.., signed)| signed != body);
+    found.map(|(is_encoding, cause, signed)| BodyCandidate { cause, signed, is_encoding })
 }
 
 /// A change, and what undoes it.
@@ -59,14 +72,23 @@ const CHANGES: [Change; 9] = [
     (BYTES_LITERAL, from_bytes_literal),
 ];
 
-const ENCODINGS: [Change; 7] = [
+const ENCODINGS: [Change; 16] = [
     (BYTE_ORDER_MARK_ADDED, |body| body.strip_prefix(BOM).map(Vec::from)),
-    (WRITTEN_AS_UTF16, from_utf16),
-    (BASE64, |body| base64::decode(body.trim_ascii())),
-    (READ_AS_LATIN1, |body| text(body)?.chars().map(latin1).collect()),
+    (WRITTEN_AS_UTF16, |body| from_utf16(body, u16::from_le_bytes)),
+    (WRITTEN_AS_UTF16, |body| from_utf16(body, u16::from_be_bytes)),
+    (BASE64, |body| base64::decode(&wrapping::without_space(body))),
+    (READ_AS_LATIN1, |body| text(body)?.chars().map(|c| u8::try_from(c).ok()).collect()),
     (READ_AS_WINDOWS1252, |body| text(body)?.chars().map(windows1252).collect()),
-    (WRITTEN_AS_LATIN1, |body| text(body).is_none().then(|| from_latin1(body))),
+    (WRITTEN_AS_LATIN1, |body| decoded(body, char::from)),
+    (WRITTEN_AS_WINDOWS1252, |body| decoded(body, from_windows1252)),
     (QUOTED, |body| Some(serde_json::from_slice::<String>(body).ok()?.into_bytes())),
+    (FORM_ENCODED, wrapping::from_form),
+    (HTML_ESCAPED, |body| Some(wrapping::from_html(text(body)?))),
+    (CHUNKED, wrapping::from_chunks),
+    (REQUEST, |body| wrapping::after(body, b"\r\n\r\n")),
+    (REQUEST, |body| wrapping::after(body, b"\n\n")),
+    (BYTE_LIST, |body| wrapping::from_list(text(body)?)),
+    (HEX, wrapping::from_hex),
 ];
 
 fn text(body: &[u8]) -> Option<&str> {
@@ -87,51 +109,33 @@ fn to_lf(body: &[u8]) -> Vec<u8> {
 }
 
 fn to_crlf(body: &[u8]) -> Vec<u8> {
-    let mut lines = Vec::with_capacity(body.len());
-    let mut before = 0;
-    for byte in body {
-        if *byte == b'\n' && before != b'\r' {
-            lines.push(b'\r');
-        }
-        lines.push(*byte);
-        before = *byte;
-    }
-    lines
+    to_lf(body).split(|byte| *byte == b'\n').collect::<Vec<_>>().join(b"\r\n".as_slice())
 }
 
-fn from_utf16(body: &[u8]) -> Option<Vec<u8>> {
-    let (units, rest) = body.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let decode = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = units.iter().copied().map(unit).collect();
-        let text = String::from_utf16(&units).ok()?;
-        Some(text.trim_start_matches('\u{feff}').to_string())
-    };
-    // JSON begins with ASCII, so the zero tells the order of the bytes.
-    let little = match units {
-        [[0xff, 0xfe], ..] => true,
-        [[0xfe, 0xff], ..] | [[0, _], ..] => false,
-        [[_, 0], ..] => true,
-        _ => return None,
-    };
-    decode(if little { u16::from_le_bytes } else { u16::from_be_bytes }).map(String::into_bytes)
+fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Vec<u8>> {
+    let (units, []) = body.as_chunks::<2>() else { return None };
+    let units: Vec<u16> = units.iter().copied().map(unit).collect();
+    // JSON begins with ASCII, which tells the order of the bytes.
+    let text = matches!(units.first(), Some(0..0x80 | 0xfeff)).then(|| String::from_utf16(&units));
+    Some(text?.ok()?.trim_start_matches('\u{feff}').into())
 }
 
-fn from_latin1(body: &[u8]) -> Vec<u8> {
-    body.iter().copied().map(char::from).collect::<String>().into_bytes()
-}
-
-fn latin1(c: char) -> Option<u8> {
-    u8::try_from(c).ok()
+/// A body that is not UTF-8, read in a charset of single bytes.
+fn decoded(body: &[u8], decode: fn(u8) -> char) -> Option<Vec<u8>> {
+    let decode = || body.iter().copied().map(decode).collect::<String>().into_bytes();
+    text(body).is_none().then(decode)
 }
 
 fn windows1252(c: char) -> Option<u8> {
     match WINDOWS_1252.chars().position(|decoded| decoded == c) {
         Some(at) => u8::try_from(at).ok()?.checked_add(0x80),
-        None => latin1(c),
+        None => u8::try_from(c).ok(),
     }
+}
+
+fn from_windows1252(byte: u8) -> char {
+    let special = byte.checked_sub(0x80).and_then(|at| WINDOWS_1252.chars().nth(at.into()));
+    special.unwrap_or(char::from(byte))
 }
 
 /// The characters of 0x80 to 0x9f. Five bytes have none; decoders keep those as they are.
@@ -154,12 +158,7 @@ fn from_bytes_literal(body: &[u8]) -> Option<Vec<u8>> {
             b'n' => b'\n',
             b'r' => b'\r',
             b't' => b'\t',
-            b'x' => {
-                let mut byte = [0];
-                hex::decode_to_slice([rest.next()?, rest.next()?], &mut byte).ok()?;
-                let [byte] = byte;
-                byte
-            }
+            b'x' => wrapping::hex_byte(rest.next()?, rest.next()?)?,
             other => other,
         });
     }

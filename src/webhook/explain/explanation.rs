@@ -32,16 +32,13 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    pub(super) fn proven(causes: Vec<Cause>) -> Self {
-        Self { causes, proven: true }
-    }
-
-    pub(super) fn guessed(causes: Vec<Cause>) -> Self {
-        Self { causes, proven: false }
+    pub(super) fn new(causes: Vec<Cause>, proven: bool) -> Self {
+        Self { causes, proven }
     }
 
     /// Returns whether the causes, taken together, are confirmed: undoing them gave the digest that
-    /// was received, or the header alone shows them. Otherwise each cause is a separate guess.
+    /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
+    /// the secret first.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proven
@@ -97,6 +94,8 @@ impl fmt::Display for Explanation {
 /// | `signature_repeated` | the signature header is present more than once |
 /// | `signature_malformed` | the signature header is not `t=UNIX_SECONDS,v1=HEX` |
 /// | `signature_digest_malformed` | no `v1` is 64 lowercase hex digits |
+/// | `signature_label` | the value begins with the header's name |
+/// | `signature_quoted` | quotes or brackets surround the value, as of a list in another language |
 /// | `digest_uppercase` | the digest is in uppercase hex |
 /// | `digest_base64` | the digest is in base64 |
 /// | `digest_surrounded` | something surrounds the digest: quotes, `0x` |
@@ -115,10 +114,21 @@ impl fmt::Display for Explanation {
 /// |---|---|
 /// | `secret_space` | the secret given has spaces or line ends around it |
 /// | `secret_quotes` | the secret given is in quotes |
+/// | `secret_punctuation` | the secret given has a comma, a semicolon or a bracket after it |
+/// | `secret_literal_line_end` | the secret given ends in `\n`, written as two characters |
+/// | `secret_space_inside` | the secret given has a space, a line break or a character without width inside |
+/// | `secret_base64` | the secret given is the base64 of the whole secret, as in a manifest of Kubernetes |
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
 /// | `secret_other` | another [known secret](super::Evidence::known_secret) signed the body |
 /// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: both ends have the same wrong text |
+/// | `secret_empty` | the secret given is empty; a guess |
+/// | `secret_not_expanded` | the secret given is a variable's name, such as `${WEBHOOK_SECRET}`; a guess |
+/// | `secret_api_key` | the secret given is an API key; a guess |
+/// | `secret_shortened` | the secret given was shortened or masked to be shown; a guess |
+/// | `secret_uppercase` | the secret given was put into uppercase; a guess |
+/// | `secret_placeholder` | the secret given is a placeholder; a guess |
+/// | `secret_invalid` | no [`SigningSecret`](crate::webhook::SigningSecret) accepts the secret given, for another reason; a guess |
 /// | `signer_prefix_dropped` | the signer drops the prefix `whsec_` |
 /// | `signer_base64_decoded` | the signer base64-decodes the secret, as libraries for Standard Webhooks do |
 /// | `signer_line_end` | the signer's secret ends in a line end |
@@ -136,14 +146,26 @@ impl fmt::Display for Explanation {
 /// | `body_read_as_latin1` | UTF-8 was read as Latin-1 and written as UTF-8 again |
 /// | `body_read_as_windows1252` | UTF-8 was read as Windows-1252 and written as UTF-8 again |
 /// | `body_written_as_latin1` | it was written in Latin-1 instead of UTF-8 |
+/// | `body_written_as_windows1252` | it was written in Windows-1252 instead of UTF-8 |
 /// | `body_written_as_utf16` | it was written in UTF-16 instead of UTF-8 |
 /// | `body_quoted` | it was put into a JSON string |
 /// | `body_base64` | it was encoded in base64, as some gateways do |
 /// | `body_bytes_literal` | it was printed as a Python bytes literal, `b'...'` |
+/// | `body_byte_list` | it was written as a list of its bytes, as `JSON.stringify` does to a `Buffer` |
+/// | `body_hex` | it was written in hex |
+/// | `body_form_encoded` | it was encoded as a form, or is a field of one |
+/// | `body_html_escaped` | it was escaped for HTML |
+/// | `body_chunked` | the chunk sizes of the HTTP connection are in it |
+/// | `body_request` | the head of the request is in it |
+/// | `body_wrapped` | it is inside something larger: an envelope, a log line |
 /// | `body_time_prepended` | the time and a period were put in front of it, as for signing |
+/// | `body_period_prepended` | a period was put in front of it |
 /// | `body_rewritten` | it was read as JSON and written again in another style |
-/// | `body_empty` | it is empty: something has read it before; a guess |
-/// | `body_cut_off` | it is JSON that ends too soon; a guess |
+/// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
+/// | `body_changed` | it was changed: a [known delivery](super::Evidence::known_delivery) of the same event has what was signed |
+/// | `body_empty` | it is empty: something has read it before; a guess unless the body that was signed is known |
+/// | `body_cut_off` | it is JSON that ends too soon; a guess unless the body that was signed is known |
+/// | `body_gzip` | it is compressed with gzip; a guess, for nothing here can expand it |
 /// | `body_replacement_characters` | it was decoded with the wrong charset, which lost bytes; a guess |
 /// | `body_not_json` | it is not JSON; a guess |
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What the body looks like, if nothing could be proven.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::de::IgnoredAny;
@@ -14,6 +15,7 @@ causes! {
         "header and body belong to two deliveries: the delivery header is not the body's id";
     EMPTY "body_empty": "the body is empty because something has read it before";
     CUT_OFF "body_cut_off": "the body is cut off";
+    GZIP "body_gzip": "the body is compressed with gzip, and what it holds was signed";
     REPLACEMENT_CHARACTERS "body_replacement_characters":
         "the body was decoded with the wrong charset: it has replacement characters";
     NOT_JSON "body_not_json": "the body is not what was sent: it is not JSON";
@@ -31,8 +33,7 @@ pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
     }
     match serde_json::from_slice::<IgnoredAny>(body) {
         Ok(_) => {
-            let object = core::str::from_utf8(body).ok().map(JsonObject::parse);
-            let id = object.and_then(Result::ok).and_then(|object| object.get_str("id"));
+            let id = id(body);
             let claimed = evidence.headers.value(DeliveryHeader::Delivery);
             if let (Some(id), Some(claimed)) = (id, claimed)
                 && id.as_bytes() != claimed
@@ -41,7 +42,29 @@ pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
             }
         }
         Err(error) if error.is_eof() => causes.push(CUT_OFF),
+        Err(_) if body.starts_with(b"\x1f\x8b") => causes.push(GZIP),
         Err(_) => causes.push(NOT_JSON),
     }
     causes
+}
+
+/// The id of the event that a body is.
+pub(super) fn id(body: &[u8]) -> Option<String> {
+    JsonObject::parse(core::str::from_utf8(body).ok()?).ok()?.get_str("id")
+}
+
+/// What became of a body of which the one that was signed is known, as delivery `number`.
+pub(super) fn change(body: &[u8], signed: &[u8], number: usize) -> Cause {
+    if body.is_empty() {
+        return EMPTY;
+    }
+    if signed.starts_with(body) {
+        return CUT_OFF;
+    }
+    let same = body.iter().zip(signed).take_while(|(one, other)| one == other).count();
+    let sentence = alloc::format!(
+        "the body was changed: known delivery number {number}, of the same event, has the body \
+         that was signed, which differs from byte {same} on"
+    );
+    Cause::with_details("body_changed", sentence)
 }

@@ -14,6 +14,8 @@ const MIN_DIGITS: usize = 16;
 const DIGITS: usize = 64;
 
 causes! {
+    LABEL "signature_label": "the header's value begins with the header's name";
+    QUOTED "signature_quoted": "quotes or brackets surround the header's value";
     SURROUNDED "digest_surrounded": "something surrounds the digest";
     BASE64 "digest_base64": "the digest is in base64, not in lowercase hex";
     UPPERCASE "digest_uppercase": "the digest is in uppercase hex";
@@ -24,6 +26,9 @@ pub(super) struct Reading<'a> {
     /// The text of `t`.
     pub(super) timestamp: &'a str,
     digests: Vec<ReceivedDigest>,
+    /// What surrounds the header's value, and the value without it.
+    pub(super) around: Vec<Cause>,
+    pub(super) value: &'a [u8],
 }
 
 /// The first digits of a digest, in lowercase, and what had to be undone to read them.
@@ -33,15 +38,19 @@ struct ReceivedDigest {
 }
 
 impl<'a> Reading<'a> {
-    /// Reads what can be read. `None` if there is no `t` or nothing that could be a digest.
-    pub(super) fn new(header: &'a [u8]) -> Option<Self> {
+    /// Reads what can be read, which may be nothing.
+    pub(super) fn new(header: &'a [u8]) -> Self {
         // There is only one way to take a well-formed header apart.
         let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
         let separators = if strict.is_some() { "," } else { ",; &" };
+        let text = core::str::from_utf8(header).unwrap_or_default();
+        let (around, text) = match strict {
+            Some(_) => (Vec::new(), text),
+            None => without_surroundings(text),
+        };
         let mut timestamp = strict.and_then(|digits| core::str::from_utf8(digits).ok());
-        let header = core::str::from_utf8(header).ok()?;
         let mut digests = Vec::new();
-        for part in header.split(|c| separators.contains(c)) {
+        for part in text.split(|c| separators.contains(c)) {
             let Some((name, value)) = part.split_once('=') else { continue };
             match name.trim() {
                 "t" => timestamp = timestamp.or(Some(value.trim())),
@@ -49,8 +58,13 @@ impl<'a> Reading<'a> {
                 _ => {}
             }
         }
-        let timestamp = timestamp?;
-        (!digests.is_empty()).then_some(Self { timestamp, digests })
+        let value = if around.is_empty() { header } else { text.as_bytes() };
+        Self { timestamp: timestamp.unwrap_or_default(), digests, around, value }
+    }
+
+    /// Whether there is no `t` or nothing that could be a digest.
+    pub(super) fn is_empty(&self) -> bool {
+        self.timestamp.is_empty() || self.digests.is_empty()
     }
 
     /// Returns what had to be undone to find this digest among those received, if it is there.
@@ -61,6 +75,25 @@ impl<'a> Reading<'a> {
         let causes = self.digests.iter().filter(same).map(|received| received.causes.as_slice());
         causes.min_by_key(|causes| causes.len())
     }
+}
+
+/// A value as it was pasted with its name, or as another language prints a list or a map.
+fn without_surroundings(header: &str) -> (Vec<Cause>, &str) {
+    let is_mark = |c: char| " \t\r\n'\"`[](){}<>\\".contains(c);
+    let (before, value) = header.split_at(header.find("t=").unwrap_or(0));
+    // In Python, a `b` in front of the quotes.
+    let label = before.trim_matches(is_mark).trim_end_matches('b').trim_matches(is_mark);
+    if before.is_empty() || !(label.is_empty() || label.ends_with([':', '='])) {
+        return (Vec::new(), header);
+    }
+    let mut causes = Vec::new();
+    if !label.is_empty() {
+        causes.push(LABEL);
+    }
+    if before.trim_start().starts_with(is_mark) || before.trim_end().ends_with(['"', '\'', '[']) {
+        causes.push(QUOTED);
+    }
+    (causes, value.trim_end_matches(|c| is_mark(c) || c == ',' || c == ';'))
 }
 
 impl ReceivedDigest {

@@ -53,7 +53,7 @@ impl Style {
     fn cause(self, order: &str, line_end: &str) -> Cause {
         let slashes = if self.slashes { r", \/ for /" } else { "" };
         let line_end = if line_end.is_empty() { "" } else { ", with a line end after it" };
-        let (layout, escapes) = (self.layout.words, self.escapes.words);
+        let (Layout(.., layout), Escapes(.., escapes)) = (self.layout, self.escapes);
         let sentence = alloc::format!(
             "the body was read as JSON and written again; the same JSON was signed, \
              {layout}{order}{escapes}{slashes}{line_end}"
@@ -62,57 +62,36 @@ impl Style {
     }
 }
 
-/// What is written between the values, and the indentation if each value has a line.
-struct Layout {
-    colon: &'static str,
-    comma: &'static str,
-    indent: Option<&'static str>,
-    words: &'static str,
-}
+/// What is written for a colon and a comma, the indentation if each value has a line, and words.
+struct Layout(&'static str, &'static str, Option<&'static str>, &'static str);
 
 const LAYOUTS: [Layout; 5] = [
-    layout(":", ",", None, "written without spaces"),
-    layout(": ", ", ", None, "written with a space after each colon and comma"),
-    layout(": ", ",", Some("  "), "indented by two spaces"),
-    layout(": ", ",", Some("    "), "indented by four spaces"),
-    layout(": ", ",", Some("\t"), "indented by tabs"),
+    Layout(":", ",", None, "written without spaces"),
+    Layout(": ", ", ", None, "written with a space after each colon and comma"),
+    Layout(": ", ",", Some("  "), "indented by two spaces"),
+    Layout(": ", ",", Some("    "), "indented by four spaces"),
+    Layout(": ", ",", Some("\t"), "indented by tabs"),
 ];
 
-const fn layout(
-    colon: &'static str,
-    comma: &'static str,
-    indent: Option<&'static str>,
-    words: &'static str,
-) -> Layout {
-    Layout { colon, comma, indent, words }
-}
-
-/// Which characters of a string are escaped, beyond those that must be.
-struct Escapes {
-    is_escaped: fn(char) -> bool,
-    uppercase: bool,
-    words: &'static str,
-}
+/// Which characters of a string are escaped, beyond those that must be, whether in uppercase, and
+/// words.
+struct Escapes(fn(char) -> bool, bool, &'static str);
 
 const ESCAPES: [Escapes; 5] = [
-    escapes(|_| false, false, ""),
+    Escapes(|_| false, false, ""),
     // Python, PHP, Ruby on Rails.
-    escapes(|c| !c.is_ascii(), false, r", \u00e9 for what is not ASCII"),
+    Escapes(|c| !c.is_ascii(), false, r", \u00e9 for what is not ASCII"),
     // Java.
-    escapes(|c| !c.is_ascii(), true, r", \u00E9 for what is not ASCII"),
+    Escapes(|c| !c.is_ascii(), true, r", \u00E9 for what is not ASCII"),
     // Go.
-    escapes(|c| "<>&\u{2028}\u{2029}".contains(c), false, r", \u003c for <"),
+    Escapes(|c| "<>&\u{2028}\u{2029}".contains(c), false, r", \u003c for <"),
     // .NET.
-    escapes(
+    Escapes(
         |c| !c.is_ascii() || "\"&'+<>`".contains(c),
         true,
         r", \u003C for < and \u00E9 for what is not ASCII",
     ),
 ];
-
-const fn escapes(is_escaped: fn(char) -> bool, uppercase: bool, words: &'static str) -> Escapes {
-    Escapes { is_escaped, uppercase, words }
-}
 
 /// An order of an object's keys, and its words.
 type Order = (fn(&mut [Member<'_>]), &'static str);
@@ -220,7 +199,7 @@ impl Writer {
             Json::Array(items) => self.items(['[', ']'], items, Self::value),
             Json::Object(members) => self.items(['{', '}'], members, |writer, (key, value)| {
                 writer.string(key);
-                writer.text.push_str(writer.style.layout.colon);
+                writer.text.push_str(writer.style.layout.0);
                 writer.value(value);
             }),
         }
@@ -234,7 +213,7 @@ impl Writer {
                 return;
             }
             if index > 0 {
-                self.text.push_str(self.style.layout.comma);
+                self.text.push_str(self.style.layout.1);
             }
             self.new_line();
             write(self, item);
@@ -247,7 +226,7 @@ impl Writer {
     }
 
     fn new_line(&mut self) {
-        if let Some(indent) = self.style.layout.indent {
+        if let Some(indent) = self.style.layout.2 {
             self.text.push('\n');
             (0..self.depth).for_each(|_| self.text.push_str(indent));
         }
@@ -256,21 +235,13 @@ impl Writer {
     fn string(&mut self, text: &str) {
         self.text.push('"');
         for c in text.chars() {
-            if (self.style.escapes.is_escaped)(c) {
-                self.code_units(c);
-                continue;
-            }
-            match c {
-                '"' => self.text.push_str("\\\""),
-                '\\' => self.text.push_str("\\\\"),
-                '/' if self.style.slashes => self.text.push_str("\\/"),
-                '\n' => self.text.push_str("\\n"),
-                '\r' => self.text.push_str("\\r"),
-                '\t' => self.text.push_str("\\t"),
-                '\u{8}' => self.text.push_str("\\b"),
-                '\u{c}' => self.text.push_str("\\f"),
-                '\0'..='\u{1f}' => self.code_units(c),
-                _ => self.text.push(c),
+            let short = "\"\\\n\r\t\u{8}\u{c}".find(c).and_then(|at| r#""\nrtbf"#.get(at..=at));
+            match short {
+                _ if (self.style.escapes.0)(c) => self.code_units(c),
+                Some(letter) => self.text.extend(["\\", letter]),
+                None if c == '/' && self.style.slashes => self.text.push_str("\\/"),
+                None if c < ' ' => self.code_units(c),
+                None => self.text.push(c),
             }
         }
         self.text.push('"');
@@ -279,7 +250,7 @@ impl Writer {
     fn code_units(&mut self, c: char) {
         for unit in c.encode_utf16(&mut [0; 2]) {
             let bytes = unit.to_be_bytes();
-            let digits = match self.style.escapes.uppercase {
+            let digits = match self.style.escapes.1 {
                 true => hex::encode_upper(bytes),
                 false => hex::encode(bytes),
             };

@@ -1,18 +1,20 @@
 //! The search: undo one thing after another, the likeliest first, until the digest is right.
 
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::time::Duration;
 
 use super::body;
 use super::evidence::Evidence;
 use super::explanation::{Cause, Explanation, causes};
-use super::guess::guesses;
+use super::guess::{change, guesses, id};
 use super::header::Reading;
 use super::json;
 use super::secret::{self, KeyCandidate};
 use crate::Timestamp;
 use crate::webhook::grammar::{MalformedReason, Signature};
-use crate::webhook::headers::DeliveryHeader;
+use crate::webhook::headers::{DeliveryHeader, DeliveryHeaders};
 use crate::webhook::verifier;
 use crate::webhook::verify_error::VerifyError;
 
@@ -25,45 +27,58 @@ causes! {
         "time and body were signed without the period between them";
     SIGNED_WITH_ID "signed_with_id":
         "the delivery's id was signed too, as libraries for Standard Webhooks do";
+    PERIOD_PREPENDED "body_period_prepended": "a period was put in front of the body";
     TIME_PREPENDED "body_time_prepended": "the time and a period were put in front of the body";
 }
 /// Each of the thousand milliseconds of a second is tried for bodies up to this length only.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
+/// The most bytes of changed bodies that are hashed or written for one explanation, each change
+/// counted as at least [`LEAST_WORK`]. What is left of the search is then omitted.
+const MAX_WORK: usize = 128 * 1024 * 1024;
+const LEAST_WORK: usize = 256;
+
 impl Evidence<'_> {
-    /// Finds the cause. This may take thousands of digests of the body.
+    /// Finds the cause. This may take thousands of digests, of 128 MiB in all.
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
-        let refused = |error| Explanation::proven(alloc::vec![Cause::refused(error)]);
+        let refused = |error| Explanation::new(alloc::vec![Cause::refused(error)], true);
         if self.headers.repeated() == Some(DeliveryHeader::Signature) {
             return refused(VerifyError::Repeated);
         }
         let Some(header) = self.headers.value(DeliveryHeader::Signature) else {
             return refused(VerifyError::Missing);
         };
-        let found = Reading::new(header).and_then(|reading| Search::new(self, reading).run());
-        match (found, Signature::parse(header)) {
-            (Some(mut causes), Ok(signature)) => {
-                if !causes.contains(&MILLISECONDS) {
-                    causes.extend(window(signature.seconds, now, self.tolerance));
-                }
-                Explanation::proven(causes)
-            }
-            (Some(mut causes), Err(error)) => {
-                // Another notation of the digest says more than that it is not lowercase hex.
-                let is_notation = matches!(
-                    error,
-                    MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. }
-                ) && causes.iter().any(Cause::is_notation);
-                if !is_notation {
-                    causes.push(Cause::refused(error.into()));
-                }
-                Explanation::proven(causes)
-            }
+        let search = Search::new(self, Reading::new(header));
+        let Reading { around, value, timestamp, .. } = &search.reading;
+        let form = Signature::parse(value).err();
+        let Some(mut causes) = search.run() else {
             // A header that is not well-formed is a fact, whatever else there is.
-            (None, Err(error)) => refused(error.into()),
-            (None, Ok(_)) => Explanation::guessed(guesses(self)),
-        }
+            let facts =
+                around.iter().cloned().chain(form.map(|reason| Cause::refused(reason.into())));
+            let mut causes: Vec<Cause> = self
+                .secrets
+                .first()
+                .and_then(|text| secret::looks_wrong(text))
+                .into_iter()
+                .chain(facts)
+                .collect();
+            let is_fact = form.is_some() || !around.is_empty();
+            if !is_fact {
+                causes.extend(guesses(self));
+            }
+            return Explanation::new(causes, is_fact);
+        };
+        // Another notation of the digest says more than that it is not lowercase hex.
+        use MalformedReason::{DigestCharacter, DigestLength};
+        let is_notation = matches!(form, Some(DigestLength { .. } | DigestCharacter { .. }))
+            && causes.iter().any(Cause::is_notation);
+        causes.extend(around.iter().cloned());
+        causes.extend(form.filter(|_| !is_notation).map(|reason| Cause::refused(reason.into())));
+        let time = timestamp.parse().map(|seconds| window(seconds, now, self.tolerance));
+        let more = time.into_iter().flatten().filter(|cause| !causes.contains(cause));
+        causes.extend(more.collect::<Vec<_>>());
+        Explanation::new(causes, true)
     }
 }
 
@@ -76,30 +91,74 @@ struct Search<'a> {
     reading: Reading<'a>,
     /// For each secret, the keys that may come of it: first the one that should.
     keys: Vec<Vec<KeyCandidate>>,
+    /// How much of [`MAX_WORK`] is left.
+    work: Cell<usize>,
 }
+
+/// What is asked of a text that may have been signed.
+type Question<'q> = &'q dyn Fn(&[u8]) -> Option<Vec<Cause>>;
 
 impl<'a> Search<'a> {
     fn new(evidence: &'a Evidence<'a>, reading: Reading<'a>) -> Self {
         let keys = evidence.secrets.iter().map(|text| secret::candidates(text)).collect();
-        Self { evidence, reading, keys }
+        Self { evidence, reading, keys, work: Cell::new(MAX_WORK) }
     }
 
     fn run(&self) -> Option<Vec<Cause>> {
         let body = self.evidence.body;
+        if self.reading.is_empty() {
+            return None;
+        }
         self.any_construction(body)
-            .or_else(|| {
-                if body.len() > Evidence::MAX_SEARCHED {
-                    return None;
-                }
-                self.any_body(body)
-                    .or_else(|| self.any_two(body))
-                    .or_else(|| self.any_style(body))
-                    .or_else(|| self.any_wrapped_style(body))
-                    .or_else(|| self.any_millisecond(body))
-            })
+            .or_else(|| (body.len() <= Evidence::MAX_SEARCHED).then(|| self.any_change(body))?)
             // Another attempt of the same event has the right body, too: what became of this one
             // says more.
             .or_else(|| self.any_delivery())
+    }
+
+    /// The body with one change after another undone, the likeliest first: how many, whether only
+    /// changes of the encoding, and what is asked of the result.
+    fn any_change(&self, body: &[u8]) -> Option<Vec<Cause>> {
+        let as_given: Question<'_> = &|body| self.signed(body, AS_GIVEN);
+        let any_key: Question<'_> = &|body| self.signed(body, ALL);
+        let style: Question<'_> = &|body| {
+            let (cause, causes) = json::find_style(body, as_given)?;
+            Some(after(cause, causes))
+        };
+        let millisecond: Question<'_> = &|body| self.any_millisecond(body);
+        let mut plan = [
+            (1, false, as_given),
+            (2, false, as_given),
+            (1, false, any_key),
+            (0, false, style),
+            (1, true, style),
+            (3, true, as_given),
+            (2, true, style),
+            (0, false, millisecond),
+        ]
+        .into_iter();
+        plan.find_map(|(changes, is_encoded, ask)| self.undone(body, changes, is_encoded, ask))
+    }
+
+    fn undone(
+        &self,
+        body: &[u8],
+        changes: usize,
+        is_encoded: bool,
+        ask: Question<'_>,
+    ) -> Option<Vec<Cause>> {
+        let Some(left) = changes.checked_sub(1) else { return ask(body) };
+        body::candidates(body)
+            .take_while(|candidate| self.can_do(candidate.signed.len()))
+            .filter(|candidate| candidate.is_encoding || !is_encoded)
+            .find_map(|it| Some(after(it.cause, self.undone(&it.signed, left, is_encoded, ask)?)))
+    }
+
+    /// Whether this much work may be done yet.
+    fn can_do(&self, bytes: usize) -> bool {
+        let left = self.work.get().checked_sub(bytes.max(LEAST_WORK));
+        self.work.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// The body as it is, signed at another time or in another construction, under whatever may
@@ -117,42 +176,14 @@ impl<'a> Search<'a> {
             add(TIME_PREPENDED, alloc::vec![body]);
         }
         add(SIGNED_WITHOUT_TIME, alloc::vec![body]);
-        add(SIGNED_WITHOUT_PERIOD, alloc::vec![time, body]);
+        let is_prepended = body.starts_with(period);
+        let without_period = if is_prepended { PERIOD_PREPENDED } else { SIGNED_WITHOUT_PERIOD };
+        add(without_period, alloc::vec![time, body]);
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         add(SIGNED_WITH_ID, alloc::vec![id, period, time, period, body]);
         messages.into_iter().find_map(|(cause, message)| {
             Some(cause.into_iter().chain(self.sign(&message, ALL)?).collect())
         })
-    }
-
-    /// One change of the body, undone.
-    fn any_body(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        body::candidates(body)
-            .find_map(|changed| Some(after(changed.cause, self.signed(&changed.signed)?)))
-    }
-
-    /// A change of the body together with one of the secret, or with another of the body.
-    fn any_two(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let time = self.reading.timestamp.as_bytes();
-        body::candidates(body).find_map(|changed| {
-            let causes = self
-                .sign(&[time, b".", &changed.signed], ALL)
-                .or_else(|| self.any_body(&changed.signed))?;
-            Some(after(changed.cause, causes))
-        })
-    }
-
-    /// The same JSON in another style.
-    fn any_style(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let (cause, causes) = json::find_style(body, |text| self.signed(text))?;
-        Some(after(cause, causes))
-    }
-
-    /// The same JSON in another style, of a body that was wrapped or written in another charset.
-    fn any_wrapped_style(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        body::candidates(body)
-            .filter(|changed| changed.is_encoding)
-            .find_map(|changed| Some(after(changed.cause, self.any_style(&changed.signed)?)))
     }
 
     /// A sender that signs its clock's milliseconds and sends its seconds.
@@ -168,31 +199,46 @@ impl<'a> Search<'a> {
     }
 
     /// This header over another delivery's body, or this body under another delivery's header.
-    /// Another attempt of the same event is not another delivery.
     fn any_delivery(&self) -> Option<Vec<Cause>> {
-        let Evidence { headers, body: own_body, deliveries, .. } = self.evidence;
-        let own = headers.value(DeliveryHeader::Delivery);
+        let Evidence { body: own_body, deliveries, .. } = self.evidence;
         (1..).zip(deliveries).find_map(|(number, (headers, body))| {
-            let same = own.is_some() && headers.value(DeliveryHeader::Delivery) == own;
-            if same || body == own_body {
+            if body == own_body {
                 return None;
             }
-            let causes = self.signed(body).or_else(|| {
-                let other = Reading::new(headers.value(DeliveryHeader::Signature)?)?;
-                let message: [&[u8]; 3] = [other.timestamp.as_bytes(), b".", own_body];
-                let signed = |key: &KeyCandidate| other.find(&key.key.digest(&message)).is_some();
-                self.keys.iter().filter_map(|keys| keys.first()).any(signed).then(Vec::new)
-            })?;
-            let sentence = alloc::format!(
-                "header and body belong to two deliveries, the other being number {number}"
-            );
-            Some(after(Cause::with_details("delivery_other", sentence), causes))
+            let is_same = self.is_same_event(headers, body);
+            let message: [&[u8]; 3] = [self.reading.timestamp.as_bytes(), b".", body];
+            if let Some(causes) = self.sign(&message, AS_GIVEN) {
+                let is_same = is_same || own_body.is_empty();
+                let changed = is_same.then(|| change(own_body, body, number));
+                return Some(after(changed.unwrap_or_else(|| other_delivery(number)), causes));
+            }
+            let other = Reading::new(headers.value(DeliveryHeader::Signature)?);
+            let message: [&[u8]; 3] = [other.timestamp.as_bytes(), b".", own_body];
+            let signed = |key: &KeyCandidate| other.find(&key.key.digest(&message)).is_some();
+            let is_theirs = self.keys.iter().filter_map(|keys| keys.first()).any(signed);
+            (is_theirs && !is_same).then(|| alloc::vec![other_delivery(number)])
         })
     }
 
-    /// These bytes at the time received, under each secret as it is.
-    fn signed(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        self.sign(&[self.reading.timestamp.as_bytes(), b".", body], AS_GIVEN)
+    /// Another attempt of the same event is not another delivery. The bodies say which event it is,
+    /// also where one of them is no longer JSON; the delivery headers only where the bodies cannot.
+    fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
+        let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
+        let own = own_headers.value(DeliveryHeader::Delivery);
+        let is_in = |id: &str, body: &[u8]| body.windows(id.len()).any(|at| at == id.as_bytes());
+        let is_in_both = |id: String| id.len() > 4 && is_in(&id, own_body) && is_in(&id, body);
+        let same_header = own.is_some() && headers.value(DeliveryHeader::Delivery) == own;
+        match (id(own_body), id(body)) {
+            (Some(one), Some(other)) => one == other,
+            (one, other) => one.or(other).is_some_and(is_in_both) || same_header,
+        }
+    }
+
+    /// These bytes at the time received, under the first keys of each secret.
+    fn signed(&self, body: &[u8], keys: usize) -> Option<Vec<Cause>> {
+        let digests = self.keys.iter().map(|candidates| candidates.len().min(keys)).sum::<usize>();
+        let message = [self.reading.timestamp.as_bytes(), b".", body];
+        self.can_do(body.len().saturating_mul(digests)).then(|| self.sign(&message, keys))?
     }
 
     /// What it takes for one of the keys to have signed this. If several have, the one whose digest
@@ -205,7 +251,11 @@ impl<'a> Search<'a> {
             });
             let Some((candidate, notation)) = signed else { continue };
             if best.as_ref().is_none_or(|(changes, _)| notation.len() < *changes) {
-                let other = (number > 0).then(|| other_secret(number));
+                let other = (number > 0).then(|| {
+                    let sentence =
+                        alloc::format!("another of the known secrets signed it, number {number}");
+                    Cause::with_details("secret_other", sentence)
+                });
                 let causes = other.iter().chain(&candidate.causes).chain(notation);
                 best = Some((notation.len(), causes.cloned().collect()));
             }
@@ -214,9 +264,10 @@ impl<'a> Search<'a> {
     }
 }
 
-fn other_secret(number: usize) -> Cause {
-    let sentence = alloc::format!("another of the known secrets signed it, number {number}");
-    Cause::with_details("secret_other", sentence)
+fn other_delivery(number: usize) -> Cause {
+    let sentence =
+        alloc::format!("header and body belong to two deliveries, the other being number {number}");
+    Cause::with_details("delivery_other", sentence)
 }
 
 fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
@@ -227,14 +278,14 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// What is wrong with the time of a signature that is right.
-fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Option<Cause> {
-    let judge = |seconds| verifier::age(seconds, now, tolerance);
-    let error = judge(seconds).err()?;
+fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
+    let judge = |seconds| verifier::age(seconds, now, tolerance).err().map(Cause::refused);
+    let Some(off) = judge(seconds) else { return Vec::new() };
     // A time that is right once it is taken for milliseconds is nothing else, nor is one that in
     // seconds is thousands of years from now.
-    let milliseconds = seconds >= FIRST_MILLISECONDS || judge(seconds / 1000).is_ok();
-    Some(match milliseconds {
-        true => MILLISECONDS,
-        false => Cause::refused(error),
-    })
+    let in_milliseconds = judge(seconds / 1000);
+    match seconds >= FIRST_MILLISECONDS || in_milliseconds.is_none() {
+        true => core::iter::once(MILLISECONDS).chain(in_milliseconds).collect(),
+        false => alloc::vec![off],
+    }
 }

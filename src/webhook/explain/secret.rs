@@ -1,24 +1,39 @@
 //! What may have happened to the secret, at either end.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use hmac::digest::zeroize::Zeroize;
 
-use super::base64;
 use super::explanation::{Cause, causes};
+use super::{base64, wrapping};
 use crate::mac::MacKey;
+use crate::secret::Secret;
 use crate::webhook::secret::{SecretError, SigningSecret};
 
 causes! {
     SPACE "secret_space": "the secret given has spaces or line ends around it";
+    SPACE_INSIDE "secret_space_inside": "the secret given has a space or a line break inside";
+    LITERAL_LINE_END "secret_literal_line_end":
+        r"the secret given ends in \n, written as two characters";
+    PUNCTUATION "secret_punctuation": "the secret given has a comma, semicolon or bracket after it";
     QUOTES "secret_quotes": "the secret given is in quotes";
     LABEL "secret_label": "the secret given has text before its prefix whsec_";
+    BASE64 "secret_base64":
+        "the secret given is the base64 of the whole secret, as in a manifest of Kubernetes";
     PREFIX_MISSING "secret_prefix_missing": "the secret given lacks its prefix whsec_";
     PREFIX_DROPPED "signer_prefix_dropped": "the signer drops the secret's prefix whsec_";
     BASE64_DECODED "signer_base64_decoded":
         "the signer base64-decodes the secret, as libraries for Standard Webhooks do";
     LINE_END "signer_line_end": "the signer's secret ends in a line end";
     SIGNER_QUOTES "signer_quotes": "the signer's secret is in quotes";
+    EMPTY "secret_empty": "the secret given is empty";
+    NOT_EXPANDED "secret_not_expanded":
+        "the secret given is the name of a variable, which was not replaced by its value";
+    API_KEY "secret_api_key": "the secret given is an API key";
+    SHORTENED "secret_shortened": "the secret given was shortened or masked to be shown";
+    UPPERCASE "secret_uppercase": "the secret given was put into uppercase";
+    PLACEHOLDER "secret_placeholder": "the secret given is a placeholder of some documentation";
 }
 
 /// A key that may have signed, and how it comes from the text given.
@@ -39,43 +54,56 @@ impl KeyCandidate {
 /// The keys that may come of this text: first the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
-    for (text, mut causes) in readings(given) {
+    let mut causes = Vec::new();
+    let mut secret = Secret::new(given);
+    for _ in 0..=MAX_STEPS {
+        let text = secret.as_str();
         if !causes.is_empty() {
             found.push(KeyCandidate::new(text.into(), &causes));
         }
-        let rest = text.strip_prefix(SigningSecret::PREFIX);
-        let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
-        let (key, cause) = match rest {
-            // Of two prefixes, the first one is too many.
-            Some(rest) if rest.starts_with(SigningSecret::PREFIX) => (rest.into(), LABEL),
-            Some(rest) => (rest.into(), PREFIX_DROPPED),
-            None => (joined(SigningSecret::PREFIX, text, ""), PREFIX_MISSING),
-        };
-        let changed = [
-            (Some(key), cause),
-            (decoded, BASE64_DECODED),
-            (Some(joined("", text, "\n")), LINE_END),
-            (Some(joined("", text, "\r\n")), LINE_END),
-            (Some(joined("\"", text, "\"")), SIGNER_QUOTES),
-            (Some(joined("'", text, "'")), SIGNER_QUOTES),
-        ];
-        for (key, cause) in changed {
+        for (key, cause) in signers(text) {
             let Some(key) = key else { continue };
             causes.push(cause);
             found.push(KeyCandidate::new(key, &causes));
             causes.pop();
         }
+        let step = STEPS.into_iter().find_map(|(cause, without)| Some((cause, without(text)?)));
+        let Some((cause, shorter)) = step else { break };
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+        secret = shorter;
     }
     found
+}
+
+/// The keys that a signer makes of this secret, if it does not take the text.
+fn signers(text: &str) -> [(Option<Vec<u8>>, Cause); 6] {
+    let rest = text.strip_prefix(SigningSecret::PREFIX);
+    let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
+    let is_whole = |key: &Vec<u8>| key.starts_with(SigningSecret::PREFIX.as_bytes());
+    let decoding = if decoded.as_ref().is_some_and(is_whole) { BASE64 } else { BASE64_DECODED };
+    let (key, cause) = match rest {
+        // Of two prefixes, the first one is too many.
+        Some(rest) if rest.starts_with(SigningSecret::PREFIX) => (rest.into(), LABEL),
+        Some(rest) => (rest.into(), PREFIX_DROPPED),
+        None => (joined(SigningSecret::PREFIX, text, ""), PREFIX_MISSING),
+    };
+    [
+        (Some(key), cause),
+        (decoded, decoding),
+        (Some(joined("", text, "\n")), LINE_END),
+        (Some(joined("", text, "\r\n")), LINE_END),
+        (Some(joined("\"", text, "\"")), SIGNER_QUOTES),
+        (Some(joined("'", text, "'")), SIGNER_QUOTES),
+    ]
 }
 
 fn as_given(given: &str) -> KeyCandidate {
     let cause = match SigningSecret::parse(given) {
         Ok(_) => None,
         // To HMAC, a key is the same with zeros after it: no other candidate would be found first.
-        Err(_) if given.ends_with('\0') && SigningSecret::parse(without_space(given)).is_ok() => {
-            Some(SPACE)
-        }
+        Err(_) if given.ends_with('\0') && SigningSecret::parse(trim(given)).is_ok() => Some(SPACE),
         Err(error) => Some(unusable(error)),
     };
     KeyCandidate::new(given.into(), cause.as_slice())
@@ -86,44 +114,81 @@ fn unusable(error: SecretError) -> Cause {
     Cause::with_details("secret_unusable", sentence)
 }
 
-/// What may not belong to a secret, and the text without it.
-type Step = (Cause, fn(&str) -> &str);
+/// What may not belong to a secret, and the text without it, if it is there.
+type Step = (Cause, fn(&str) -> Option<Secret>);
 
-/// The text as given, and without what does not belong to it.
-fn readings(given: &str) -> Vec<(&str, Vec<Cause>)> {
-    let mut readings = alloc::vec![(given, Vec::new())];
-    let mut causes = Vec::new();
-    let mut text = given;
-    let steps: [Step; 5] = [
-        (SPACE, without_space),
-        (QUOTES, without_quotes),
-        (SPACE, without_space),
-        (LABEL, without_label),
-        (QUOTES, without_quotes),
-    ];
-    for (cause, without) in steps {
-        let shorter = without(text);
-        if shorter.len() < text.len() {
-            text = shorter;
-            causes.push(cause);
-            readings.push((text, causes.clone()));
-        }
-    }
-    readings
+/// How many things are removed from a text, one after another.
+const MAX_STEPS: usize = 8;
+
+const STEPS: [Step; 7] = [
+    (SPACE, |text| shorter(text, trim(text))),
+    (QUOTES, |text| {
+        let quotes = ['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
+        shorter(text, text.trim_matches(quotes))
+    }),
+    (PUNCTUATION, |text| shorter(text, text.trim_end_matches([',', ';', '}', ')', ']']))),
+    (LITERAL_LINE_END, |text| shorter(text, text.trim_end_matches(r"\n").trim_end_matches(r"\r"))),
+    (LABEL, |text| shorter(text, text.get(text.find(SigningSecret::PREFIX)?..)?)),
+    (BASE64, |text| {
+        let mut text = wrapping::without_space(text.as_bytes());
+        let decoded = base64::decode(&text);
+        text.as_mut_slice().zeroize();
+        kept(decoded?, |whole| trim(whole).starts_with(SigningSecret::PREFIX))
+    }),
+    (SPACE_INSIDE, |text| {
+        let mut whole = String::with_capacity(text.len());
+        whole.extend(text.chars().filter(|c| !is_space(*c)));
+        kept(whole.into_bytes(), |whole| whole.len() < text.len())
+    }),
+];
+
+fn shorter(text: &str, without: &str) -> Option<Secret> {
+    (without.len() < text.len()).then(|| Secret::new(without))
 }
 
-fn without_space(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || c == '\u{feff}')
+/// Takes what may be a text without what does not belong to it, and wipes it.
+fn kept(mut bytes: Vec<u8>, is_it: impl Fn(&str) -> bool) -> Option<Secret> {
+    let text = core::str::from_utf8(&bytes).ok();
+    let secret = text.filter(|text| is_it(text)).map(Secret::new);
+    bytes.as_mut_slice().zeroize();
+    secret
 }
 
-fn without_quotes(text: &str) -> &str {
-    text.trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
+fn trim(text: &str) -> &str {
+    text.trim_matches(is_space)
 }
 
-fn without_label(text: &str) -> &str {
-    text.find(SigningSecret::PREFIX).and_then(|at| text.get(at..)).unwrap_or(text)
+/// Also what has no width.
+fn is_space(c: char) -> bool {
+    let has_no_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    has_no_width || c.is_whitespace() || c.is_control()
 }
 
 fn joined(before: &str, text: &str, after: &str) -> Vec<u8> {
     [before, text, after].concat().into_bytes()
+}
+
+/// Returns what is wrong with a text that no service has shown as a secret. No digest proves it.
+pub(super) fn looks_wrong(given: &str) -> Option<Cause> {
+    let text = trim(given);
+    let prefix = text.get(..SigningSecret::PREFIX.len());
+    let is_in_case = prefix == Some(SigningSecret::PREFIX);
+    let has = |marks: &[&str]| {
+        let windows = |mark: &str| text.as_bytes().windows(mark.len());
+        marks.iter().any(|mark| windows(mark).any(|at| at.eq_ignore_ascii_case(mark.as_bytes())))
+    };
+    let checks = [
+        (text.is_empty() || text == SigningSecret::PREFIX, EMPTY),
+        (has(&["$", "{{", "process.env", "os.environ", "getenv"]), NOT_EXPANDED),
+        (!is_in_case && has(&["_live_", "_test_"]), API_KEY),
+        (has(&["\u{2026}", "...", "\u{2022}", "***"]), SHORTENED),
+        (has(&["your", "<", "xxxx", "change", "replace", "placeholder", "example"]), PLACEHOLDER),
+        (!text.contains(SigningSecret::PREFIX) && has(&[SigningSecret::PREFIX]), UPPERCASE),
+    ];
+    let found = checks.into_iter().find_map(|(is_so, cause)| is_so.then_some(cause));
+    found.or_else(|| {
+        let error = SigningSecret::parse(given).err()?;
+        let sentence = alloc::format!("the secret given is not one: the {error}");
+        Some(Cause::with_details("secret_invalid", sentence))
+    })
 }

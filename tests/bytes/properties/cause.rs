@@ -84,7 +84,7 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
         style: ["written without spaces", "indented by two spaces"][usize::from(how & 1)],
     };
     let first = usize::from(how & 1);
-    mishap.codes = match kind % 30 {
+    mishap.codes = match kind % 42 {
         kind @ 0..=10 => {
             let (change, signed, received) = changed(kind, first, body)?;
             if signed == received {
@@ -180,7 +180,8 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
                 mishap.other = Some((header(SECRET, body), b"lost".to_vec()));
                 mishap.message = [NOW.as_bytes(), b".another"].concat();
             } else {
-                mishap.received = [body, b"?"].concat();
+                // Of another event, whatever this one is.
+                mishap.received = br#"{"id":"evt_of-another"}"#.to_vec();
             }
             vec!["delivery_other"]
         }
@@ -188,10 +189,36 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
             mishap.received = [b"\xef\xbb\xbf", body, b"\r\n"].concat();
             vec!["body_line_end_added", "body_byte_order_mark_added"]
         }
-        _ => {
+        29 => {
             mishap.received = [body, b"\n"].concat();
             mishap.given = format!("\"{SECRET}\"");
             vec!["body_line_end_added", "secret_quotes"]
+        }
+        kind @ 30..=36 => {
+            let (change, received) = wrapped(kind, first, body)?;
+            mishap.received = received;
+            vec![change]
+        }
+        37 => {
+            mishap.given = STANDARD.encode(SECRET);
+            vec!["secret_base64"]
+        }
+        38 => {
+            mishap.given = [format!("{SECRET};"), format!("{SECRET},")][first].clone();
+            vec!["secret_punctuation"]
+        }
+        39 => {
+            mishap.given = [format!("{SECRET}\\n"), format!("{SECRET}\\r\\n")][first].clone();
+            vec!["secret_literal_line_end"]
+        }
+        40 => {
+            let (front, back) = SECRET.split_at(7 + usize::from(how) % 30);
+            mishap.given = [front, ["\n", "\u{200b}"][first], back].concat();
+            vec!["secret_space_inside"]
+        }
+        _ => {
+            mishap.received = [b".", body].concat();
+            vec!["body_period_prepended"]
         }
     };
     Some(mishap)
@@ -259,6 +286,52 @@ fn changed(kind: u8, first: usize, body: &[u8]) -> Option<(&'static str, Vec<u8>
                 0 => ("body_rewritten", compact, pretty),
                 _ => ("body_rewritten", pretty, compact),
             }
+        }
+    })
+}
+
+/// What was received of an object that was put into something else.
+fn wrapped(kind: u8, first: usize, body: &[u8]) -> Option<(&'static str, Vec<u8>)> {
+    let text = core::str::from_utf8(body).ok().filter(|text| text.starts_with('{'))?;
+    let bytes = || body.iter();
+    Some(match kind {
+        30 => {
+            let digits: String = bytes().map(|byte| format!("%{byte:02X}")).collect();
+            ("body_form_encoded", [["payload=", ""][first], &*digits].concat().into_bytes())
+        }
+        31 => {
+            let (front, back) = body.split_at(body.len() / 2);
+            let frame = |chunk: &[u8]| {
+                [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat()
+            };
+            let chunks = if front.is_empty() { vec![back] } else { vec![front, back] };
+            let frames: Vec<u8> = chunks.into_iter().flat_map(frame).collect();
+            ("body_chunked", [&frames[..], b"0\r\n\r\n"].concat())
+        }
+        32 => {
+            let end = ["\r\n", "\n"][first];
+            let head = ["POST / HTTP/1.1", "host: h", "", ""].join(end);
+            ("body_request", [head.as_bytes(), body].concat())
+        }
+        33 => {
+            let envelope = serde_json::json!({ "headers": {}, "body": text, "count": 1 });
+            ("body_wrapped", envelope.to_string().into_bytes())
+        }
+        34 => {
+            let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+            if escaped == text {
+                return None;
+            }
+            ("body_html_escaped", escaped.into_bytes())
+        }
+        35 => {
+            let list: Vec<String> = bytes().map(u8::to_string).collect();
+            let list = list.join([",", ", "][first]);
+            ("body_byte_list", format!("{{\"type\":\"Buffer\",\"data\":[{list}]}}").into_bytes())
+        }
+        _ => {
+            let digits: String = bytes().map(|byte| format!("{byte:02x}")).collect();
+            ("body_hex", [["\\x", ""][first], &*digits].concat().into_bytes())
         }
     })
 }

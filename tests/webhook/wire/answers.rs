@@ -76,6 +76,22 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
             VerifyError::TooNew { ahead: Duration::from_secs(301), tolerance },
             "signature is 301s in the future, more than the tolerance of 300s",
         ),
+        (
+            VerifyError::TooOld { age: Duration::from_nanos(4_000_169_679_692), tolerance },
+            "signature is 4000s (66 minutes) old, more than the tolerance of 300s",
+        ),
+        (
+            VerifyError::TooOld { age: Duration::from_micros(599_999_999), tolerance },
+            "signature is 599.999s old, more than the tolerance of 300s",
+        ),
+        (
+            VerifyError::TooNew { ahead: Duration::from_secs(7200), tolerance },
+            "signature is 7200s (2 hours) in the future, more than the tolerance of 300s",
+        ),
+        (
+            VerifyError::TooOld { age: Duration::from_secs(3 * 86_400 + 5), tolerance },
+            "signature is 259205s (3 days) old, more than the tolerance of 300s",
+        ),
     ];
     for (error, words) in cases {
         assert_eq!(error.to_string(), words);

@@ -33,7 +33,7 @@ fn a_header_that_was_changed() {
         ("time_milliseconds", with(&milliseconds, format!("{milliseconds}.{BODY}"))),
         ("time_milliseconds", with(&milliseconds, format!("{NOW}.{BODY}"))),
         // And an hour old, too.
-        ("time_milliseconds", with(&hour_old, format!("{hour_old}.{BODY}"))),
+        ("time_milliseconds time_too_old", with(&hour_old, format!("{hour_old}.{BODY}"))),
         ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}000.{BODY}"))),
         ("signed_milliseconds", with(&NOW.to_string(), format!("{NOW}789.{BODY}"))),
         ("signed_without_time", with(&NOW.to_string(), BODY.to_owned())),

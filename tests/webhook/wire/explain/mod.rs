@@ -1,5 +1,6 @@
 //! Why a signature does not match: each cause is brought about, and found again, proven.
 
+mod accidents;
 mod body;
 mod header;
 mod rest;
@@ -83,6 +84,7 @@ fn documented() -> impl Iterator<Item = &'static str> {
 #[test]
 fn every_documented_code_is_in_a_test() {
     let tests = [
+        include_str!("accidents.json"),
         include_str!("body.rs"),
         include_str!("header.rs"),
         include_str!("rest.rs"),

@@ -69,7 +69,7 @@ fn another_attempt_is_not_another_delivery() {
     let cut = &body[..body.len() - 9];
     for (what, headers, received, expected) in [
         ("signed with a rotated secret", retried, body, NOTHING),
-        ("cut off", known, cut, "guessed body_cut_off"),
+        ("cut off", known, cut, "proven body_cut_off"),
     ] {
         let found =
             Evidence::new(headers, received, SECRET).known_delivery(known, body).explain(at(NOW));
