@@ -4,7 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{FAILURES_TO_DISABLE, LogEntry, Outcome, Status};
+use call_assistant::webhook::sender::{FAILURES_TO_DISABLE, LogEntry, Outcome, RecoveryBy, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(super) fn account(row: &Account) -> Value {
         "entitlements": {
             "public_api": row.plan.public_api,
             "webhooks": row.plan.webhooks.check_webhooks().is_ok(),
-            "recovery": row.plan.webhooks.check_recovery_by_program().is_ok(),
+            "recovery": row.plan.webhooks.check_recovery(RecoveryBy::Program).is_ok(),
         },
         "subscription_active": row.subscription_active,
         "closing": row.closing,

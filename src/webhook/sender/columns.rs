@@ -181,7 +181,7 @@ impl FromStr for DisabledReason {
 }
 
 #[expect(clippy::expect_used, reason = "every way to make a number keeps it within i32::MAX")]
-fn signed(number: u32) -> i32 {
+pub(super) fn signed(number: u32) -> i32 {
     i32::try_from(number).expect("at most i32::MAX")
 }
 

@@ -1,47 +1,93 @@
 //! Enabling an endpoint, and what it missed while it was disabled.
 
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::signed;
 use super::delivery::Delivery;
 use super::endpoint::Endpoint;
-use super::numbers::next_version;
+use super::numbers::{self, previous_version};
 use super::retention::oldest_kept;
 use super::schedule::LONGEST_DELIVERY;
 use super::status::Status;
 use crate::Timestamp;
+use crate::webhook::event::EventType;
 
 /// What an endpoint did not receive: in a range of time, or until it was enabled.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, RedeliverError};
-/// # let (now, deliveries) = (Timestamp::UNIX_EPOCH, Vec::<Delivery>::new());
+/// # use call_assistant::webhook::event::EventType;
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, Status};
+/// # let now = Timestamp::UNIX_EPOCH;
 /// # let mut endpoint = Endpoint::new(now);
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
-///     for mut delivery in deliveries {
-///         if missed.includes(&delivery) {
-///             delivery.redeliver(&endpoint, now)?; // and store it
-///         }
-///     }
+///     let missed = missed.of_statuses([Status::Parked, Status::Skipped]).of_types([EventType::CallEnded]);
+///     let search = missed.search();
+///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
+///     assert_eq!(search.statuses, [Status::Parked, Status::Skipped]);
+///     assert_eq!(search.ended_in, Some(0)); // the generation before
 /// }
-/// # Ok::<(), RedeliverError>(())
 /// ```
 ///
 /// The range is over the events' `created_at`, its end excluded. It never reaches back further than
-/// [`RETENTION`](super::RETENTION), because older events may have been removed from the store. An endpoint that
-/// missed much gets it no faster than a [`Planner`](super::Planner)'s limits allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// [`RETENTION`](super::RETENTION), because older events may have been removed from the store. A
+/// [`Recovery`](super::Recovery) redelivers all of it.
+///
+/// It is stored as JSON. Old and new versions read each other's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MissedDeliveries {
     from: Timestamp,
     until: Timestamp,
-    enabled: Option<Enabled>,
+    /// In the order of [`Status::ALL`].
+    #[serde(deserialize_with = "missed_statuses")]
+    statuses: Vec<Status>,
+    /// None: all types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    types: Vec<EventType>,
+    /// The endpoint's generation. What is pending of any other is not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "numbers::optional_version")]
+    generation: Option<u32>,
+    /// Set by enabling: only what ended in the generation before, and failed from here on. Older
+    /// events failed long before the endpoint was disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_from: Option<Timestamp>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Enabled {
-    /// The endpoint's, now that it is enabled.
-    generation: u32,
-    /// Older events failed long before the endpoint was disabled.
-    failed_from: Timestamp,
+/// The condition of [`MissedDeliveries`], for a statement.
+///
+/// ```sql
+/// SELECT ... FROM deliveries WHERE endpoint_id = $endpoint
+///   AND event_created_at >= $created_from AND event_created_at < $created_until
+///   AND (status = ANY ($statuses) AND ($ended_in IS NULL OR generation = $ended_in)
+///          AND (status IN ('parked', 'skipped') OR event_created_at >= $failed_from)
+///     OR status IN ('waiting', 'sending') AND generation <> $not_pending_in)
+///   AND (cardinality($types) = 0 OR type = ANY ($types))
+/// ```
+///
+/// The last condition needs the event's type, which is a column of the delivery or of its event. If
+/// `$not_pending_in` is `NULL`, no row that is pending fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissedSearch<'a> {
+    /// The oldest `created_at` of the events.
+    pub created_from: Timestamp,
+    /// The first `created_at` after the range.
+    pub created_until: Timestamp,
+    /// Statuses in which a delivery has ended.
+    pub statuses: &'a [Status],
+    /// The generation that ended deliveries have; `None` for any.
+    pub ended_in: Option<i32>,
+    /// The oldest `created_at` of failed and gone deliveries.
+    pub failed_from: Timestamp,
+    /// The generation whose pending deliveries are sent; those of any other count as parked. `None`
+    /// if no pending delivery fits.
+    pub not_pending_in: Option<i32>,
+    /// Types of the events. Empty for all.
+    pub types: &'a [EventType],
 }
 
 impl Endpoint {
@@ -59,12 +105,19 @@ impl Endpoint {
     /// old: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;
-        let failed_from = disabled_at.saturating_sub(LONGEST_DELIVERY);
-        let enabled = Some(Enabled { generation: self.generation(), failed_from });
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
         // has not read yet that the endpoint is enabled.
-        let all = MissedDeliveries::between(Timestamp::MIN, Timestamp::MAX, now);
-        Some(MissedDeliveries { enabled, ..all })
+        let all = MissedDeliveries::between(Timestamp::MIN, Timestamp::MAX, now).of_endpoint(self);
+        let failed_from = Some(disabled_at.saturating_sub(LONGEST_DELIVERY));
+        Some(MissedDeliveries { failed_from, ..all })
+    }
+
+    /// Returns what a disabled endpoint has missed until now: what [`enable`](Self::enable) would
+    /// return. `None` if it is active or deleted.
+    #[must_use]
+    pub fn missed(&self, now: Timestamp) -> Option<MissedDeliveries> {
+        let mut enabled = *self;
+        enabled.enable(now)
     }
 }
 
@@ -74,7 +127,32 @@ impl MissedDeliveries {
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
         let from = from.max(oldest_kept(now));
-        Self { from, until: until.max(from), enabled: None }
+        let statuses = Status::ALL.into_iter().filter(|status| status.is_missed()).collect();
+        let until = until.max(from);
+        Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
+    }
+
+    /// Leaves only deliveries that ended in one of these statuses. Statuses that are not
+    /// [missed](Status::is_missed) are ignored. With [`Status::Parked`], what counts as parked is
+    /// left too.
+    #[must_use]
+    pub fn of_statuses(mut self, statuses: impl AsRef<[Status]>) -> Self {
+        self.statuses.retain(|status| statuses.as_ref().contains(status));
+        self
+    }
+
+    /// Leaves only events of these types; with none, all types.
+    #[must_use]
+    pub fn of_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
+        self.types = types.into_iter().collect();
+        self
+    }
+
+    /// Adds what has been pending since before this endpoint was disabled: nobody has parked it yet,
+    /// and it is not sent. The result of [`Endpoint::enable`] has it.
+    #[must_use]
+    pub fn of_endpoint(self, endpoint: &Endpoint) -> Self {
+        Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
     }
 
     /// Returns the beginning of the range.
@@ -89,25 +167,61 @@ impl MissedDeliveries {
         self.until
     }
 
-    /// Tells whether this delivery's event is in the range, and the endpoint did not receive it.
-    ///
-    /// The result of [`Endpoint::enable`] also includes deliveries that have been pending since
-    /// before the endpoint was disabled: nobody has parked them yet, and they are not sent.
+    /// Returns the condition for a statement that searches the deliveries of the endpoint.
+    #[must_use]
+    pub fn search(&self) -> MissedSearch<'_> {
+        MissedSearch {
+            created_from: self.from,
+            created_until: self.until,
+            statuses: &self.statuses,
+            ended_in: self.failed_from.and(self.generation).map(previous_version).map(signed),
+            failed_from: self.failed_from.unwrap_or(self.from),
+            not_pending_in: self
+                .generation
+                .filter(|_| self.statuses.contains(&Status::Parked))
+                .map(signed),
+            types: &self.types,
+        }
+    }
+
+    /// Tells whether this delivery's event is in the range, and the endpoint did not receive it. The
+    /// same as [`search`](Self::search), without the types.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
+        let search = self.search();
         let created_at = delivery.event_created_at();
-        let missed = match self.enabled {
-            None => delivery.status().is_missed(),
-            Some(Enabled { generation, failed_from }) => {
-                let previous = next_version(delivery.generation) == generation;
-                match delivery.status() {
-                    Status::Waiting | Status::Sending => delivery.generation < generation,
-                    Status::Parked | Status::Skipped => previous,
-                    Status::Failed | Status::Gone => previous && failed_from <= created_at,
-                    Status::Delivered => false,
-                }
+        let generation = signed(delivery.generation);
+        let missed = match delivery.status() {
+            Status::Waiting | Status::Sending => {
+                search.not_pending_in.is_some_and(|active| generation != active)
+            }
+            ended => {
+                search.statuses.contains(&ended)
+                    && search.ended_in.is_none_or(|ended_in| generation == ended_in)
+                    && (matches!(ended, Status::Parked | Status::Skipped)
+                        || search.failed_from <= created_at)
             }
         };
-        self.from <= created_at && created_at < self.until && missed
+        search.created_from <= created_at && created_at < search.created_until && missed
+    }
+
+    /// Tells whether events of this type are included.
+    #[must_use]
+    pub fn includes_type(&self, event_type: &EventType) -> bool {
+        self.types.is_empty() || self.types.contains(event_type)
+    }
+}
+
+/// Refuses what no range has: a recovery must not redeliver what was delivered.
+fn missed_statuses<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Status>, D::Error> {
+    let statuses = Vec::<Status>::deserialize(deserializer)?;
+    match statuses.iter().find(|status| !status.is_missed()) {
+        Some(status) => Err(serde::de::Error::custom(format_args!(
+            "statuses has {}, which is not missed",
+            status.as_str()
+        ))),
+        None => Ok(statuses),
     }
 }

@@ -172,8 +172,8 @@
 //!
 //! Step 1 reads endpoints without a lock, so that events do not wait for each other. An event may
 //! then be skipped just after its endpoint was enabled. So when an enabling is committed, wait until
-//! the transactions that began before the commit have ended, and only then go through the
-//! [`MissedDeliveries`].
+//! the transactions that began before the commit have ended, and only then count and
+//! [recover](Recovery) the [`MissedDeliveries`].
 //!
 //! These mistakes break silently:
 //!
@@ -223,7 +223,8 @@
 //! # Plans
 //!
 //! [`WebhookPlan`] checks what an account may do: webhooks, redelivery and enabling need Pro,
-//! recovery by program needs Business. After a downgrade, what is pending is still sent.
+//! recovery by program needs Business. After a downgrade, what is pending is still sent, a running
+//! [`Recovery`] ends, and nothing is redelivered or enabled: check before each.
 
 mod address;
 mod attempt;
@@ -238,6 +239,7 @@ mod outcome;
 mod plan;
 mod planner;
 mod reason;
+mod recovery;
 mod retention;
 mod row;
 mod schedule;
@@ -256,11 +258,12 @@ pub use delivery::Delivery;
 pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
 pub use limits::Limits;
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
-pub use missed::MissedDeliveries;
+pub use missed::{MissedDeliveries, MissedSearch};
 pub use outcome::Outcome;
-pub use plan::{PlanError, WebhookPlan};
+pub use plan::{PlanError, RecoveryBy, WebhookPlan};
 pub use planner::Planner;
 pub use reason::FailureReason;
+pub use recovery::{RecoverError, Recovery, RecoveryStatus};
 pub use retention::{RETENTION, oldest_kept};
 pub use row::{Row, Write};
 pub use schedule::{

@@ -12,6 +12,17 @@ pub(super) fn next_version(version: u32) -> u32 {
     if version < MAX_VERSION { version.saturating_add(1) } else { 0 }
 }
 
+/// Returns the version or generation before this one.
+pub(super) fn previous_version(version: u32) -> u32 {
+    version.checked_sub(1).unwrap_or(MAX_VERSION)
+}
+
+pub(super) fn optional_version<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    version(deserializer).map(Some)
+}
+
 pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         version @ 0..=MAX_VERSION => Ok(version),

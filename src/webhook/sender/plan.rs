@@ -1,18 +1,20 @@
 //! Which plans include webhooks and recovery.
 
+use serde::{Deserialize, Serialize};
+
 /// What an account's plan includes of webhooks.
 ///
 /// Map your price list to it, and check it where work begins. Deliveries that are pending are still
 /// sent after a downgrade, because they were accepted.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{PlanError, WebhookPlan};
+/// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
 ///
 /// assert_eq!(WebhookPlan::BelowPro.check_webhooks(), Err(PlanError::Webhooks));
 /// assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
 ///
-/// // Recovery by program: enabling an endpoint, or redelivering what it missed, through an API.
-/// let error = WebhookPlan::Pro.check_recovery_by_program().unwrap_err();
+/// // Enabling an endpoint, or redelivering what it missed, through an API.
+/// let error = WebhookPlan::Pro.check_recovery(RecoveryBy::Program).unwrap_err();
 /// assert_eq!(error.to_string(), "plan lacks recovery");
 /// ```
 ///
@@ -25,6 +27,16 @@ pub enum WebhookPlan {
     Pro,
     /// Business: webhooks, and recovery from the dashboard and by program.
     Business,
+}
+
+/// Who recovers what was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryBy {
+    /// A person in the dashboard.
+    Dashboard,
+    /// A program, through an API.
+    Program,
 }
 
 /// What an account's plan lacks.
@@ -52,15 +64,16 @@ impl WebhookPlan {
         }
     }
 
-    /// Checks that a program may enable an endpoint or redeliver an event.
+    /// Checks that an endpoint may be enabled, an event redelivered, or a recovery go on: by a person
+    /// as [`check_webhooks`](Self::check_webhooks) does, by a program only with Business.
     ///
     /// # Errors
-    /// The plan is below Pro, or below Business.
-    pub fn check_recovery_by_program(self) -> Result<(), PlanError> {
-        match self {
-            Self::BelowPro => Err(PlanError::Webhooks),
-            Self::Pro => Err(PlanError::Recovery),
-            Self::Business => Ok(()),
+    /// The plan is below Pro; or below Business, for a program.
+    pub fn check_recovery(self, by: RecoveryBy) -> Result<(), PlanError> {
+        self.check_webhooks()?;
+        match (by, self) {
+            (RecoveryBy::Program, Self::Pro) => Err(PlanError::Recovery),
+            _ => Ok(()),
         }
     }
 }

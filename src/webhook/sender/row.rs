@@ -2,10 +2,12 @@
 
 use core::ops::{Deref, DerefMut};
 
+use super::columns::signed;
 use super::delivery::Delivery;
 use super::endpoint::Endpoint;
 
-/// A [`Delivery`] or an [`Endpoint`] as it was read, which remembers the version of its stored row.
+/// A [`Delivery`], an [`Endpoint`] or a [`Recovery`](super::Recovery) as it was read, which
+/// remembers the version of its stored row.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -46,46 +48,41 @@ pub struct Write<T> {
     pub value: T,
 }
 
-impl<T> Row<T> {
-    #[expect(clippy::expect_used, reason = "every way to make a version keeps it within i32::MAX")]
-    fn write_of(&self, version: u32) -> Option<Write<T>>
-    where
-        T: Copy,
-    {
-        let if_version = i32::try_from(self.stored).expect("at most i32::MAX");
-        (version != self.stored).then_some(Write { if_version, value: self.value })
+impl<T: Clone> Row<T> {
+    pub(super) fn read(stored: u32, value: T) -> Self {
+        Self { stored, value }
+    }
+
+    pub(super) fn changed(&self, version: u32) -> Option<Write<T>> {
+        let write = || Write { if_version: signed(self.stored), value: self.value.clone() };
+        (version != self.stored).then(write)
     }
 }
 
-impl Row<Delivery> {
-    /// Returns the write to make. `None` if nothing has changed.
-    #[must_use]
-    pub fn write(&self) -> Option<Write<Delivery>> {
-        self.write_of(self.value.version())
-    }
+/// The same for each value that has a version.
+macro_rules! row {
+    ($value:ty $(, $generic:ident)?) => {
+        impl$(<$generic: Clone>)? $crate::webhook::sender::Row<$value> {
+            /// Returns the write to make. `None` if nothing has changed.
+            #[must_use]
+            pub fn write(&self) -> Option<$crate::webhook::sender::Write<$value>> {
+                self.changed(self.version())
+            }
+        }
+
+        /// The value has just been read.
+        impl$(<$generic: Clone>)? From<$value> for $crate::webhook::sender::Row<$value> {
+            fn from(value: $value) -> Self {
+                Self::read(value.version(), value)
+            }
+        }
+    };
 }
 
-impl Row<Endpoint> {
-    /// Returns the write to make. `None` if nothing has changed.
-    #[must_use]
-    pub fn write(&self) -> Option<Write<Endpoint>> {
-        self.write_of(self.value.version())
-    }
-}
+pub(super) use row;
 
-/// The delivery has just been read.
-impl From<Delivery> for Row<Delivery> {
-    fn from(value: Delivery) -> Self {
-        Self { stored: value.version(), value }
-    }
-}
-
-/// The endpoint has just been read.
-impl From<Endpoint> for Row<Endpoint> {
-    fn from(value: Endpoint) -> Self {
-        Self { stored: value.version(), value }
-    }
-}
+row!(Delivery);
+row!(Endpoint);
 
 impl<T> Deref for Row<T> {
     type Target = T;

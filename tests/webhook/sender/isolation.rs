@@ -170,7 +170,7 @@ impl World {
     }
 }
 
-fn p99(mut all: Vec<Millis>) -> Millis {
+pub(super) fn p99(mut all: Vec<Millis>) -> Millis {
     all.sort_unstable();
     all[all.len() * 99 / 100]
 }

@@ -13,6 +13,8 @@ mod owned;
 mod owner;
 mod plan;
 mod planner;
+mod recovering;
+mod recovery;
 mod settling;
 mod simulation;
 mod stored;

@@ -1,6 +1,8 @@
 //! Which plan includes what. DEL-12, D-76.
 
-use call_assistant::webhook::sender::{Delivery, Endpoint, PlanError, Status, WebhookPlan};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, PlanError, RecoveryBy, Status, WebhookPlan,
+};
 
 use super::{answered, event, start};
 
@@ -13,7 +15,8 @@ fn every_plan_has_what_the_specification_gives_it() {
         (WebhookPlan::Business, Ok(()), Ok(())),
     ] {
         assert_eq!(plan.check_webhooks(), webhooks, "{plan:?}");
-        assert_eq!(plan.check_recovery_by_program(), program, "{plan:?}");
+        assert_eq!(plan.check_recovery(RecoveryBy::Dashboard), webhooks, "{plan:?}");
+        assert_eq!(plan.check_recovery(RecoveryBy::Program), program, "{plan:?}");
     }
 }
 

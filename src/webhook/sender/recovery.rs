@@ -1,0 +1,316 @@
+//! Redelivering all that an endpoint missed, a few at a time.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+use super::missed::MissedDeliveries;
+use super::numbers::{self, next_version};
+use super::plan::{PlanError, RecoveryBy, WebhookPlan};
+use super::retention::RETENTION;
+use super::row::{Row, Write, row};
+use super::status::RedeliverError;
+use crate::Timestamp;
+
+/// A recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
+/// none is left.
+///
+/// ```
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::id::{AccountId, EventId};
+/// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+/// # use call_assistant::webhook::sender::*;
+/// # let now = Timestamp::from_unix(60).unwrap();
+/// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
+/// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
+/// # let event = event.ping("It works.")?;
+/// # let mut endpoint = Endpoint::new(now);
+/// # endpoint.pause(now);
+/// # let skipped = Delivery::accept(&event, &endpoint, now);
+/// # let plan = WebhookPlan::Pro;
+/// let missed = endpoint.enable(now).ok_or("not disabled")?;
+/// let counted = 1; // SELECT count(*), by `MissedDeliveries::search`: shown before it is started
+/// let mut recovery = missed.recover(counted, RecoveryBy::Dashboard, plan, &endpoint, now)?;
+///
+/// // From now on, every second or so, until it is no longer running. Nothing is pending:
+/// let room = recovery.room(0, 4);
+/// let found = [(7, Row::from(skipped))]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
+/// let writes = recovery.step(room, &found, &endpoint, plan, now);
+/// // Store the writes and the recovery in one transaction.
+/// assert_eq!((writes[0].0, writes[0].1.value.status()), (7, Status::Waiting));
+/// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Each delivery gets one manual attempt, as by [`Delivery::redeliver`]: a failure does not count
+/// against the endpoint. What fails again has failed, and another recovery may redeliver it.
+///
+/// # Steps
+/// ```sql
+/// BEGIN;
+/// SELECT recovery, version FROM recoveries WHERE id = $id AND status = 'running' FOR UPDATE;
+/// SELECT ... FROM endpoints WHERE id = $endpoint;
+/// SELECT count(*) FROM deliveries
+///     WHERE endpoint_id = $endpoint AND manual AND status IN ('waiting', 'sending');  -- room
+/// SELECT ... FROM deliveries WHERE ...  -- MissedDeliveries::search
+///     AND id > $after ORDER BY id LIMIT $room FOR UPDATE;  -- never SKIP LOCKED: it would miss rows
+/// UPDATE deliveries ...;
+/// UPDATE recoveries SET ... WHERE id = $id AND version = $if_version;
+/// COMMIT;  -- all of it, or nothing
+/// ```
+///
+/// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
+/// that is stored has advanced, and one that is not has done nothing, so that no delivery is
+/// redelivered twice and none is missed. If two processes make the same step, the version refuses
+/// one of them.
+///
+/// [`room`](Self::room) sets the pace: so many deliveries are pending at once. With half of
+/// [`Limits::per_endpoint`](super::Limits::per_endpoint), the endpoint's new events always find room.
+///
+/// # Its end
+/// It ends by itself when nothing is left, when its endpoint is disabled, when the plan does not
+/// include it any more, and when all its events are thirty days old. Let an endpoint have one
+/// running recovery at a time, by a unique index.
+///
+/// It is stored as JSON, with [`status`](Self::status) and [`version`](Self::version) as columns of
+/// their own, next to the endpoint's id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Recovery<D> {
+    missed: MissedDeliveries,
+    by: RecoveryBy,
+    started_at: Timestamp,
+    /// The endpoint's, when it was started.
+    #[serde(deserialize_with = "numbers::version")]
+    generation: u32,
+    counted: u64,
+    redelivered: u64,
+    left_out: u64,
+    after: Option<D>,
+    status: RecoveryStatus,
+    #[serde(deserialize_with = "numbers::version")]
+    version: u32,
+}
+
+/// State of a recovery.
+///
+/// ```
+/// use call_assistant::webhook::sender::RecoveryStatus;
+///
+/// assert_eq!(RecoveryStatus::Running.as_str(), "running"); // in JSON and in a column
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RecoveryStatus {
+    /// There may be more to redeliver.
+    Running,
+    /// Everything was redelivered.
+    Completed,
+    /// Its owner cancelled it.
+    Cancelled,
+    /// Its endpoint was disabled.
+    Disabled,
+    /// The plan does not include it any more.
+    Downgraded,
+    /// All its events are thirty days old.
+    Expired,
+}
+
+impl RecoveryStatus {
+    /// Returns its text, in JSON and in a column.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Disabled => "disabled",
+            Self::Downgraded => "downgraded",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Why no recovery starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// The plan does not include it.
+    #[error("{0}")]
+    Plan(PlanError),
+    /// The endpoint is disabled: enable it first.
+    #[error("the endpoint is disabled")]
+    Disabled,
+}
+
+impl MissedDeliveries {
+    /// Starts a recovery of everything that is [found](Self::search) now and was counted. Store it.
+    ///
+    /// # Errors
+    /// The plan does not include it, or the endpoint is disabled.
+    pub fn recover<D>(
+        self,
+        counted: u64,
+        by: RecoveryBy,
+        plan: WebhookPlan,
+        endpoint: &Endpoint,
+        now: Timestamp,
+    ) -> Result<Recovery<D>, RecoverError> {
+        plan.check_recovery(by).map_err(RecoverError::Plan)?;
+        if !endpoint.is_active() {
+            return Err(RecoverError::Disabled);
+        }
+        Ok(Recovery {
+            missed: self.of_endpoint(endpoint),
+            by,
+            started_at: now,
+            generation: endpoint.generation(),
+            counted,
+            redelivered: 0,
+            left_out: 0,
+            after: None,
+            status: RecoveryStatus::Running,
+            version: 0,
+        })
+    }
+}
+
+impl<D> Recovery<D> {
+    /// Returns how many rows to read for the next step, given how many manual redeliveries of the
+    /// endpoint are pending and how many may be at once. 0: make no step now.
+    #[must_use]
+    pub fn room(&self, pending: u32, at_once: u32) -> u32 {
+        match self.status {
+            RecoveryStatus::Running => at_once.saturating_sub(pending),
+            _ => 0,
+        }
+    }
+
+    /// Redelivers what was found: the first rows after [`after`](Self::after), in ascending order of
+    /// their ids, at most `room` of them. Store the writes and the recovery in one transaction.
+    ///
+    /// If fewer rows than `room` were found, nothing is left. Rows that are no longer missed, because
+    /// somebody redelivered them meanwhile, are left out. A row whose sender may still be sending it
+    /// waits for the next step, with all after it.
+    #[must_use = "store the writes and the recovery"]
+    pub fn step(
+        &mut self,
+        room: u32,
+        found: &[(D, Row<Delivery>)],
+        endpoint: &Endpoint,
+        plan: WebhookPlan,
+        now: Timestamp,
+    ) -> Vec<(D, Write<Delivery>)>
+    where
+        D: Clone,
+    {
+        let mut writes = Vec::new();
+        if self.status != RecoveryStatus::Running || room == 0 {
+            return writes;
+        }
+        let last = self.started_at.min(self.missed.until()).saturating_add(RETENTION);
+        if !endpoint.is_active() || endpoint.generation() != self.generation {
+            self.end(RecoveryStatus::Disabled);
+        } else if plan.check_recovery(self.by).is_err() {
+            self.end(RecoveryStatus::Downgraded);
+        } else if now >= last {
+            self.end(RecoveryStatus::Expired);
+        }
+        if self.status != RecoveryStatus::Running {
+            return writes;
+        }
+        let mut left = found;
+        while let [(id, row), rest @ ..] = left {
+            let mut row = *row;
+            let missed = self.missed.includes(&row);
+            match missed.then(|| row.redeliver(endpoint, now)) {
+                Some(Err(RedeliverError::Leased { .. })) => break,
+                Some(Ok(())) => self.redelivered = self.redelivered.saturating_add(1),
+                _ => self.left_out = self.left_out.saturating_add(1),
+            }
+            writes.extend(row.write().map(|write| (id.clone(), write)));
+            self.after = Some(id.clone());
+            left = rest;
+        }
+        if left.is_empty() && u32::try_from(found.len()).is_ok_and(|found| found < room) {
+            self.end(RecoveryStatus::Completed);
+        } else if left.len() < found.len() {
+            self.version = next_version(self.version);
+        }
+        writes
+    }
+
+    /// Cancels a running recovery. What was redelivered already is still sent. Returns whether the
+    /// recovery has changed.
+    pub fn cancel(&mut self) -> bool {
+        let running = self.status == RecoveryStatus::Running;
+        if running {
+            self.end(RecoveryStatus::Cancelled);
+        }
+        running
+    }
+
+    /// Returns what it recovers.
+    #[must_use]
+    pub fn missed(&self) -> &MissedDeliveries {
+        &self.missed
+    }
+
+    /// Returns the id after which to go on. `None`: begin with the first.
+    #[must_use]
+    pub fn after(&self) -> Option<&D> {
+        self.after.as_ref()
+    }
+
+    /// Returns its state.
+    #[must_use]
+    pub fn status(&self) -> RecoveryStatus {
+        self.status
+    }
+
+    /// Returns who started it.
+    #[must_use]
+    pub fn by(&self) -> RecoveryBy {
+        self.by
+    }
+
+    /// Returns when it was started.
+    #[must_use]
+    pub fn started_at(&self) -> Timestamp {
+        self.started_at
+    }
+
+    /// Returns how many deliveries were counted before it was started.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// Returns how many deliveries it has redelivered.
+    #[must_use]
+    pub fn redelivered(&self) -> u64 {
+        self.redelivered
+    }
+
+    /// Returns how many deliveries were found and left out: redelivered by somebody else meanwhile,
+    /// or thirty days old.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Returns the version, which changes with every change, as that of a [`Delivery`] does.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn end(&mut self, status: RecoveryStatus) {
+        self.status = status;
+        self.version = next_version(self.version);
+    }
+}
+
+row!(Recovery<D>, D);

@@ -1,0 +1,289 @@
+//! A recovery: what it finds, what each step does, and how it ends. DEL-10, DEL-12, D-56, D-76.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryColumns, Endpoint, MissedDeliveries, Outcome, RETENTION, RecoverError,
+    Recovery, RecoveryBy, RecoveryStatus, Row, Status, WebhookPlan, Write,
+};
+
+use super::{answered, at, event, failed_before, start};
+use crate::dice::Dice;
+
+const PLAN: WebhookPlan = WebhookPlan::Business;
+const BY: RecoveryBy = RecoveryBy::Dashboard;
+
+/// The condition as the page of `MissedSearch` has it in SQL, over the columns.
+fn sql(missed: &MissedDeliveries, row: &DeliveryColumns) -> bool {
+    let search = missed.search();
+    let created_at = row.event_created_at;
+    let ended = search.statuses.contains(&row.status)
+        && search.ended_in.is_none_or(|ended_in| row.generation == ended_in)
+        && (["parked", "skipped"].contains(&row.status.as_str())
+            || created_at >= search.failed_from);
+    let pending = ["waiting", "sending"].contains(&row.status.as_str())
+        && search.not_pending_in.is_some_and(|active| row.generation != active);
+    created_at >= search.created_from && created_at < search.created_until && (ended || pending)
+}
+
+/// A statement finds what the predicate includes, whatever the row is.
+#[test]
+fn the_condition_for_a_statement_is_the_predicate() {
+    let mut dice = Dice::new(7);
+    let (mut found, mut pending) = (0, 0);
+    for round in 0..200 {
+        let mut endpoint = Endpoint::new(start());
+        for second in 0..dice.bits() % 3 {
+            let _ = endpoint.pause(at(1_000 * second));
+            let _ = endpoint.enable(at(1_000 * second + 500));
+        }
+        let _ = endpoint.pause(at(100_000));
+        let preview = endpoint.missed(at(110_000));
+        let enabled = endpoint.enable(at(110_000));
+        assert_eq!(preview, enabled, "the same before it is enabled");
+        let enabled = enabled.unwrap();
+        let (from, until) = (at(dice.bits() % 100_000), at(dice.bits() % 200_000));
+        let range = MissedDeliveries::between(from, until, at(110_000));
+        let of_two =
+            range.clone().of_statuses([Status::Skipped, Status::Delivered, Status::Failed]);
+        for missed in [&enabled, &range, &range.clone().of_endpoint(&endpoint), &of_two] {
+            let columns = DeliveryColumns {
+                event_created_at: at(dice.bits() % 200_000),
+                status: Status::ALL[(dice.bits() % 7) as usize],
+                at: at(dice.bits() % 200_000),
+                attempts: 1,
+                manual: false,
+                generation: (dice.bits() % 4) as i32,
+                version: 3,
+            };
+            let row = Delivery::try_from(columns).unwrap();
+            assert_eq!(sql(missed, &columns), missed.includes(&row), "round {round}: {row:?}");
+            found += usize::from(missed.includes(&row));
+            pending += usize::from(missed.includes(&row) && row.is_pending());
+            assert!(!missed.includes(&row) || row.status() != Status::Delivered, "{row:?}");
+        }
+    }
+    assert!(found > 50 && pending > 10, "{found} {pending}");
+}
+
+#[test]
+fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
+    let all = MissedDeliveries::between(start(), at(100), at(100));
+    assert_eq!(
+        all.search().statuses,
+        [Status::Failed, Status::Gone, Status::Parked, Status::Skipped]
+    );
+    let some = all.clone().of_statuses([Status::Parked, Status::Delivered, Status::Waiting]);
+    assert_eq!(some.search().statuses, [Status::Parked]);
+    assert!(all.includes_type(&EventType::Ping), "all types");
+    let calls = all.of_types([EventType::CallEnded]);
+    assert!(calls.includes_type(&EventType::CallEnded) && !calls.includes_type(&EventType::Ping));
+    assert_eq!(calls.search().types, [EventType::CallEnded]);
+}
+
+/// An endpoint that was disabled and enabled, and what it missed meanwhile: skipped, each one of its own second.
+fn outage(count: u64) -> (Endpoint, MissedDeliveries, Vec<(u64, Row<Delivery>)>) {
+    let mut endpoint = Endpoint::new(start());
+    let _ = endpoint.pause(start());
+    let rows = (0..count)
+        .map(|id| (id, Row::from(Delivery::accept(&event(at(id)), &endpoint, at(id)))))
+        .collect();
+    let missed = endpoint.enable(at(count)).unwrap();
+    (endpoint, missed, rows)
+}
+
+fn started(endpoint: &Endpoint, missed: MissedDeliveries) -> Recovery<u64> {
+    missed.recover(3, BY, PLAN, endpoint, at(60)).unwrap()
+}
+
+fn ids(writes: &[(u64, Write<Delivery>)]) -> Vec<u64> {
+    writes.iter().map(|(id, _)| *id).collect()
+}
+
+#[test]
+fn each_step_redelivers_what_there_is_room_for() {
+    let (endpoint, missed, rows) = outage(3);
+    let mut recovery = started(&endpoint, missed);
+    assert_eq!((recovery.room(0, 2), recovery.room(1, 2), recovery.room(5, 2)), (2, 1, 0));
+    assert_eq!(recovery.step(0, &[], &endpoint, PLAN, at(60)), [], "no room");
+    assert_eq!(recovery.version(), 0, "nothing to store");
+
+    let writes = recovery.step(2, &rows[..2], &endpoint, PLAN, at(60));
+    assert_eq!((ids(&writes), recovery.after()), (vec![0, 1], Some(&1)));
+    for (id, write) in &writes {
+        let row = write.value;
+        assert_eq!((row.status(), row.is_manual()), (Status::Waiting, true), "{id}");
+        assert_eq!(row.due(at(60)), Some(at(60)), "{id}");
+    }
+    assert_eq!((recovery.status(), recovery.version()), (RecoveryStatus::Running, 1));
+    let writes = recovery.step(2, &rows[2..], &endpoint, PLAN, at(61));
+    assert_eq!((ids(&writes), recovery.status()), (vec![2], RecoveryStatus::Completed));
+    let counts = (recovery.counted(), recovery.redelivered(), recovery.left_out());
+    assert_eq!((counts, recovery.version()), ((3, 3, 0), 2));
+    assert_eq!(recovery.room(0, 2), 0, "it has ended");
+    assert_eq!(recovery.step(2, &rows, &endpoint, PLAN, at(62)), []);
+    assert!(!recovery.cancel() && recovery.version() == 2);
+}
+
+/// Rows that somebody else redelivered, or the receiver has, are left out, and nothing is lost of the rest.
+#[test]
+fn what_is_no_longer_missed_is_left_out() {
+    let (endpoint, missed, mut rows) = outage(4);
+    let mut redelivered = *rows[0].1;
+    redelivered.redeliver(&endpoint, at(50)).unwrap();
+    rows[0].1 = Row::from(redelivered);
+    let attempt = redelivered.begin(&endpoint, at(50)).unwrap();
+    let _ = redelivered.finish(&attempt, answered(200), at(51));
+    rows[1].1 = Row::from(redelivered);
+    // Not of the range: the condition was forgotten.
+    rows[2].1 = Row::from(Delivery::accept(&event(at(900)), &endpoint, at(900)));
+    let mut recovery = started(&endpoint, missed);
+    let writes = recovery.step(9, &rows, &endpoint, PLAN, at(60));
+    assert_eq!((ids(&writes), recovery.redelivered(), recovery.left_out()), (vec![3], 1, 3));
+}
+
+/// D-58: a sender may still be sending it: it is neither redelivered beside that nor forgotten.
+#[test]
+fn a_row_that_is_leased_waits_with_all_after_it() {
+    let mut endpoint = Endpoint::new(start());
+    let waiting = failed_before(1, &endpoint, at(50));
+    let mut sending = Delivery::accept(&event(at(1)), &endpoint, at(50));
+    let _ = sending.begin(&endpoint, at(50)).unwrap();
+    let _ = endpoint.pause(at(51));
+    let missed = endpoint.enable(at(52)).unwrap();
+    let rows = [(0, waiting), (1, sending), (2, waiting)].map(|(id, row)| (id, Row::from(row)));
+    assert!(rows.iter().all(|(_, row)| missed.includes(row)));
+    let mut recovery = started(&endpoint, missed);
+    let writes = recovery.step(9, &rows, &endpoint, PLAN, at(60));
+    assert_eq!((ids(&writes), recovery.after()), (vec![0], Some(&0)));
+    assert_eq!(recovery.status(), RecoveryStatus::Running);
+    let version = recovery.version();
+    assert_eq!(recovery.step(9, &rows[1..], &endpoint, PLAN, at(79)), []);
+    assert_eq!(recovery.version(), version, "nothing to store");
+    let writes = recovery.step(9, &rows[1..], &endpoint, PLAN, at(80));
+    assert_eq!((ids(&writes), recovery.status()), (vec![1, 2], RecoveryStatus::Completed));
+}
+
+/// D-76: recovery by program needs Business, from the dashboard Pro, when it starts and at each step.
+#[test]
+fn a_recovery_ends_where_its_plan_does() {
+    use RecoveryBy::{Dashboard, Program};
+    use WebhookPlan::{BelowPro, Business, Pro};
+    for (by, plan, goes_on) in [
+        (Dashboard, BelowPro, false),
+        (Dashboard, Pro, true),
+        (Dashboard, Business, true),
+        (Program, BelowPro, false),
+        (Program, Pro, false),
+        (Program, Business, true),
+    ] {
+        let (endpoint, missed, rows) = outage(2);
+        let begun = missed.clone().recover::<u64>(2, by, plan, &endpoint, at(60));
+        assert_eq!(begun.is_ok(), goes_on, "{by:?} {plan:?}");
+        assert!(goes_on || matches!(begun, Err(RecoverError::Plan(_))), "{by:?} {plan:?}");
+
+        let mut recovery = missed.recover(2, by, Business, &endpoint, at(60)).unwrap();
+        let _ = recovery.step(1, &rows[..1], &endpoint, Business, at(60));
+        let writes = recovery.step(1, &rows[1..], &endpoint, plan, at(61));
+        let status = if goes_on { RecoveryStatus::Running } else { RecoveryStatus::Downgraded };
+        assert_eq!(
+            (recovery.status(), writes.len()),
+            (status, usize::from(goes_on)),
+            "{by:?} {plan:?}"
+        );
+    }
+}
+
+#[test]
+fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
+    let (active, missed, rows) = outage(2);
+    let mut paused = active;
+    let _ = paused.pause(at(61));
+    let mut enabled = paused;
+    let _ = enabled.enable(at(62));
+    assert_eq!(
+        missed.clone().recover::<u64>(2, BY, PLAN, &paused, at(61)),
+        Err(RecoverError::Disabled)
+    );
+    let last = at(60).saturating_add(RETENTION);
+    let before = last.saturating_sub(Duration::from_nanos(1));
+    for (name, endpoint, now, status) in [
+        ("disabled", paused, at(63), RecoveryStatus::Disabled),
+        // What it missed by then is for another recovery.
+        ("enabled again", enabled, at(63), RecoveryStatus::Disabled),
+        ("thirty days", active, last, RecoveryStatus::Expired),
+        ("nearly thirty days", active, before, RecoveryStatus::Completed),
+    ] {
+        let mut recovery = started(&active, missed.clone());
+        let writes = recovery.step(9, &rows, &endpoint, PLAN, now);
+        // The events are older than the recovery: they have gone before.
+        assert_eq!((recovery.status(), writes.len()), (status, 0), "{name}");
+        assert_eq!(recovery.version(), 1, "{name}");
+    }
+    let mut recovery = started(&active, missed);
+    assert!(recovery.cancel());
+    assert_eq!((recovery.status(), recovery.version()), (RecoveryStatus::Cancelled, 1));
+    assert_eq!(recovery.step(9, &rows, &active, PLAN, at(61)), []);
+}
+
+/// D-56: one manual attempt each; what fails again has failed, and this recovery leaves it there.
+#[test]
+fn a_failure_of_a_recovery_counts_for_nothing() {
+    let (mut endpoint, missed, rows) = outage(1);
+    let mut recovery = started(&endpoint, missed);
+    let writes = recovery.step(1, &rows, &endpoint, PLAN, at(60));
+    let mut row = writes[0].1.value;
+    let attempt = row.begin(&endpoint, at(60)).unwrap();
+    let report = row.finish(&attempt, Outcome::TimedOut, at(70));
+    let before = endpoint;
+    let _ = endpoint.record(report, at(70));
+    assert_eq!((row.status(), endpoint), (Status::Failed, before));
+    assert_eq!(recovery.after(), Some(&0), "the next step searches after it");
+}
+
+/// What lives in people's databases.
+#[test]
+fn a_recovery_is_stored_like_this() {
+    let (endpoint, missed, rows) = outage(2);
+    let missed = missed.of_types([EventType::CallEnded]);
+    let mut recovery =
+        missed.recover::<u64>(2, RecoveryBy::Program, PLAN, &endpoint, at(60)).unwrap();
+    let _ = recovery.step(1, &rows[..1], &endpoint, PLAN, at(60));
+    let json = concat!(
+        r#"{"missed":{"from":"2025-12-02T00:00:02.000000001Z","until":"9999-12-31T23:59:59.999999999Z","#,
+        r#""statuses":["failed","gone","parked","skipped"],"types":["call.ended"],"generation":1,"#,
+        r#""failed_from":"2025-12-31T16:47:50Z"},"by":"program","started_at":"2026-01-01T00:01:00Z","#,
+        r#""generation":1,"counted":2,"redelivered":1,"left_out":0,"after":0,"status":"running","#,
+        r#""version":1}"#
+    );
+    assert_eq!(serde_json::to_string(&recovery).unwrap(), json);
+    assert_eq!(serde_json::from_str::<Recovery<u64>>(json).unwrap(), recovery);
+    let later = json.replace(r#""version":1"#, r#""of_later":[],"version":1"#);
+    assert_eq!(serde_json::from_str::<Recovery<u64>>(&later).unwrap(), recovery);
+
+    let range = MissedDeliveries::between(start(), at(100), at(100));
+    let json = r#"{"from":"2026-01-01T00:00:00Z","until":"2026-01-01T00:01:40Z","statuses":["failed","gone","parked","skipped"]}"#;
+    assert_eq!(serde_json::to_string(&range).unwrap(), json);
+    assert_eq!(serde_json::from_str::<MissedDeliveries>(json).unwrap(), range);
+    let wrong = json.replace("gone", "delivered");
+    let error = serde_json::from_str::<MissedDeliveries>(&wrong).unwrap_err().to_string();
+    assert!(error.starts_with("statuses has delivered, which is not missed"), "{error}");
+    for status in [RecoveryStatus::Running, RecoveryStatus::Downgraded] {
+        assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
+    }
+}
+
+/// With a row that its own version wrote, the write is conditional on what was read.
+#[test]
+fn a_step_is_stored_under_the_version_that_was_read() {
+    let (endpoint, missed, rows) = outage(1);
+    let mut row = Row::from(started(&endpoint, missed));
+    assert_eq!(row.write(), None);
+    let _ = row.step(9, &rows, &endpoint, PLAN, at(60));
+    let write = row.write().unwrap();
+    assert_eq!((write.if_version, write.value.version()), (0, 1));
+    assert_eq!(write.value.started_at(), at(60));
+    assert_eq!((write.value.by(), write.value.missed().from() < Timestamp::MAX), (BY, true));
+}
