@@ -5,7 +5,8 @@
 //! make a call unreadable. `Display` escapes control characters; `as_str` returns the text.
 //!
 //! ```
-//! use call_assistant::id::{CallId, EventId, IdError};
+//! use call_assistant::TextReason;
+//! use call_assistant::id::{CallId, EventId};
 //!
 //! let call = CallId::parse("call_8fK2")?;
 //! assert_eq!(call.as_str(), "call_8fK2");
@@ -15,9 +16,9 @@
 //! assert_eq!(event.as_str(), "evt_5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a");
 //!
 //! let wrong = EventId::parse("call_8fK2").unwrap_err();
-//! assert_eq!(wrong, IdError::Prefix { what: "event id", prefix: "evt_" });
+//! assert_eq!(wrong.reason(), TextReason::Prefix);
 //! assert_eq!(wrong.to_string(), "event id does not begin with evt_");
-//! # Ok::<(), IdError>(())
+//! # Ok::<(), call_assistant::TextError>(())
 //! ```
 //!
 //! An id is 1 to [`MAX_ID_LEN`] bytes of visible ASCII (`!` to `~`), so that headers, paths and logs
@@ -33,47 +34,10 @@ use core::fmt;
 use sha2::{Digest, Sha256};
 
 use crate::json::json_text;
+use crate::text::{TextError, TextReason, check_len, check_present, check_visible};
 
 /// The longest id, in bytes.
 pub const MAX_ID_LEN: usize = 255;
-
-/// Says why a text is not an id.
-///
-/// It never carries the text, which may be a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum IdError {
-    /// The text is empty.
-    #[error("{what} is empty")]
-    Empty {
-        /// The kind of id, such as `call id`.
-        what: &'static str,
-    },
-    /// The text is longer than [`MAX_ID_LEN`] bytes.
-    #[error("{what} has {len} bytes, more than {MAX_ID_LEN}")]
-    TooLong {
-        /// The kind of id, such as `call id`.
-        what: &'static str,
-        /// The length, in bytes.
-        len: usize,
-    },
-    /// A byte is not visible ASCII.
-    #[error("{what} has a byte at {at} that is not visible ASCII")]
-    Character {
-        /// The kind of id, such as `call id`.
-        what: &'static str,
-        /// The byte's position, from 0.
-        at: usize,
-    },
-    /// The prefix of this kind of id is missing.
-    #[error("{what} does not begin with {prefix}")]
-    Prefix {
-        /// The kind of id, such as `call id`.
-        what: &'static str,
-        /// The prefix.
-        prefix: &'static str,
-    },
-}
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident, $what:literal, made: $made:literal $(, checked: $prefix:literal)?, read: $read:ident) => {
@@ -88,7 +52,7 @@ macro_rules! id {
             /// Returns an error if the text is empty, longer than [`MAX_ID_LEN`] bytes, or not
             /// visible ASCII
             #[doc = concat!($("; or if it does not begin with `", $prefix, "`",)? ".")]
-            pub fn parse(text: &str) -> Result<Self, IdError> {
+            pub fn parse(text: &str) -> Result<Self, TextError> {
                 check($what, text)?;
                 Self::read_json(text)
             }
@@ -123,9 +87,9 @@ macro_rules! id {
         }
 
         impl core::str::FromStr for $name {
-            type Err = IdError;
+            type Err = TextError;
 
-            fn from_str(text: &str) -> Result<Self, IdError> {
+            fn from_str(text: &str) -> Result<Self, TextError> {
                 Self::parse(text)
             }
         }
@@ -145,10 +109,10 @@ macro_rules! id {
 
         impl $name {
             /// Reads the text of a JSON string.
-            fn read_json(text: &str) -> Result<Self, IdError> {
+            fn read_json(text: &str) -> Result<Self, TextError> {
                 $read($what, text)?;
                 $(if !text.starts_with($prefix) {
-                    return Err(IdError::Prefix { what: $what, prefix: $prefix });
+                    return Err(TextError::new($what, TextReason::Prefix, $prefix));
                 })?
                 Ok(Self(text.into()))
             }
@@ -159,13 +123,13 @@ macro_rules! id {
 }
 
 id!(/// Identifies a customer's account.
-    AccountId, "account id", made: "acct_", read: check_len);
+    AccountId, "account id", made: "acct_", read: check_any);
 id!(/// Identifies an answered call.
-    CallId, "call id", made: "call_", read: check_len);
+    CallId, "call id", made: "call_", read: check_any);
 id!(/// Identifies a contact in the customer's address book.
-    ContactId, "contact id", made: "cont_", read: check_len);
+    ContactId, "contact id", made: "cont_", read: check_any);
 id!(/// Identifies an appointment.
-    AppointmentId, "appointment id", made: "appt_", read: check_len);
+    AppointmentId, "appointment id", made: "appt_", read: check_any);
 id!(/// Identifies a credential (today: an API key), never its secret.
     CredentialId, "credential id", made: "cred_", read: check);
 id!(/// Identifies an event. It is the same for every endpoint and in every attempt.
@@ -211,20 +175,14 @@ impl EventId {
     }
 }
 
-fn check(what: &'static str, text: &str) -> Result<(), IdError> {
-    check_len(what, text)?;
-    match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
-        Some(at) => Err(IdError::Character { what, at }),
-        None => Ok(()),
-    }
+fn check(what: &'static str, text: &str) -> Result<(), TextError> {
+    check_any(what, text)?;
+    check_visible(what, text)
 }
 
-fn check_len(what: &'static str, text: &str) -> Result<(), IdError> {
-    match text.len() {
-        0 => Err(IdError::Empty { what }),
-        1..=MAX_ID_LEN => Ok(()),
-        len => Err(IdError::TooLong { what, len }),
-    }
+fn check_any(what: &'static str, text: &str) -> Result<(), TextError> {
+    check_present(what, text)?;
+    check_len(what, text, MAX_ID_LEN)
 }
 
 fn from_random(prefix: &str, bytes: [u8; 16]) -> Arc<str> {

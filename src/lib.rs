@@ -95,9 +95,9 @@
 
 extern crate alloc;
 
-mod mac;
 mod product;
 mod secret;
+mod text;
 mod time;
 
 #[cfg(feature = "events")]
@@ -115,7 +115,8 @@ pub mod webhook;
 
 pub mod guide;
 
-pub use product::{Product, ProductError};
+pub use product::Product;
+pub use text::{TextError, TextReason};
 #[cfg(feature = "events")]
 pub use time::ParseTimestampError;
 pub use time::Timestamp;

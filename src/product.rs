@@ -7,6 +7,8 @@ use core::fmt;
 
 use http::{HeaderName, HeaderValue};
 
+use crate::text::{TextError, TextReason, check_len, check_present};
+
 /// Derives header names, key prefixes and the `User-Agent` from the product's name.
 ///
 /// The default name is *Service*, as in the [protocol](crate::guide::protocol). Everything is
@@ -21,7 +23,7 @@ use http::{HeaderName, HeaderValue};
 /// assert_eq!(product.user_agent(), "Acme-Voice-Webhooks/1.0");
 ///
 /// assert_eq!(Product::default().event_header(), "x-service-event");
-/// # Ok::<(), call_assistant::ProductError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Product(Arc<Derived>);
@@ -50,7 +52,7 @@ impl Product {
     /// # Errors
     /// Returns an error if the name is empty, has more than [`MAX_LEN`](Self::MAX_LEN) bytes, does
     /// not begin with a letter, or has any other character.
-    pub fn new(name: &str) -> Result<Self, ProductError> {
+    pub fn new(name: &str) -> Result<Self, TextError> {
         check(name)?;
         Ok(Self::derive(name))
     }
@@ -130,61 +132,27 @@ impl fmt::Debug for Product {
     }
 }
 
-/// Says why a name cannot be that of a [`Product`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProductError {
-    /// The name is empty.
-    Empty,
-    /// The name has more than [`Product::MAX_LEN`] bytes.
-    TooLong,
-    /// The byte at this position is not allowed there.
-    Character {
-        /// The position, from 0.
-        at: usize,
-    },
-}
+const WHAT: &str = "product name";
 
-// Written out: thiserror would bring six packages into the bare crate.
-impl fmt::Display for ProductError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("product name is empty"),
-            Self::TooLong => {
-                write!(f, "product name is longer than {} bytes", Product::MAX_LEN)
-            }
-            Self::Character { at } => write!(
-                f,
-                "product name has a character at byte {at} that is not allowed there: letters \
-                 and digits in words joined by single hyphens, a letter first"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for ProductError {}
-
-fn check(name: &str) -> Result<(), ProductError> {
-    if name.is_empty() {
-        return Err(ProductError::Empty);
-    }
-    if name.len() > Product::MAX_LEN {
-        return Err(ProductError::TooLong);
-    }
+fn check(name: &str) -> Result<(), TextError> {
+    check_present(WHAT, name)?;
+    check_len(WHAT, name, Product::MAX_LEN)?;
     let mut before = b'-';
-    for (at, byte) in name.bytes().enumerate() {
+    for (at, byte) in name.bytes().chain([b'-']).enumerate() {
         let fits = match byte {
             b'-' => before != b'-',
             b'0'..=b'9' => at > 0,
             _ => byte.is_ascii_alphabetic(),
         };
         if !fits {
-            return Err(ProductError::Character { at });
+            // A hyphen at the end is seen only now.
+            let at = at.min(name.len().saturating_sub(1));
+            return Err(TextError::new(WHAT, TextReason::Character { at }, ALLOWED));
         }
         before = byte;
     }
-    if before == b'-' {
-        return Err(ProductError::Character { at: name.len().saturating_sub(1) });
-    }
     Ok(())
 }
+
+const ALLOWED: &str =
+    "allowed there: letters and digits in words joined by single hyphens, a letter first";

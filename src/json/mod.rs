@@ -44,8 +44,8 @@ pub(crate) use object::{RawJson, fields};
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
-    FromJson, Lenient, Name, Names, ReadObject, Tracker, deserialize, field_name, json_object,
-    json_text, read_items, read_object, read_text,
+    FromJson, Name, Names, ReadObject, Tracker, deserialize, field_name, json_object, json_text,
+    read_items, read_object, read_text,
 };
 
 /// Reads one value.

@@ -1,16 +1,13 @@
 //! Reads typed values, and keeps track of where it is in the text.
 
 use alloc::borrow::Cow;
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
 
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
@@ -334,21 +331,6 @@ impl<'de> FromJson<'de> for &'de RawValue {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
         tracker.expect("a value");
         Self::deserialize(from)
-    }
-}
-
-/// A value, or `None` if it is missing or of another form.
-pub(crate) struct Lenient<T>(pub(crate) Option<T>);
-
-impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {
-    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
-        tracker.expect("a value");
-        let json = Box::<RawValue>::deserialize(from)?;
-        Ok(Self(serde_json::from_str(json.get()).ok()))
-    }
-
-    fn absent() -> Option<Self> {
-        Some(Self(None))
     }
 }
 

@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::Product;
 use crate::json::open_enum;
-use crate::mac;
 use crate::secret::Secret;
+use crate::secret::mac;
+use crate::text::{TextError, TextReason, check_len, check_visible};
 
 /// Holds the secret text of an API key. Only [`reveal`](Self::reveal) shows it; it is wiped when
 /// dropped.
@@ -24,7 +25,7 @@ use crate::secret::Secret;
 /// let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]); // a service makes one
 /// assert!(key.reveal().starts_with("service_live_"));
 /// assert_eq!(format!("{key:?}"), r#"ApiKey("service_live_...0707")"#);
-/// # Ok::<(), call_assistant::rest::ApiKeyError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 #[derive(Clone)]
 pub struct ApiKey {
@@ -51,6 +52,8 @@ impl Mode {
     }
 }
 
+const WHAT: &str = "API key";
+
 impl ApiKey {
     /// The longest key, in bytes.
     pub const MAX_LEN: usize = 255;
@@ -60,14 +63,15 @@ impl ApiKey {
     /// # Errors
     /// The text has no such prefix, nothing after it, more than [`MAX_LEN`](Self::MAX_LEN) bytes,
     /// or a byte that is not visible ASCII. The error never shows the text.
-    pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
+    pub fn parse(text: &str) -> Result<Self, TextError> {
         check(text)?;
         let marks = [(Mode::Live, "_live_"), (Mode::Test, "_test_")];
         let found = marks.into_iter().filter_map(|(mode, mark)| {
             let at = text.find(mark).filter(|at| is_slug(text.get(..*at).unwrap_or_default()))?;
             Some((at.saturating_add(mark.len()), mode))
         });
-        let (prefix_len, mode) = found.min_by_key(|(len, _)| *len).ok_or(ApiKeyError::Prefix)?;
+        let (prefix_len, mode) =
+            found.min_by_key(|(len, _)| *len).ok_or(refused(TextReason::Prefix))?;
         Self::with_prefix(text, prefix_len, mode)
     }
 
@@ -75,18 +79,18 @@ impl ApiKey {
     ///
     /// # Errors
     /// See [`parse`](Self::parse).
-    pub fn parse_for(product: &Product, text: &str) -> Result<Self, ApiKeyError> {
+    pub fn parse_for(product: &Product, text: &str) -> Result<Self, TextError> {
         check(text)?;
         let mode = [Mode::Live, Mode::Test]
             .into_iter()
             .find(|mode| text.starts_with(prefix(product, *mode)))
-            .ok_or(ApiKeyError::Prefix)?;
+            .ok_or(refused(TextReason::Prefix))?;
         Self::with_prefix(text, prefix(product, mode).len(), mode)
     }
 
-    fn with_prefix(text: &str, prefix_len: usize, mode: Mode) -> Result<Self, ApiKeyError> {
+    fn with_prefix(text: &str, prefix_len: usize, mode: Mode) -> Result<Self, TextError> {
         if text.len() == prefix_len {
-            return Err(ApiKeyError::PrefixOnly);
+            return Err(refused(TextReason::PrefixOnly));
         }
         Ok(Self { text: Secret::new(text), mode, prefix_len })
     }
@@ -129,9 +133,9 @@ impl ApiKey {
 }
 
 impl FromStr for ApiKey {
-    type Err = ApiKeyError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ApiKeyError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         Self::parse(text)
     }
 }
@@ -152,38 +156,13 @@ impl PartialEq for ApiKey {
 
 impl Eq for ApiKey {}
 
-/// Says why a text is not an API key, or not one of this product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ApiKeyError {
-    /// The text begins with neither a live nor a test prefix.
-    #[error("API key begins with neither a live nor a test prefix")]
-    Prefix,
-    /// Nothing follows the prefix.
-    #[error("API key ends after its prefix")]
-    PrefixOnly,
-    /// The text is longer than [`ApiKey::MAX_LEN`] bytes.
-    #[error("API key has {len} bytes, more than {}", ApiKey::MAX_LEN)]
-    TooLong {
-        /// The length, in bytes.
-        len: usize,
-    },
-    /// A byte is not visible ASCII: often a line end or a space that was copied as well.
-    #[error("API key has a byte at {at} that is not visible ASCII")]
-    Character {
-        /// The byte's position, from 0.
-        at: usize,
-    },
+fn check(text: &str) -> Result<(), TextError> {
+    check_len(WHAT, text, ApiKey::MAX_LEN)?;
+    check_visible(WHAT, text)
 }
 
-fn check(text: &str) -> Result<(), ApiKeyError> {
-    if text.len() > ApiKey::MAX_LEN {
-        return Err(ApiKeyError::TooLong { len: text.len() });
-    }
-    match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
-        Some(at) => Err(ApiKeyError::Character { at }),
-        None => Ok(()),
-    }
+fn refused(reason: TextReason) -> TextError {
+    TextError::new(WHAT, reason, "a live or a test prefix")
 }
 
 /// What a product's name becomes in its prefixes.

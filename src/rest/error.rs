@@ -2,10 +2,11 @@ use alloc::string::String;
 use core::fmt;
 
 use http::StatusCode;
+use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize, Serializer};
 
 use crate::id::{MAX_ID_LEN, RequestId};
-use crate::json::{FromJson, Lenient, Tracker, deserialize, json_body, json_object, open_enum};
+use crate::json::{FromJson, RawJson, Tracker, deserialize, json_body, json_object, open_enum};
 use crate::secret::one_line;
 
 open_enum! {
@@ -253,3 +254,17 @@ impl<'de> FromJson<'de> for ApiError {
 }
 
 deserialize!(ApiError);
+
+/// A value, or `None` if it is missing or of another form.
+struct Lenient<T>(Option<T>);
+
+impl<'de, T: DeserializeOwned> FromJson<'de> for Lenient<T> {
+    fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error> {
+        let json = RawJson::read(from, tracker)?;
+        Ok(Self(serde_json::from_str(json.0.get()).ok()))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+}

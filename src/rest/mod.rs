@@ -50,7 +50,7 @@ pub mod server;
 pub mod testing;
 mod unsendable_error;
 
-pub use api_key::{ApiKey, ApiKeyError, Mode, Scope};
+pub use api_key::{ApiKey, Mode, Scope};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use created_range::CreatedRange;
 pub use error::{ApiError, ErrorCode, ErrorType};

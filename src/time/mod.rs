@@ -9,6 +9,8 @@ mod write;
 
 #[cfg(feature = "events")]
 pub use parse::ParseTimestampError;
+#[cfg(feature = "events")]
+pub(crate) use parse::parse;
 pub use timestamp::Timestamp;
 #[cfg(feature = "events")]
 pub(crate) use write::offset;

@@ -81,39 +81,21 @@ const DAY: i64 = 86_400;
 /// The calendar is that of the `time` crate; its own parser of RFC 3339 accepts any separator and
 /// cuts long fractions off, so the grammar is here.
 #[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
-fn parse(text: &[u8]) -> Parsed<Timestamp> {
+pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
     let fault = |reason, at| Err(ParseTimestampError { reason, at });
 
-    let [
-        y1,
-        y2,
-        y3,
-        y4,
-        b'-',
-        m1,
-        m2,
-        b'-',
-        d1,
-        d2,
-        b'T' | b't',
-        h1,
-        h2,
-        b':',
-        n1,
-        n2,
-        b':',
-        s1,
-        s2,
-        rest @ ..,
-    ] = text
-    else {
-        return Err(mismatch(text, 0, "0000-00-00T00:00:00"));
+    let misshapen = || mismatch(text, 0, "0000-00-00T00:00:00");
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b't', time @ ..] = text else {
+        return Err(misshapen());
+    };
+    let [h1, h2, b':', n1, n2, b':', s1, s2, rest @ ..] = time else {
+        return Err(misshapen());
     };
     let [Some(century), Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] =
         [[y1, y2], [y3, y4], [m1, m2], [d1, d2], [h1, h2], [n1, n2], [s1, s2]].map(two_digits)
     else {
-        return Err(mismatch(text, 0, "0000-00-00T00:00:00"));
+        return Err(misshapen());
     };
     let Ok(month) = Month::try_from(month) else {
         return fault("expected a month from 01 to 12", 5);

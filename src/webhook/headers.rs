@@ -195,9 +195,3 @@ impl fmt::Display for DeliveryHeader {
         f.pad(self.word())
     }
 }
-
-/// Whether a header carries this text unchanged. `HeaderValue` also takes an empty text, and spaces
-/// and tabs, which a peer would trim.
-pub(super) fn is_header_text(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
-}

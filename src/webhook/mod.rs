@@ -97,7 +97,7 @@ mod verify_error;
 pub use grammar::MalformedReason;
 pub use headers::{DeliveryHeader, DeliveryHeaders};
 pub use response::WebhookResponse;
-pub use secret::{SecretError, SigningSecret};
+pub use secret::SigningSecret;
 pub use signer::{SignatureHeader, Signer, SignerError};
 pub use verifier::{ToleranceError, Verified, Verifier};
 pub use verify_error::VerifyError;

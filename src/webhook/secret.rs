@@ -3,11 +3,13 @@
 use core::fmt;
 
 use crate::secret::Secret;
+use crate::text::{TextError, TextReason, check_len, check_visible};
 
 /// Holds the secret that signs the deliveries to one webhook endpoint.
 ///
 /// ```
-/// use call_assistant::webhook::{SecretError, SigningSecret};
+/// use call_assistant::TextReason;
+/// use call_assistant::webhook::SigningSecret;
 ///
 /// // The service, when an endpoint is created: 32 bytes from its random source.
 /// let secret = SigningSecret::from_random([7; 32]);
@@ -19,13 +21,16 @@ use crate::secret::Secret;
 /// assert_eq!(format!("{same:?}"), "SigningSecret([redacted])");
 ///
 /// // Spaces, quotes and line ends around it are refused: they would sign differently.
-/// assert_eq!(SigningSecret::parse("whsec_abc\n").unwrap_err(), SecretError::Character { at: 9 });
-/// # Ok::<(), SecretError>(())
+/// let error = SigningSecret::parse("whsec_abc\n").unwrap_err();
+/// assert_eq!(error.reason(), TextReason::Character { at: 9 });
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// It is wiped when dropped. Only [`reveal`](Self::reveal) shows it.
 #[derive(Clone)]
 pub struct SigningSecret(Secret);
+
+const WHAT: &str = "signing secret";
 
 impl SigningSecret {
     /// The first characters of every signing secret. They are part of the key.
@@ -40,20 +45,15 @@ impl SigningSecret {
     /// Returns an error if the text does not begin with `whsec_`, has nothing after it, is longer
     /// than [`MAX_LEN`](Self::MAX_LEN) bytes, or has a byte that is not visible ASCII. Nothing is
     /// trimmed: a text that needs trimming is not the secret.
-    pub fn parse(text: &str) -> Result<Self, SecretError> {
-        if text.len() > Self::MAX_LEN {
-            return Err(SecretError::TooLong { len: text.len() });
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let refused = |reason| TextError::new(WHAT, reason, Self::PREFIX);
+        check_len(WHAT, text, Self::MAX_LEN)?;
+        match text.strip_prefix(Self::PREFIX) {
+            None => return Err(refused(TextReason::Prefix)),
+            Some("") => return Err(refused(TextReason::PrefixOnly)),
+            Some(_) => check_visible(WHAT, text)?,
         }
-        let Some(rest) = text.strip_prefix(Self::PREFIX) else {
-            return Err(SecretError::Prefix);
-        };
-        if rest.is_empty() {
-            return Err(SecretError::Empty);
-        }
-        match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
-            Some(at) => Err(SecretError::Character { at }),
-            None => Ok(Self(Secret::new(text))),
-        }
+        Ok(Self(Secret::new(text)))
     }
 
     /// Creates a new secret from 32 random bytes of the caller.
@@ -74,9 +74,9 @@ impl SigningSecret {
 }
 
 impl core::str::FromStr for SigningSecret {
-    type Err = SecretError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, SecretError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         Self::parse(text)
     }
 }
@@ -86,42 +86,3 @@ impl fmt::Debug for SigningSecret {
         f.debug_tuple("SigningSecret").field(&self.0).finish()
     }
 }
-
-/// Says why a text is not a [`SigningSecret`]. It never holds the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SecretError {
-    /// The text does not begin with `whsec_`.
-    Prefix,
-    /// Nothing follows the prefix.
-    Empty,
-    /// The text is longer than [`SigningSecret::MAX_LEN`] bytes.
-    TooLong {
-        /// The length, in bytes.
-        len: usize,
-    },
-    /// A byte is not visible ASCII: a space, a typographic quote, a line end.
-    Character {
-        /// The byte's position, from 0.
-        at: usize,
-    },
-}
-
-impl fmt::Display for SecretError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prefix => {
-                write!(f, "signing secret does not begin with {}", SigningSecret::PREFIX)
-            }
-            Self::Empty => write!(f, "signing secret has nothing after {}", SigningSecret::PREFIX),
-            Self::TooLong { len } => {
-                write!(f, "signing secret has {len} bytes, more than {}", SigningSecret::MAX_LEN)
-            }
-            Self::Character { at } => {
-                write!(f, "signing secret has a byte at {at} that is not visible ASCII")
-            }
-        }
-    }
-}
-
-impl core::error::Error for SecretError {}

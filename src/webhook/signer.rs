@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
 use super::secret::SigningSecret;
-use crate::mac::MacKey;
+use crate::secret::mac::MacKey;
 use crate::{Product, Timestamp};
 
 /// Signs deliveries, as the service does.

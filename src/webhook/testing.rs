@@ -32,13 +32,12 @@
 //! and `event::EventBody::signed_request` the request; [`signed_request`] takes any other body.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use http::{HeaderValue, Method, Request};
 
-use super::headers::{DeliveryHeader, is_header_text};
 use super::signer::Signer;
 use crate::Timestamp;
+use crate::text::{TextError, check_present, check_visible};
 
 /// Creates a delivery with any body, which need not be an event: a POST with the five headers, to
 /// the URI `/`.
@@ -53,31 +52,18 @@ pub fn signed_request(
     event_id: &str,
     body: &[u8],
     now: Timestamp,
-) -> Result<Request<Vec<u8>>, HeaderTextError> {
-    let value = |header, text: &str| match HeaderValue::from_str(text) {
-        Ok(value) if is_header_text(text) => Ok(value),
-        _ => Err(HeaderTextError { header }),
-    };
-    let event_type = value(DeliveryHeader::Event, event_type)?;
-    let event_id = value(DeliveryHeader::Delivery, event_id)?;
+) -> Result<Request<Vec<u8>>, TextError> {
+    let event_type = value("event type", event_type)?;
+    let event_id = value("event id", event_id)?;
     let mut request = Request::new(body.into());
     *request.method_mut() = Method::POST;
     *request.headers_mut() = signer.headers(event_type, event_id, body, now);
     Ok(request)
 }
 
-/// Says that no header can carry an event type or id: it is empty or not visible ASCII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HeaderTextError {
-    /// The header that the text was meant for.
-    pub header: DeliveryHeader,
+#[expect(clippy::expect_used, reason = "visible ASCII is allowed in headers")]
+fn value(what: &'static str, text: &str) -> Result<HeaderValue, TextError> {
+    check_present(what, text)?;
+    check_visible(what, text)?;
+    Ok(HeaderValue::from_str(text).expect("visible ASCII"))
 }
-
-impl fmt::Display for HeaderTextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "text for the {} header is empty or not visible ASCII", self.header)
-    }
-}
-
-impl core::error::Error for HeaderTextError {}

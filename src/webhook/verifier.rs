@@ -12,7 +12,7 @@ use super::headers::{DeliveryHeader, DeliveryHeaders};
 use super::response::WebhookResponse;
 use super::secret::SigningSecret;
 use super::verify_error::VerifyError;
-use crate::mac::{self, MacKey};
+use crate::secret::mac::{self, MacKey};
 use crate::{Product, Timestamp};
 
 /// Proves that deliveries are genuine.

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use call_assistant::model::AppointmentStatus;
 use call_assistant::rest::{ErrorCode, ErrorType};
-use call_assistant::{Product, ProductError, rest::Scope};
+use call_assistant::{Product, TextReason, rest::Scope};
 
 /// Names of the specification, written with its neutral word (DEL-1, KEY-1).
 #[test]
@@ -31,30 +31,30 @@ fn a_name_is_fit_for_headers_keys_and_user_agent_or_refused() {
     }
     let too_long = "a".repeat(Product::MAX_LEN + 1);
     let cases = [
-        ("", ProductError::Empty),
-        (too_long.as_str(), ProductError::TooLong),
-        ("2acme", ProductError::Character { at: 0 }),
-        ("-acme", ProductError::Character { at: 0 }),
-        ("acme-", ProductError::Character { at: 4 }),
-        ("ac--me", ProductError::Character { at: 3 }),
-        ("ac me", ProductError::Character { at: 2 }),
-        ("ac_me", ProductError::Character { at: 2 }),
-        ("acm\u{e9}", ProductError::Character { at: 3 }),
-        ("acme\r\nx: y", ProductError::Character { at: 4 }),
+        ("", TextReason::Empty),
+        (too_long.as_str(), TextReason::TooLong { len: 33, max: 32 }),
+        ("2acme", TextReason::Character { at: 0 }),
+        ("-acme", TextReason::Character { at: 0 }),
+        ("acme-", TextReason::Character { at: 4 }),
+        ("ac--me", TextReason::Character { at: 3 }),
+        ("ac me", TextReason::Character { at: 2 }),
+        ("ac_me", TextReason::Character { at: 2 }),
+        ("acm\u{e9}", TextReason::Character { at: 3 }),
+        ("acme\r\nx: y", TextReason::Character { at: 4 }),
     ];
     for (name, error) in cases {
-        assert_eq!(Product::new(name), Err(error), "{name:?}");
+        assert_eq!(Product::new(name).unwrap_err().reason(), error, "{name:?}");
     }
-    for (error, words) in [
-        (ProductError::Empty, "product name is empty"),
-        (ProductError::TooLong, "product name is longer than 32 bytes"),
+    for (name, words) in [
+        ("", "product name is empty"),
+        (&too_long, "product name has 33 bytes, more than 32"),
         (
-            ProductError::Character { at: 3 },
-            "product name has a character at byte 3 that is not allowed there: letters and digits \
-             in words joined by single hyphens, a letter first",
+            "ac me",
+            "product name has a byte at 2 that is not allowed there: letters and digits in words \
+             joined by single hyphens, a letter first",
         ),
     ] {
-        assert_eq!(error.to_string(), words);
+        assert_eq!(Product::new(name).unwrap_err().to_string(), words, "{name}");
     }
 }
 

@@ -5,7 +5,8 @@ use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Request, Uri};
 
 use super::{ClientError, ResponseHead, error};
-use crate::rest::{ApiKey, ApiKeyError, ApiRequest, BaseUrl, BaseUrlError, UnsendableError};
+use crate::TextError;
+use crate::rest::{ApiKey, ApiRequest, BaseUrl, BaseUrlError, UnsendableError};
 
 /// Turns operations into requests, and responses into what was asked for.
 ///
@@ -48,7 +49,7 @@ pub enum NewClientError {
     BaseUrl(#[from] BaseUrlError),
     /// The API key is not valid.
     #[error(transparent)]
-    ApiKey(#[from] ApiKeyError),
+    ApiKey(#[from] TextError),
     /// The `User-Agent` is not valid.
     #[error(
         "the user agent is not 1 to {} visible ASCII characters and spaces",

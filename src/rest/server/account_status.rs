@@ -14,7 +14,7 @@ use crate::id::AccountId;
 ///     subscribed: true,
 ///     api_in_plan: true,
 /// };
-/// # Ok::<(), call_assistant::id::IdError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// The struct is exhaustive and has no default: no field has a value that is safe to assume.

@@ -10,8 +10,8 @@ use hmac::digest::zeroize::Zeroize as _;
 
 use crate::Timestamp;
 use crate::id::{self, AccountId, CallId};
-use crate::mac::{self, MacKey};
 use crate::rest::{CreatedRange, Mode};
+use crate::secret::mac::{self, MacKey};
 
 const VERSION: u8 = 1;
 const CREATED_AFTER: u8 = 0b01;

@@ -15,7 +15,7 @@ use crate::rest::{Mode, Scope};
 /// let grant = Grant::new(token, account, Mode::Live, [Scope::CallsRead, Scope::from("calls:write")]);
 /// assert!(grant.allows(&Scope::CallsRead));
 /// assert!(!grant.allows(&Scope::from("calls:write")), "reserved scopes grant nothing");
-/// # Ok::<(), call_assistant::id::IdError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// [`Received::identify`](super::Received::identify) makes it from an API key. A host that

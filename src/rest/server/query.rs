@@ -21,7 +21,7 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 /// let now = Timestamp::UNIX_EPOCH;
 /// let call = Call::new(CallId::parse("call_1")?, now, now);
 /// let row = CallRow { account_id: AccountId::parse("acct_1")?, mode: Mode::Live, call };
-/// # Ok::<(), call_assistant::id::IdError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// The public object does not name its account, so a list in memory or a missing `WHERE` could

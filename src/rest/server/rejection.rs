@@ -9,7 +9,8 @@ use http::{HeaderValue, Response, StatusCode};
 use super::cursor::CursorError;
 use super::query::RowsReason;
 use super::rate::RateLimitError;
-use crate::id::{CredentialId, IdError, RequestId};
+use crate::TextError;
+use crate::id::{CredentialId, RequestId};
 use crate::rest::response::response;
 use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 
@@ -177,7 +178,7 @@ pub enum RejectionReason {
     Cursor(CursorError),
     /// The text in the path cannot be the id of a call.
     #[error("no call has such an id: {0}")]
-    NotAnId(IdError),
+    NotAnId(TextError),
     /// The store has no such call.
     #[error("there is no such call")]
     NoSuchCall,

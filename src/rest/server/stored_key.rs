@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::Timestamp;
 use crate::id::{AccountId, CredentialId};
-use crate::mac;
 use crate::rest::{ApiKey, Mode, Scope};
+use crate::secret::mac;
 
 /// Holds what the service keeps of a key, from which the key cannot be recovered.
 ///
@@ -198,7 +198,7 @@ impl StoredKey {
 ///
 /// let key = ApiKey::parse("service_live_kept-where-secrets-are")?;
 /// assert_eq!(KeyDigest::of(key.reveal().as_bytes()), key.digest());
-/// # Ok::<(), call_assistant::rest::ApiKeyError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// A plain hash is enough, because a key holds 256 random bits: there is no dictionary to try.

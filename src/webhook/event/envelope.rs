@@ -3,11 +3,12 @@
 use alloc::string::String;
 use core::fmt;
 
-use ::time::{Date, Month};
 use serde::{Serialize, Serializer};
 
 use crate::id::CredentialId;
 use crate::json::{json_object, json_text, open_enum};
+use crate::text::{TextError, TextReason};
+use crate::time;
 
 open_enum! {
     /// Names where a change came from. Only the assistant's value is published; the dashboard and
@@ -67,12 +68,13 @@ impl Origin {
 /// Names the version of the API that an event follows: a date, `2026-01-15`.
 ///
 /// ```
-/// use call_assistant::webhook::event::{ApiVersion, ApiVersionError};
+/// use call_assistant::webhook::event::ApiVersion;
 ///
 /// let version = ApiVersion::parse("2026-01-15")?;
 /// assert!(version < ApiVersion::parse("2026-02-01")?);
-/// assert_eq!(ApiVersion::parse("2026-02-30"), Err(ApiVersionError::Calendar));
-/// # Ok::<(), ApiVersionError>(())
+/// let error = ApiVersion::parse("2026-02-30").unwrap_err();
+/// assert_eq!(error.to_string(), "API version is not a date like 2026-01-15");
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// Versions order as their dates do. What changes between two versions, and how a customer chooses
@@ -87,20 +89,14 @@ impl ApiVersion {
     ///
     /// # Errors
     /// Returns an error if the text has another form, or if the calendar has no such day.
-    pub fn parse(text: &str) -> Result<Self, ApiVersionError> {
-        let bytes: [u8; Self::LEN] =
-            text.as_bytes().try_into().map_err(|_| ApiVersionError::Form)?;
-        let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else {
-            return Err(ApiVersionError::Form);
-        };
-        let digits = [y1, y2, y3, y4, m1, m2, d1, d2];
-        if !digits.iter().all(u8::is_ascii_digit) {
-            return Err(ApiVersionError::Form);
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let refused = TextError::new("API version", TextReason::Form, "a date like 2026-01-15");
+        let bytes = text.as_bytes().try_into().map_err(|_| refused)?;
+        let mut midnight = *b"0000-00-00T00:00:00Z";
+        if let Some(date) = midnight.first_chunk_mut() {
+            *date = bytes;
         }
-        let [century, year, month, day] = [[y1, y2], [y3, y4], [m1, m2], [d1, d2]].map(two_digits);
-        let year = i32::from(century).saturating_mul(100).saturating_add(year.into());
-        let month = Month::try_from(month).map_err(|_| ApiVersionError::Calendar)?;
-        Date::from_calendar_date(year, month, day).map_err(|_| ApiVersionError::Calendar)?;
+        time::parse(&midnight).map_err(|_| refused)?;
         Ok(Self(bytes))
     }
 
@@ -110,23 +106,6 @@ impl ApiVersion {
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.0).expect("digits and hyphens")
     }
-}
-
-/// Of two ASCII digits.
-fn two_digits([tens, units]: [u8; 2]) -> u8 {
-    (tens & 0x0f).saturating_mul(10).saturating_add(units & 0x0f)
-}
-
-/// Says why a text is not an [`ApiVersion`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ApiVersionError {
-    /// The text does not have the form `YYYY-MM-DD`.
-    #[error("API version is not of the form YYYY-MM-DD")]
-    Form,
-    /// The calendar has no such month or day.
-    #[error("API version is not a day of the calendar")]
-    Calendar,
 }
 
 impl fmt::Display for ApiVersion {
@@ -142,9 +121,9 @@ impl fmt::Debug for ApiVersion {
 }
 
 impl core::str::FromStr for ApiVersion {
-    type Err = ApiVersionError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ApiVersionError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         Self::parse(text)
     }
 }

@@ -69,6 +69,6 @@ mod usage;
 pub use body::EventBody;
 pub use compose::{NameSource, NewEvent, NewEventError};
 pub use data::{EventData, EventType, UnknownData, UnreadableData};
-pub use envelope::{ApiVersion, ApiVersionError, Origin, OriginSource};
+pub use envelope::{ApiVersion, Origin, OriginSource};
 pub use received::{Event, EventError};
 pub use usage::{ThresholdReached, UsageWatch};

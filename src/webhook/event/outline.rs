@@ -6,7 +6,7 @@ use super::data::EventType;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{self, Names, ParseError, ReadObject, json_object, json_text, read_object};
-use crate::webhook::headers::is_header_text;
+use crate::text::{TextError, check_present, check_visible};
 
 json_object! {
     /// What an event must have, with the data as text.
@@ -34,10 +34,15 @@ json_object! {
 /// A type that a header can carry.
 pub(super) struct SendableType(pub(super) EventType);
 
-json_text!(SendableType, "a string", |text| match is_header_text(text) {
-    true => Ok(SendableType(text.into())),
-    false => Err("expected visible ASCII"),
-});
+impl SendableType {
+    fn parse(text: &str) -> Result<Self, TextError> {
+        check_present("event type", text)?;
+        check_visible("event type", text)?;
+        Ok(Self(text.into()))
+    }
+}
+
+json_text!(SendableType, "a string", SendableType::parse);
 
 /// Reads an outline. Other fields may have any name.
 pub(super) fn outline<'de, T>(bytes: &'de [u8]) -> Result<T, ParseError>

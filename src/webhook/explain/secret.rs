@@ -7,9 +7,10 @@ use hmac::digest::zeroize::Zeroize;
 
 use super::explanation::{Cause, causes};
 use super::{base64, wrapping};
-use crate::mac::MacKey;
+use crate::TextError;
 use crate::secret::Secret;
-use crate::webhook::secret::{SecretError, SigningSecret};
+use crate::secret::mac::MacKey;
+use crate::webhook::secret::SigningSecret;
 
 causes! {
     SPACE "secret_space": "the secret given has spaces or line ends around it";
@@ -109,7 +110,7 @@ fn as_given(given: &str) -> KeyCandidate {
     KeyCandidate::new(given.into(), cause.as_slice())
 }
 
-fn unusable(error: SecretError) -> Cause {
+fn unusable(error: TextError) -> Cause {
     let sentence = alloc::format!("both ends have a text that is not a secret: the {error}");
     Cause::with_details("secret_unusable", sentence)
 }

@@ -1,6 +1,7 @@
 //! Ids, and everything that is read from JSON.
 
-use call_assistant::id::{CallId, EventId, IdError, MAX_ID_LEN};
+use call_assistant::TextReason;
+use call_assistant::id::{CallId, EventId, MAX_ID_LEN};
 use call_assistant::json::{JsonObject, ParseError};
 use call_assistant::model::{Account, Appointment, Call, CallList, Contact, TransferredCall};
 use call_assistant::rest::ApiError;
@@ -13,8 +14,10 @@ pub fn ids(bytes: &[u8]) {
         !text.is_empty() && text.len() <= MAX_ID_LEN && bytes.iter().all(u8::is_ascii_graphic);
     match CallId::parse(text) {
         Ok(id) => assert!(fits && id.as_str() == text),
-        Err(IdError::Character { at, .. }) => assert!(!bytes[at].is_ascii_graphic()),
-        Err(_) => assert!(!fits),
+        Err(error) => match error.reason() {
+            TextReason::Character { at } => assert!(!bytes[at].is_ascii_graphic()),
+            _ => assert!(!fits),
+        },
     }
     assert_eq!(EventId::parse(text).is_ok(), fits && text.starts_with("evt_"));
 }

@@ -7,7 +7,7 @@ use call_assistant::rest::client::{
     Action, Client, ClientError, ClientErrorReason, MAX_ERROR_LEN, NewClientError, ResponseHead,
     RetryAfter, UnexpectedBody,
 };
-use call_assistant::rest::{ApiError, ApiKey, ApiKeyError, BaseUrl, BaseUrlError, ErrorCode};
+use call_assistant::rest::{ApiError, ApiKey, BaseUrl, BaseUrlError, ErrorCode};
 use call_assistant::rest::{GetAccount, GetCall, ListCalls, UnsendableError};
 use http::Response;
 
@@ -91,7 +91,11 @@ fn a_client_is_made_of_two_texts_or_two_values() {
     for (row, error, expected) in [
         ("both fine", made(base, KEY), None),
         ("no scheme", made("api", KEY), Some(NewClientError::BaseUrl(BaseUrlError::Scheme))),
-        ("no key", made(base, "key"), Some(NewClientError::ApiKey(ApiKeyError::Prefix))),
+        (
+            "no key",
+            made(base, "key"),
+            Some(NewClientError::ApiKey(ApiKey::parse("key").unwrap_err())),
+        ),
     ] {
         assert_eq!(error, expected, "{row}");
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::id::{AccountId, CallId, CredentialId, EventId, IdError, RequestId};
+use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::CursorError;
@@ -521,7 +521,7 @@ fn calls_that_are_not_theirs_are_not_there() {
         (careless(Some(mode)), RejectionReason::NotTheirCall),
         (
             get("/v1/calls/%C3%A9").serve().unwrap_err(),
-            RejectionReason::NotAnId(IdError::Character { what: "call id", at: 0 }),
+            RejectionReason::NotAnId(CallId::parse(" ").unwrap_err()),
         ),
     ];
     let missing = get("/v1/calls/call_9").answer();

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use call_assistant::Product;
+use call_assistant::TextReason;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
-use call_assistant::rest::{ApiKey, ApiKeyError, Mode, Scope};
+use call_assistant::rest::{ApiKey, Mode, Scope};
 
 const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
 
@@ -35,26 +36,30 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
     }
     let long = format!("service_live_{}", "x".repeat(ApiKey::MAX_LEN));
     let cases = [
-        ("", ApiKeyError::Prefix),
-        ("acme_live_1234", ApiKeyError::Prefix),
-        ("SERVICE_LIVE_1234", ApiKeyError::Prefix),
-        ("service_live", ApiKeyError::Prefix),
-        ("service_live_", ApiKeyError::PrefixOnly),
-        ("service_test_", ApiKeyError::PrefixOnly),
-        ("service_live_1234\n", ApiKeyError::Character { at: 17 }),
-        (" service_live_1234", ApiKeyError::Character { at: 0 }),
-        ("service_live_\u{e9}", ApiKeyError::Character { at: 13 }),
-        (&long, ApiKeyError::TooLong { len: long.len() }),
+        ("", TextReason::Prefix),
+        ("acme_live_1234", TextReason::Prefix),
+        ("SERVICE_LIVE_1234", TextReason::Prefix),
+        ("service_live", TextReason::Prefix),
+        ("service_live_", TextReason::PrefixOnly),
+        ("service_test_", TextReason::PrefixOnly),
+        ("service_live_1234\n", TextReason::Character { at: 17 }),
+        (" service_live_1234", TextReason::Character { at: 0 }),
+        ("service_live_\u{e9}", TextReason::Character { at: 13 }),
+        (&long, TextReason::TooLong { len: long.len(), max: ApiKey::MAX_LEN }),
     ];
     for (text, error) in cases {
-        assert_eq!(ApiKey::parse_for(&product(), text), Err(error), "{text}");
+        let refused = ApiKey::parse_for(&product(), text).unwrap_err();
+        assert_eq!(refused.reason(), error, "{text}");
     }
     let longest = &long[..ApiKey::MAX_LEN];
     assert_eq!(ApiKey::parse_for(&product(), longest).unwrap().reveal(), longest);
-    assert_eq!(
-        ApiKeyError::TooLong { len: 268 }.to_string(),
-        "API key has 268 bytes, more than 255"
-    );
+    for (text, words) in [
+        ("acme_live_1", "API key does not begin with a live or a test prefix"),
+        ("service_live_", "API key has nothing after a live or a test prefix"),
+        (&long, "API key has 268 bytes, more than 255"),
+    ] {
+        assert_eq!(ApiKey::parse_for(&product(), text).unwrap_err().to_string(), words, "{text}");
+    }
 }
 
 /// A customer knows no product's name: the form is checked, and the mode read.
@@ -75,16 +80,16 @@ fn a_key_is_read_without_its_product() {
     }
     assert_eq!(ApiKey::parse(SECRET), ApiKey::parse_for(&product(), SECRET));
     for (text, error) in [
-        ("", ApiKeyError::Prefix),
-        ("_live_x", ApiKeyError::Prefix),
-        ("9a_live_x", ApiKeyError::Prefix),
-        ("Service_live_x", ApiKeyError::Prefix),
-        ("serv-ice_live_x", ApiKeyError::Prefix),
-        ("whsec_x", ApiKeyError::Prefix),
-        ("service_live_", ApiKeyError::PrefixOnly),
-        ("service_live_ x", ApiKeyError::Character { at: 13 }),
+        ("", TextReason::Prefix),
+        ("_live_x", TextReason::Prefix),
+        ("9a_live_x", TextReason::Prefix),
+        ("Service_live_x", TextReason::Prefix),
+        ("serv-ice_live_x", TextReason::Prefix),
+        ("whsec_x", TextReason::Prefix),
+        ("service_live_", TextReason::PrefixOnly),
+        ("service_live_ x", TextReason::Character { at: 13 }),
     ] {
-        assert_eq!(ApiKey::parse(text), Err(error), "{text}");
+        assert_eq!(ApiKey::parse(text).unwrap_err().reason(), error, "{text}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, IdError};
+use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::Quota;
@@ -368,7 +368,8 @@ fn call_ids_are_decoded_once() {
 
     // Text that is no id is nobody's id, which is no fault of the request's form.
     for (segment, at) in [("%C3%A9", 0), ("\u{e9}", 0), ("a%20b", 1), ("a%00", 1)] {
-        let reason = RejectionReason::NotAnId(IdError::Character { what: "call id", at });
+        let error = CallId::parse(&format!("{} ", "x".repeat(at))).unwrap_err();
+        let reason = RejectionReason::NotAnId(error);
         assert_eq!(reason.code(), ErrorCode::ResourceNotFound, "{segment}");
         assert_eq!(read_call_id(segment), Err(reason), "{segment}");
     }

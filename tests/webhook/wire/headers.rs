@@ -42,11 +42,14 @@ fn texts_that_no_header_carries_are_named() {
     let refused = |event_type, event_id| {
         testing::signed_request(&signer(), event_type, event_id, b"", at(NOW)).unwrap_err()
     };
-    for text in ["", "a b", "a\n", "\u{e9}"] {
-        assert_eq!(refused(text, "evt_1").header, DeliveryHeader::Event, "{text:?}");
-        let error = refused("ping", text);
-        assert_eq!(error.header, DeliveryHeader::Delivery, "{text:?}");
-        assert_eq!(error.to_string(), "text for the delivery header is empty or not visible ASCII");
+    for (text, fault) in [
+        ("", "is empty"),
+        ("a b", "has a byte at 1 that is not visible ASCII"),
+        ("a\n", "has a byte at 1 that is not visible ASCII"),
+        ("\u{e9}", "has a byte at 0 that is not visible ASCII"),
+    ] {
+        assert_eq!(refused(text, "evt_1").to_string(), format!("event type {fault}"), "{text:?}");
+        assert_eq!(refused("ping", text).to_string(), format!("event id {fault}"), "{text:?}");
     }
 }
 

@@ -29,7 +29,7 @@ use crate::rest::Quota;
 /// assert_eq!(windows.check(&credential, Quota::READS, now), Ok(()));
 /// assert_eq!(windows.check(&credential, Quota::ACCOUNT, now), Ok(()));
 /// assert_eq!(windows.len(), 2);
-/// # Ok::<(), call_assistant::id::IdError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// For a host that is one process. Several processes keep each [`RateWindow`] in a shared store:

@@ -1,6 +1,8 @@
 //! Text that must not be seen: wiped when dropped, never shown by `Debug`, and removed from what
 //! others send back.
 
+pub(crate) mod mac;
+
 use alloc::boxed::Box;
 use core::fmt;
 

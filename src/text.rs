@@ -1,0 +1,106 @@
+//! Why a short text is refused, the same for all that is parsed from one.
+
+use core::fmt;
+
+/// Says why a text is not an id, an API key, a signing secret, a version or a product's name. It
+/// never holds the text, which may be a secret.
+///
+/// ```
+/// use call_assistant::TextReason;
+/// use call_assistant::webhook::SigningSecret;
+///
+/// let error = SigningSecret::parse("whsec_abc\n").unwrap_err();
+/// assert_eq!(error.to_string(), "signing secret has a byte at 9 that is not visible ASCII");
+/// assert_eq!(error.reason(), TextReason::Character { at: 9 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextError {
+    what: &'static str,
+    reason: TextReason,
+    expected: &'static str,
+}
+
+/// Classifies what is wrong with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextReason {
+    /// The text is empty.
+    Empty,
+    /// The text is too long.
+    TooLong {
+        /// The length, in bytes.
+        len: usize,
+        /// The longest length that is accepted, in bytes.
+        max: usize,
+    },
+    /// The text does not begin with its prefix.
+    Prefix,
+    /// Nothing follows the prefix.
+    PrefixOnly,
+    /// A byte is not allowed: often a space, a line end or a typographic quote.
+    Character {
+        /// The byte's position, from 0.
+        at: usize,
+    },
+    /// The text does not have the form of its kind.
+    Form,
+}
+
+impl TextError {
+    /// Returns what is wrong.
+    #[must_use]
+    pub const fn reason(&self) -> TextReason {
+        self.reason
+    }
+
+    /// What is parsed, what is wrong with it, and what would be right.
+    pub(crate) const fn new(
+        what: &'static str,
+        reason: TextReason,
+        expected: &'static str,
+    ) -> Self {
+        Self { what, reason, expected }
+    }
+}
+
+// Written out: thiserror would bring six packages into the bare crate.
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, reason, expected } = self;
+        match reason {
+            TextReason::Empty => write!(f, "{what} is empty"),
+            TextReason::TooLong { len, max } => {
+                write!(f, "{what} has {len} bytes, more than {max}")
+            }
+            TextReason::Prefix => write!(f, "{what} does not begin with {expected}"),
+            TextReason::PrefixOnly => write!(f, "{what} has nothing after {expected}"),
+            TextReason::Character { at } => {
+                write!(f, "{what} has a byte at {at} that is not {expected}")
+            }
+            TextReason::Form => write!(f, "{what} is not {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for TextError {}
+
+/// Checks that a text has at most this many bytes.
+pub(crate) fn check_len(what: &'static str, text: &str, max: usize) -> Result<(), TextError> {
+    match text.len() {
+        len if len > max => Err(TextError::new(what, TextReason::TooLong { len, max }, "")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a text is not empty.
+pub(crate) fn check_present(what: &'static str, text: &str) -> Result<(), TextError> {
+    if text.is_empty() { Err(TextError::new(what, TextReason::Empty, "")) } else { Ok(()) }
+}
+
+/// Checks that all characters are visible ASCII, which headers, paths and logs carry unchanged.
+pub(crate) fn check_visible(what: &'static str, text: &str) -> Result<(), TextError> {
+    match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
+        Some(at) => Err(TextError::new(what, TextReason::Character { at }, "visible ASCII")),
+        None => Ok(()),
+    }
+}
