@@ -9,13 +9,18 @@ use call_assistant::rest::server::{Authorized, CursorKeys, Received, Rejection, 
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
+use tokio::time::Instant;
 
 use super::store::{ApiStore, Refused};
+use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log, random, serve};
 
 /// The public API over a store. Clone it freely.
 #[derive(Clone, Debug)]
-pub(crate) struct Api<S>(Arc<Host<S>>);
+pub(crate) struct Api<S> {
+    host: Arc<Host<S>>,
+    stop: Option<Shutdown>,
+}
 
 #[derive(Debug)]
 struct Host<S> {
@@ -26,7 +31,12 @@ struct Host<S> {
 impl<S: ApiStore> Api<S> {
     /// The API over a store. Cursors are read by every process that has the same keys.
     pub(crate) fn new(store: S, cursors: CursorKeys) -> Self {
-        Self(Arc::new(Host { store, cursors }))
+        Self { host: Arc::new(Host { store, cursors }), stop: None }
+    }
+
+    /// Refuses what comes after the end is asked for.
+    pub(crate) fn until(self, stop: Shutdown) -> Self {
+        Self { stop: Some(stop), ..self }
     }
 
     /// Answers a request. Its body, if there is one, is not looked at.
@@ -35,11 +45,18 @@ impl<S: ApiStore> Api<S> {
         request: Request<Incoming>,
         _peer: SocketAddr,
     ) -> Response<Full<Bytes>> {
-        let began = clock::now();
+        let (began, timer) = (clock::now(), Instant::now());
         let (parts, _body) = request.into_parts();
         let request_id = RequestId::from_random(random::bytes());
         let id = request_id.clone();
-        let answered = self.0.serve(&RequestHead::from_parts(&parts), request_id, began).await;
+        let head = RequestHead::from_parts(&parts);
+        // Its head was not complete when stopping began. Whoever asks again finds another process.
+        let stopping = self.stop.is_some_and(|stop| stop.is_requested());
+        let answered = match Received::new(&head, request_id) {
+            Ok(received) if stopping => Err(received.internal_error()),
+            Ok(received) => self.host.serve(received, began).await,
+            Err(rejection) => Err(rejection),
+        };
         let (answer, reason) = match answered {
             Ok(answer) => (answer, String::new()),
             // The reason is for this log, and nothing that the caller sees.
@@ -48,7 +65,7 @@ impl<S: ApiStore> Api<S> {
                 (rejection.into_response(), reason)
             }
         };
-        let took = clock::now().since(began).as_micros();
+        let took = timer.elapsed().as_micros();
         let status = answer.status().as_u16();
         let route = route(parts.uri.path());
         let method = serve::method(&parts.method);
@@ -60,11 +77,9 @@ impl<S: ApiStore> Api<S> {
 impl<S: ApiStore> Host<S> {
     async fn serve(
         &self,
-        head: &RequestHead<'_>,
-        request_id: RequestId,
+        received: Received,
         now: Timestamp,
     ) -> Result<Response<Vec<u8>>, Rejection> {
-        let received = Received::new(head, request_id)?;
         let (identified, found) = self.store.identify(received, now).await?;
         let admitted = self.store.admit(identified, now).await?;
         let (account, status) = match self.store.status(admitted.account_id(), found).await {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::host::scale::{self, Scale};
+use crate::sender::Pace;
 use crate::support::flags::{Flag, Help};
 
 /// What the command line asks for.
@@ -14,12 +15,13 @@ pub(crate) struct Options {
     pub(crate) data: Option<PathBuf>,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
-    pub(crate) scale: Scale,
+    pub(crate) pace: Pace,
 }
 
 const HELP: Help = Help {
     usage: "service [--listen ADDR] [--dashboard ADDR] [--data FILE.json] [--trust-ca FILE.pem]\n\
-            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]",
+            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
+            \x20              [--endpoint-rate N]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -45,6 +47,11 @@ const HELP: Help = Help {
             "F",
             "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
         ),
+        Flag::value(
+            "--endpoint-rate",
+            "N",
+            "at most so many attempts a second of one endpoint; 0 is\nno limit [0]",
+        ),
     ],
     positional: 0,
 };
@@ -69,9 +76,12 @@ pub(crate) fn read() -> Options {
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
-        scale: Scale {
-            waits: factor("--time-scale", scale::MOST_WAITS),
-            timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
+        pace: Pace {
+            scale: Scale {
+                waits: factor("--time-scale", scale::MOST_WAITS),
+                timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
+            },
+            per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| HELP.exit(&error)),
         },
     };
     if !options.dashboard.ip().is_loopback() {

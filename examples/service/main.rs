@@ -83,12 +83,13 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 
     let tables = Arc::new(Store::default());
     let faults = Faults::default();
-    let sender = Sender::new(Arc::clone(&tables), trust, options.scale, faults.clone());
+    let sender = Sender::new(Arc::clone(&tables), trust, options.pace, faults.clone());
     let store = Local::new(tables, sender.outbox(), faults.clone());
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
-    let dashboard = Dashboard::new(store.clone(), Access::ThisMachine, options.allow_loopback);
+    let dashboard = Dashboard::new(store.clone(), Access::ThisMachine, options.allow_loopback)
+        .until(stop.clone());
     // Cursors live as long as the process, whose key they have.
-    let api = Api::new(store, CursorKeys::new(1, random::bytes()));
+    let api = Api::new(store, CursorKeys::new(1, random::bytes())).until(stop.clone());
     let answer_api =
         move |request, peer| sandbox::answer(api.clone(), faults.clone(), request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);

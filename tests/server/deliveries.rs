@@ -173,34 +173,47 @@ fn a_success_forgets_failures() {
     );
 }
 
-// DEL-5, D-51, D-52: what a receiver may do, and what becomes of it.
+// DEL-5, DEL-10, D-51, D-52: what a receiver may do, what becomes of it, and why.
 #[test]
 fn receivers_of_every_kind() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
     // The port of a connection is nobody else's, and nobody listens there.
     let held = connect(service.api());
     let refusing = format!("http://{}/", held.local_addr().unwrap());
+    const MIB: usize = 1024 * 1024;
     let kinds = [
-        (receiver.url("/endless", &[Reply::Endless]), "200"),
-        (receiver.url("/stuck", &[Reply::Stuck(200)]), "200"),
-        (receiver.url("/fields", &[Reply::Fields(204)]), "204"),
-        (receiver.url("/garbage", &[Reply::Garbage]), "reset"),
-        (receiver.url("/silent", &[Reply::Nothing]), "timeout"),
-        (receiver.url("/early", &[Reply::Status(103)]), "reset"),
-        (refusing, "refused"),
+        (receiver.url("/endless", &[Reply::Endless]), "200", ""),
+        (receiver.url("/stuck", &[Reply::Stuck(200)]), "200", ""),
+        (receiver.url("/fields", &[Reply::Fields(204, 1000, 100)]), "204", ""),
+        (receiver.url("/long", &[Reply::Fields(204, 10, MIB / 10 - 100)]), "204", ""),
+        (receiver.url("/more-fields", &[Reply::Fields(204, 1001, 20)]), "reset", "head_too_large"),
+        (receiver.url("/longer", &[Reply::Fields(204, 10, MIB / 9)]), "reset", "head_too_large"),
+        (receiver.url("/garbage", &[Reply::Garbage]), "reset", "not_http"),
+        (receiver.url("/close", &[Reply::Close]), "reset", "closed_early"),
+        (receiver.url("/silent", &[Reply::Nothing]), "timeout", "no_response"),
+        (receiver.url("/early", &[Reply::Status(103)]), "reset", ""),
+        (refusing, "refused", ""),
         // Whether or not this machine has IPv6: it is not tried for ever as a fault of ours.
-        ("http://[::1]:9/".to_owned(), "refused"),
+        ("http://[::1]:9/".to_owned(), "refused", ""),
     ];
-    for (url, _) in &kinds {
+    for (url, ..) in &kinds {
         endpoint(&service, url);
     }
     let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
-    for ((url, expected), sent) in kinds.iter().zip(call["deliveries"].as_array().unwrap()) {
+    for ((url, expected, reason), sent) in kinds.iter().zip(call["deliveries"].as_array().unwrap())
+    {
         let tried = eventually("an attempt", || {
             let delivery = delivery(&service, sent.as_str().unwrap());
             delivery["attempts"].as_array().unwrap().first().cloned()
         });
         assert_eq!(tried["outcome"], *expected, "{url}");
+        if !reason.is_empty() {
+            assert_eq!(tried["reason"], *reason, "{url}");
+        }
+        if url.ends_with("/fields") {
+            let headers = tried["headers"]["text"].as_str().unwrap();
+            assert!(headers.starts_with("x-field: yyy") && headers.len() <= 1024, "{headers}");
+        }
         if url.ends_with("/stuck") {
             // D-52: the attempt was over with the head, though the body was listened to for a second.
             assert!(tried["took_ms"].as_u64().unwrap() < 1_000, "{tried}");

@@ -16,6 +16,8 @@ mod command_line;
 mod connections;
 mod dashboard;
 mod deliveries;
+#[cfg(unix)]
+mod ending;
 mod faults;
 mod hostile;
 mod receiver;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -14,8 +14,12 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub(crate) enum Reply {
     /// A status, and a short body.
     Status(u16),
-    /// A status, with 200 fields of 100 bytes.
-    Fields(u16),
+    /// A status, with so many fields of this length.
+    Fields(u16, usize, usize),
+    /// A status, once [`Receiver::release`] is called.
+    Held(u16),
+    /// The end, at once.
+    Close,
     /// Nothing, until the sender has given up.
     Nothing,
     /// A good head, and a body without end.
@@ -38,13 +42,14 @@ pub(crate) struct Got {
 struct State {
     got: Vec<Got>,
     replies: HashMap<String, Vec<Reply>>,
+    released: bool,
 }
 
 /// A receiver that runs until the test ends.
 pub(crate) struct Receiver {
     address: String,
     scheme: &'static str,
-    state: Arc<Mutex<State>>,
+    state: Arc<(Mutex<State>, Condvar)>,
 }
 
 impl Receiver {
@@ -57,7 +62,7 @@ impl Receiver {
         let port = listener.local_addr().unwrap().port();
         let (scheme, host) =
             if tls.is_some() { ("https", "localhost") } else { ("http", "127.0.0.1") };
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new((Mutex::new(State::default()), Condvar::new()));
         let (shared, tls) = (Arc::clone(&state), tls.map(Arc::new));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -79,18 +84,24 @@ impl Receiver {
 
     /// A URL whose requests are answered with these replies in turn, and then with the last.
     pub(crate) fn url(&self, path: &str, replies: &[Reply]) -> String {
-        self.state.lock().unwrap().replies.insert(path.to_owned(), replies.to_vec());
+        self.state.0.lock().unwrap().replies.insert(path.to_owned(), replies.to_vec());
         format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    /// Lets go of what is held.
+    pub(crate) fn release(&self) {
+        self.state.0.lock().unwrap().released = true;
+        self.state.1.notify_all();
     }
 
     /// What came to a path, in its order.
     pub(crate) fn got(&self, path: &str) -> Vec<Got> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.0.lock().unwrap();
         state.got.iter().filter(|got| got.path == path).cloned().collect()
     }
 }
 
-fn answer(mut stream: impl Read + Write, state: &Mutex<State>) {
+fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Condvar)) {
     let Some(got) = read(&mut stream) else { return };
     let reply = {
         let mut state = state.lock().unwrap();
@@ -111,9 +122,18 @@ fn answer(mut stream: impl Read + Write, state: &Mutex<State>) {
             )
             .as_bytes(),
         ),
-        Reply::Fields(status) => {
-            let fields = format!("X-Field: {}\r\n", "y".repeat(90)).repeat(200);
+        Reply::Fields(status, count, len) => {
+            let fields = format!("X-Field: {}\r\n", "y".repeat(len - 11)).repeat(count);
             stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n").as_bytes())
+        }
+        Reply::Close => Ok(()),
+        Reply::Held(status) => {
+            let mut state = state.lock().unwrap();
+            while !state.released {
+                state = released.wait(state).unwrap();
+            }
+            let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(head.as_bytes())
         }
         Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
         Reply::Stuck(status) => {

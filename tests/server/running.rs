@@ -43,12 +43,18 @@ impl Process {
         Self(command.spawn().unwrap())
     }
 
-    /// Asks it to end. The shell has `kill` where nothing else does.
+    /// Asks it to end, and waits until it has.
     #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> ExitStatus {
+        self.ask_to_end();
+        eventually("it ends", || self.0.try_wait().unwrap())
+    }
+
+    /// Asks it to end. The shell has `kill` where nothing else does.
+    #[cfg(unix)]
+    pub(crate) fn ask_to_end(&self) {
         let pid = self.0.id().to_string();
         assert!(Command::new("sh").args(["-c", "kill -TERM $0", &pid]).status().unwrap().success());
-        eventually("it ends", || self.0.try_wait().unwrap())
     }
 }
 
@@ -116,7 +122,20 @@ impl Service {
         self.log.lock().unwrap().clone()
     }
 
-    /// Asks it to end, as an init system does.
+    /// Asks it to end, as an init system does, and returns when it has begun to.
+    #[cfg(unix)]
+    pub(crate) fn ask_to_end(&self) {
+        self.process.ask_to_end();
+        eventually("it begins to end", || self.log().contains(" stopping").then_some(()));
+    }
+
+    /// Waits until it has ended.
+    #[cfg(unix)]
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        eventually("it ends", || self.process.0.try_wait().unwrap())
+    }
+
+    /// Asks it to end, as an init system does, and waits until it has.
     #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> ExitStatus {
         self.process.terminate()

@@ -10,17 +10,24 @@ use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
 
-use super::host::post::Trust;
+use super::host::post::{self, Sent, Trust};
 use super::host::scale::Scale;
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;
 use super::sandbox::Faults;
-use super::sender::Sender;
+use super::sender::{ClockStep, Pace, Sender};
 use super::store::{AccountRow, Store, Tables, ToSend};
 use super::support::{clock, shutdown};
 
 /// Ten seconds in one millisecond.
 const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
+
+const PACE: Pace = Pace { scale: FAST, per_second: 0 };
+
+/// An attempt that ended so.
+fn ended(outcome: Outcome, at: Timestamp) -> Sent {
+    Sent::without_answer(outcome, at)
+}
 
 fn store(url: &str, now: Timestamp) -> Store {
     let store = Store::default();
@@ -70,9 +77,47 @@ fn what_is_in_flight_is_not_begun_again() {
             [(sent.delivery, sent.endpoint, lease, attempt > 1)],
             "attempt {attempt}"
         );
-        let again = tables.finish(sent.delivery, &begun, Outcome::Refused, None, FAST, now);
+        let again = tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, now), FAST);
         assert!(again.unwrap().due <= after(now, 10));
     }
+}
+
+// D-80: somebody sets the clock while it waits.
+#[test]
+fn a_clock_that_is_set_changes_no_wait() {
+    let hour = Duration::from_secs(3600);
+    for (step, moved) in [
+        (ClockStep::Back(hour), clock::now().saturating_sub(hour)),
+        (ClockStep::Forward(hour), clock::now().saturating_add(hour)),
+    ] {
+        let now = clock::now();
+        let store = store("http://127.0.0.1:9/hook", now);
+        let mut tables = store.lock();
+        let sent = accept(&mut tables, now);
+        let begun = tables.begin(sent.delivery, now).unwrap();
+        let refused = ended(Outcome::Refused, now);
+        let again = tables.finish(sent.delivery, &begun, &refused, Scale::default()).unwrap();
+        assert_eq!(again.due, after(now, 10_000));
+
+        tables.clock_was_set(step);
+        let due = step.moved(again.due);
+        assert_eq!(tables.pending(moved).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [due]);
+        assert_eq!(tables.begin(sent.delivery, due).unwrap().attempt.number(), 2, "{step:?}");
+    }
+}
+
+// A thread that nobody waits for any more still counts against its endpoint's limit.
+#[test]
+fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (answer, answered) = std::sync::mpsc::channel::<()>();
+    let slot = Arc::new(());
+    let look_up = post::on_thread(Arc::clone(&slot), move || answered.recv());
+    let given_up = async { tokio::time::timeout(Duration::from_millis(10), look_up).await };
+    assert!(runtime.block_on(given_up).is_err());
+    assert_eq!(Arc::strong_count(&slot), 2, "its thread has not returned");
+    answer.send(()).unwrap();
+    eventually("it is free", || (Arc::strong_count(&slot) == 1).then_some(()));
 }
 
 // D-58: a late outcome of an attempt that was taken over moves nothing.
@@ -86,7 +131,7 @@ fn a_late_failure_leaves_the_next_attempt_when_it_was() {
     let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
     let taken_over = tables.begin(sent.delivery, lease).unwrap();
     let mut finish =
-        |begun| tables.finish(sent.delivery, begun, Outcome::Refused, None, FAST, lease);
+        |begun| tables.finish(sent.delivery, begun, &ended(Outcome::Refused, lease), FAST);
     let again = finish(&taken_over).unwrap();
     assert_eq!(finish(&lost), None, "it is in the planner's hands once");
     assert_eq!(tables.pending(lease).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [again.due]);
@@ -102,10 +147,10 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
     let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
     let gone = Outcome::Answered(http::StatusCode::GONE);
-    assert_eq!(tables.finish(last, &last_begun, gone, None, FAST, now), None);
+    assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), FAST), None);
     assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
 
-    let again = tables.finish(slow, &slow_begun, Outcome::Reset, None, FAST, after(now, 2));
+    let again = tables.finish(slow, &slow_begun, &ended(Outcome::Reset, after(now, 2)), FAST);
     assert_eq!(again, None, "no attempt is to come");
     let id = tables.delivery_id(slow).unwrap().clone();
     let row = tables.delivery(id.as_str()).unwrap();
@@ -128,7 +173,7 @@ fn a_log_keeps_what_the_schedule_did() {
             tables.redeliver(id.as_str(), now).unwrap();
         }
         let begun = tables.begin(number, now).unwrap();
-        tables.finish(number, &begun, Outcome::Refused, None, FAST, now);
+        tables.finish(number, &begun, &ended(Outcome::Refused, now), FAST);
     }
     let log = &tables.delivery(id.as_str()).unwrap().log;
     assert_eq!((log.len(), log.iter().filter(|entry| !entry.manual).count()), (50, 6));
@@ -145,8 +190,8 @@ fn accepted_before_the_sender_runs() {
     let (trigger, stop) = shutdown::manual();
 
     let before = accept(&mut store.lock(), clock::now());
-    let sender =
-        Sender::new(Arc::clone(&store), Trust::new(None).unwrap(), FAST, Faults::default());
+    let trust = Trust::new(None).unwrap();
+    let sender = Sender::new(Arc::clone(&store), trust, PACE, Faults::default());
     let told = accept(&mut store.lock(), clock::now());
     sender.outbox().send(vec![told]);
     let sending = runtime.spawn(sender.run(stop));

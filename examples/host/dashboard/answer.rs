@@ -27,6 +27,8 @@ pub(crate) enum Error {
     Refused(Refused),
     /// The body did not come.
     Body(BodyError),
+    /// It was not complete when the end of this host was asked for.
+    Stopping,
     /// There is no such path.
     NoSuchPath,
     /// The path is there for other methods.
@@ -81,6 +83,10 @@ impl Error {
                     BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
                 };
                 (status, "invalid_body", message.to_owned(), None)
+            }
+            Self::Stopping => {
+                let message = "the service is stopping; nothing was done".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "stopping", message, None)
             }
             Self::NoSuchPath => {
                 (StatusCode::NOT_FOUND, "not_found", "there is no such path".to_owned(), None)

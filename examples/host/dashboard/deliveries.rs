@@ -66,7 +66,7 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
                 for status in value.split(',') {
                     filter.statuses.push(status.parse::<Status>().map_err(|_| {
                         let known = Status::ALL.map(Status::as_str).join(", ");
-                        Bad::new("status", format!("not one of {known}"))
+                        Bad::new("status", format!("not {known}"))
                     })?);
                 }
             }

@@ -24,11 +24,13 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use super::input::{Bad, Fields};
 use super::store::Store;
+use crate::support::log;
 use crate::support::serve::{self, read_body};
-use crate::support::{clock, log};
+use crate::support::shutdown::Shutdown;
 
 pub(crate) use access::{Access, Token};
 pub(crate) use answer::{Answer, Error, created, json, ok};
@@ -48,6 +50,7 @@ pub(crate) struct Dashboard<S> {
     access: Access,
     allow_loopback: bool,
     policy: HeaderValue,
+    stop: Option<Shutdown>,
 }
 
 /// A request, taken apart.
@@ -66,15 +69,23 @@ pub(crate) struct Asked<'a> {
 impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub(crate) fn new(store: S, access: Access, allow_loopback: bool) -> Self {
-        Self { store, access, allow_loopback, policy: policy(PAGE) }
+        Self { store, access, allow_loopback, policy: policy(PAGE), stop: None }
+    }
+
+    /// Refuses what is not complete when the end is asked for.
+    pub(crate) fn until(self, stop: Shutdown) -> Self {
+        Self { stop: Some(stop), ..self }
     }
 
     /// Answers a request.
     pub(crate) async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
-        let began = clock::now();
+        let began = Instant::now();
         let (head, body) = request.into_parts();
         let mut route = String::from("(unknown path)");
         let answered = async {
+            if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
+                return Err(Error::Stopping);
+            }
             self.access.check(&head.headers)?;
             let decoded: Vec<String> =
                 head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
@@ -82,7 +93,12 @@ impl<S: Store> Dashboard<S> {
             route = template(&path);
             let body = match head.method {
                 Method::POST | Method::PATCH => {
-                    read_body(body, MAX_BODY, PATIENCE).await.map_err(Error::Body)?
+                    let read = read_body(body, MAX_BODY, PATIENCE);
+                    let read = tokio::select! {
+                        read = read => read,
+                        () = self.stopping() => return Err(Error::Stopping),
+                    };
+                    read.map_err(Error::Body)?
                 }
                 _ => Default::default(),
             };
@@ -102,12 +118,20 @@ impl<S: Store> Dashboard<S> {
         let answer = answered.await.unwrap_or_else(Error::answer);
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
-            let took = clock::now().since(began).as_micros();
+            let took = began.elapsed().as_micros();
             let status = answer.status().as_u16();
             let method = serve::method(&head.method);
             log::line(&format!("dashboard {method} {route} {status} {took} us"));
         }
         answer
+    }
+
+    /// Returns when the end is asked for.
+    async fn stopping(&self) {
+        match &self.stop {
+            Some(stop) => stop.requested().await,
+            None => std::future::pending().await,
+        }
     }
 
     async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {

@@ -1,19 +1,20 @@
 //! Connecting to an endpoint: only to addresses that may be called, and over TLS.
 
 use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Outcome, Target};
+use call_assistant::webhook::sender::{FailureReason, Outcome, Target};
 use tokio::net::TcpStream;
+use tokio::task::JoinError;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
 
 use super::Held;
+use super::failure::{Failure, is_ours};
 use crate::support::tls;
 
 /// Whose certificates are believed.
@@ -39,19 +40,19 @@ impl Trust {
     ///
     /// # Errors
     /// The handshake failed, or the certificate does not hold for the target's host.
-    pub(crate) async fn handshake(
+    pub(super) async fn handshake(
         &self,
         target: &Target,
         stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, Outcome> {
+    ) -> Result<TlsStream<TcpStream>, Failure> {
         let name = match target.url().host() {
             Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()),
             Some(Host::Ipv4(address)) => Ok(ServerName::from(IpAddr::from(address))),
             Some(Host::Ipv6(address)) => Ok(ServerName::from(IpAddr::from(address))),
-            None => return Err(Outcome::Dns),
+            None => return Err(Outcome::Dns.into()),
         };
-        let name = name.map_err(|_| Outcome::Tls)?;
-        self.0.connect(name, stream).await.map_err(|_| Outcome::Tls)
+        let name = name.map_err(|_| Failure::from(Outcome::Tls))?;
+        self.0.connect(name, stream).await.map_err(|error| Failure::of_handshake(&error))
     }
 }
 
@@ -64,7 +65,7 @@ pub(super) async fn connect(
     target: &Target,
     patience: Duration,
     held: &impl Held,
-) -> Result<TcpStream, Outcome> {
+) -> Result<TcpStream, Failure> {
     let resolved = resolve(target, held).await?;
     let allowed: Vec<SocketAddr> =
         resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
@@ -72,24 +73,24 @@ pub(super) async fn connect(
     let share =
         u32::try_from(allowed.len()).ok().and_then(|n| patience.checked_div(n)).unwrap_or(patience);
     for address in allowed {
-        let outcome = match tokio::time::timeout(share, TcpStream::connect(address)).await {
+        let failure = match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
-            Ok(Err(error)) => of_connecting(address, &error),
-            Err(_) => Outcome::TimedOut,
+            Ok(Err(error)) => Failure::of_connecting(&error, address.is_ipv4()),
+            Err(_) => Failure::new(Outcome::TimedOut, FailureReason::NoConnection),
         };
-        if outcome == Outcome::Unsent {
+        if failure.outcome == Outcome::Unsent {
             // The next would fare no better; what has been found out stands.
-            return Err(failed.unwrap_or(outcome));
+            return Err(failed.unwrap_or(failure));
         }
-        failed = Some(outcome);
+        failed = Some(failure);
     }
-    Err(failed.unwrap_or(Outcome::Forbidden))
+    Err(failed.unwrap_or(Outcome::Forbidden.into()))
 }
 
-async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Outcome> {
+async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Failure> {
     let port = target.url().port_or_known_default().unwrap_or(443);
     let found: Vec<SocketAddr> = match target.url().host() {
         Some(Host::Ipv4(address)) => vec![(address, port).into()],
@@ -97,38 +98,28 @@ async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, O
         Some(Host::Domain(name)) => look_up(name.to_owned(), port, held.clone()).await?,
         None => Vec::new(),
     };
-    if found.is_empty() { Err(Outcome::Dns) } else { Ok(found) }
+    if found.is_empty() { Err(Outcome::Dns.into()) } else { Ok(found) }
 }
 
-/// Nobody can end a look-up: its thread keeps what is held for as long as it takes.
-async fn look_up(name: String, port: u16, held: impl Held) -> Result<Vec<SocketAddr>, Outcome> {
-    let thread = tokio::task::spawn_blocking(move || {
-        let found = (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
-        drop(held);
-        found
-    });
-    match thread.await {
+async fn look_up(name: String, port: u16, held: impl Held) -> Result<Vec<SocketAddr>, Failure> {
+    let look_up = move || (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
+    match on_thread(held, look_up).await {
         Ok(Ok(found)) => Ok(found),
         Ok(Err(error)) if !is_ours(&error) => Ok(Vec::new()),
-        _ => Err(Outcome::Unsent),
+        _ => Err(Failure::new(Outcome::Unsent, FailureReason::OutOfResources)),
     }
 }
 
-/// Whether it was the endpoint that could not be reached, or we that could not try.
-fn of_connecting(address: SocketAddr, error: &io::Error) -> Outcome {
-    match error.kind() {
-        _ if is_ours(error) => Outcome::Unsent,
-        // No port is left. For IPv6, this is also how a machine says that it has none of it.
-        io::ErrorKind::AddrNotAvailable if address.is_ipv4() => Outcome::Unsent,
-        io::ErrorKind::TimedOut => Outcome::TimedOut,
-        io::ErrorKind::ConnectionReset => Outcome::Reset,
-        _ => Outcome::Refused,
-    }
-}
-
-/// Whether this machine has run out of something.
-fn is_ours(error: &io::Error) -> bool {
-    // Linux's ENFILE, EMFILE and ENOBUFS, which have no kind of their own.
-    error.kind() == io::ErrorKind::OutOfMemory
-        || matches!(error.raw_os_error(), Some(23 | 24 | 105))
+/// Runs what cannot be ended on a thread, which keeps what is held for as long as it takes: also
+/// when nobody waits for it any more.
+pub(crate) async fn on_thread<T: Send + 'static>(
+    held: impl Held,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let thread = tokio::task::spawn_blocking(move || {
+        let done = run();
+        drop(held);
+        done
+    });
+    thread.await
 }

@@ -1,11 +1,14 @@
 //! One POST: connect, send, and read as much of the answer as is worth keeping.
 
 mod connect;
+mod failure;
 
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{MAX_EXCERPT_LEN, Outcome, Target};
+use call_assistant::webhook::sender::{
+    Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
+};
 use http::header::{CONNECTION, HOST, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -14,11 +17,13 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use self::connect::connect;
+use self::failure::Failure;
 use crate::support::clock;
 
-pub(crate) use self::connect::Trust;
+pub(crate) use self::connect::{Trust, on_thread};
 
 /// What an attempt holds of its endpoint's limit: a clone of it is dropped when the attempt ends, and
 /// another when the thread that looks up the name has returned, which may be later. So there are
@@ -28,19 +33,42 @@ pub(crate) trait Held: Clone + Send + 'static {}
 impl<T: Clone + Send + 'static> Held for T {}
 
 /// What came of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) outcome: Outcome,
     /// When that was clear. The next attempt waits from here on, not from the end of a slow body.
     pub(crate) at: Timestamp,
+    /// How long it took until then, by a clock that nobody sets.
+    pub(crate) took: Duration,
+    /// Why there was no response.
+    pub(crate) reason: Option<FailureReason>,
+    /// The header fields of the response, if there was one.
+    pub(crate) headers: Option<Excerpt>,
     /// The beginning of the response's body, if there was a response.
     pub(crate) body: Option<Vec<u8>>,
 }
 
 impl Sent {
-    /// What came of an attempt that nobody answered, as of now.
-    pub(crate) fn without_answer(outcome: Outcome) -> Self {
-        Self { outcome, at: clock::now(), body: None }
+    /// An attempt that ended at this time without an answer, and without taking any.
+    pub(crate) fn without_answer(outcome: Outcome, at: Timestamp) -> Self {
+        let took = Duration::ZERO;
+        Self { outcome, at, took, reason: None, headers: None, body: None }
+    }
+
+    /// An attempt that was given up because the host stops.
+    pub(crate) fn stopped(began: Instant) -> Self {
+        Self {
+            took: began.elapsed(),
+            reason: Some(FailureReason::Stopping),
+            ..Self::without_answer(Outcome::Unsent, clock::now())
+        }
+    }
+
+    /// Writes into a log entry what only the host has seen.
+    pub(crate) fn describe(&self, entry: &mut LogEntry) {
+        entry.took_ms = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
+        entry.reason.clone_from(&self.reason);
+        entry.headers.clone_from(&self.headers);
     }
 }
 
@@ -48,10 +76,10 @@ impl Sent {
 const LISTEN: Duration = Duration::from_secs(1);
 
 /// The longest head of a response, in bytes.
-const HEAD: usize = 64 * 1024;
+const HEAD: usize = 1024 * 1024;
 
 /// The most fields in its head. With more there is no answer to go by, whatever its status.
-const FIELDS: usize = 256;
+const FIELDS: usize = 1000;
 
 /// Sends a request and waits for the head of the response, `patience` for everything up to there.
 pub(crate) async fn send(
@@ -63,25 +91,36 @@ pub(crate) async fn send(
 ) -> Sent {
     // Whatever drives the connection ends when this is dropped.
     let mut drivers = JoinSet::new();
+    let began = Instant::now();
+    let mut reached = FailureReason::NoConnection;
     let answered = tokio::time::timeout(patience, async {
         let request = in_origin_form(target, request);
         let stream = connect(target, patience, held).await?;
         if target.url().scheme() == "https" {
+            reached = FailureReason::NoHandshake;
             let stream = trust.handshake(target, stream).await?;
+            reached = FailureReason::NoResponse;
             exchange(TokioIo::new(stream), request, &mut drivers).await
         } else {
+            reached = FailureReason::NoResponse;
             exchange(TokioIo::new(stream), request, &mut drivers).await
         }
     });
-    match answered.await {
-        Err(_) => Sent::without_answer(Outcome::TimedOut),
-        Ok(Err(outcome)) => Sent::without_answer(outcome),
+    let answered = answered.await;
+    let (at, took) = (clock::now(), began.elapsed());
+    match answered {
+        Err(_) => {
+            Sent { took, reason: Some(reached), ..Sent::without_answer(Outcome::TimedOut, at) }
+        }
+        Ok(Err(Failure { outcome, reason })) => {
+            Sent { took, reason, ..Sent::without_answer(outcome, at) }
+        }
         Ok(Ok(response)) => {
-            let at = clock::now();
             let outcome = Outcome::Answered(response.status());
+            let headers = Some(Excerpt::of_fields(response.headers()));
             // What comes after the head changes nothing, so neither does its end.
-            let body = beginning(response.into_body()).await;
-            Sent { outcome, at, body: Some(body) }
+            let body = Some(beginning(response.into_body()).await);
+            Sent { took, headers, body, ..Sent::without_answer(outcome, at) }
         }
     }
 }
@@ -90,7 +129,7 @@ async fn exchange<S>(
     stream: TokioIo<S>,
     request: Request<Full<Bytes>>,
     drivers: &mut JoinSet<()>,
-) -> Result<Response<Incoming>, Outcome>
+) -> Result<Response<Incoming>, Failure>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -99,14 +138,23 @@ where
         .max_headers(FIELDS)
         .handshake(stream)
         .await
-        .map_err(|_| Outcome::Reset)?;
+        .map_err(|error| Failure::of_exchange(&error))?;
     drivers.spawn(async move {
         // The request's own end says what went wrong.
         let _ = connection.await;
     });
-    sender.send_request(request).await.map_err(|_| Outcome::Reset)
+    let response =
+        sender.send_request(request).await.map_err(|error| Failure::of_exchange(&error))?;
+    // The client's limit is one on its buffer, which may have grown past it in the last step.
+    let len = response.headers().iter().fold(0_usize, |len, (name, value)| {
+        let field = name.as_str().len().saturating_add(value.len());
+        len.saturating_add(field).saturating_add(": \r\n".len())
+    });
+    if len > HEAD {
+        return Err(Failure::new(Outcome::Reset, FailureReason::HeadTooLarge));
+    }
+    Ok(response)
 }
-
 /// What a server, other than a proxy, expects: the path alone, and the host beside it.
 fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     let path = target.uri().path_and_query().map_or("/", |path| path.as_str());

@@ -3,38 +3,50 @@
 //! One task holds the planner; each attempt is a task of its own. The order of storing and sending
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
+mod attempt;
 mod slot;
+mod steps;
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Limits, Outcome, Planner};
-use call_assistant::webhook::{Signer, SigningSecret};
-use http_body_util::Full;
-use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
+pub(crate) use steps::ClockStep;
+
+use attempt::send;
 use slot::Slot;
+use steps::Watch;
 
 use crate::host::post::{self, Trust};
 use crate::host::scale::Scale;
-use crate::sandbox::{DeliveryFault, Faults};
+use crate::sandbox::Faults;
 use crate::store::{Begun, Store, ToSend};
 use crate::support::shutdown::Shutdown;
-use crate::support::{clock, log, random};
+use crate::support::{clock, log};
 
 /// At once. Two hundred endpoints that fall silent together, and half as much again for second
 /// attempts, leave room for all others.
 const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// How often what is older than thirty days is forgotten.
-const HOUSEKEEPING: std::time::Duration = std::time::Duration::from_secs(60);
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
-/// Twice the tolerance of a receiver.
-const TEN_MINUTES: std::time::Duration = std::time::Duration::from_secs(600);
+/// How long attempts in flight have to end once the end is asked for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How fast to send, as the command line has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    pub(crate) scale: Scale,
+    /// The most attempts a second of one endpoint; 0 is no limit.
+    pub(crate) per_second: u32,
+}
 
 /// Where to hand in what is to be sent. Clone it freely.
 #[derive(Clone, Debug)]
@@ -69,9 +81,11 @@ pub(crate) struct Sender {
     planner: Planner,
     /// Attempts that are not stored as finished.
     running: usize,
+    /// What the planner counts as in flight, by endpoint.
+    in_flight: HashMap<u32, u32>,
     store: Arc<Store>,
     trust: Trust,
-    scale: Scale,
+    pace: Pace,
     faults: Faults,
     advance: Option<Advance>,
 }
@@ -94,11 +108,31 @@ impl Outbox {
 
 impl Sender {
     /// A sender of what is pending in a store by now. It has to be told of what comes later.
-    pub(crate) fn new(store: Arc<Store>, trust: Trust, scale: Scale, faults: Faults) -> Self {
+    pub(crate) fn new(store: Arc<Store>, trust: Trust, pace: Pace, faults: Faults) -> Self {
         let (sender, messages) = unbounded_channel();
-        let planner = Planner::rebuild(LIMITS, store.lock().pending(clock::now()));
-        let (outbox, advance) = (Outbox(sender), None);
-        Self { messages, outbox, planner, running: 0, store, trust, scale, faults, advance }
+        let mut sender = Self {
+            messages,
+            outbox: Outbox(sender),
+            planner: Planner::new(LIMITS),
+            running: 0,
+            in_flight: HashMap::new(),
+            store,
+            trust,
+            pace,
+            faults,
+            advance: None,
+        };
+        sender.plan(clock::now());
+        sender
+    }
+
+    /// Plans all that is pending.
+    fn plan(&mut self, now: Timestamp) {
+        let planner = Planner::rebuild(LIMITS, self.store.lock().pending(now));
+        self.planner = planner.with_rate(self.pace.per_second);
+        for (endpoint, count) in &self.in_flight {
+            (0..*count).for_each(|_| self.planner.began(*endpoint));
+        }
     }
 
     /// Where to hand in what is to be sent.
@@ -106,32 +140,24 @@ impl Sender {
         self.outbox.clone()
     }
 
-    /// Sends until the end is asked for. Attempts in flight are then given up, uncounted: the store
-    /// has them as not sent.
+    /// Sends until the end is asked for. Nothing begins then, and attempts in flight have a few
+    /// seconds to end; those that have not are given up, uncounted: the store has them as not sent.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
-        loop {
+        let mut watch = Watch::new(clock::machine());
+        while !shutdown.is_requested() {
             let now = clock::now();
-            while let Some((delivery, endpoint)) = self.planner.next(now) {
-                let begun = self.store.lock().begin(delivery, now);
-                match begun {
-                    Ok(begun) => {
-                        self.running = self.running.saturating_add(1);
-                        self.attempt(delivery, endpoint, begun, &shutdown);
-                    }
-                    Err(later) => {
-                        self.planner.finished(endpoint, Outcome::Unsent);
-                        if let Some(due) = later {
-                            self.planner.add(delivery, endpoint, due);
-                        }
-                    }
-                }
+            if let Some(step) = watch.look(clock::machine()) {
+                log::line(&format!("the clock was set: {step:?}"));
+                self.store.lock().clock_was_set(step);
+                self.plan(now);
             }
+            self.begin_all(now, &shutdown);
             if self.moves_clock() {
                 continue;
             }
             tokio::select! {
-                () = shutdown.requested() => break,
+                () = shutdown.requested() => {}
                 () = until(self.planner.next_due()) => {}
                 _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
@@ -166,6 +192,27 @@ impl Sender {
         true
     }
 
+    /// Begins all that may be sent now.
+    fn begin_all(&mut self, now: Timestamp, shutdown: &Shutdown) {
+        while let Some((delivery, endpoint)) = self.planner.next(now) {
+            let begun = self.store.lock().begin(delivery, now);
+            match begun {
+                Ok(begun) => {
+                    self.running = self.running.saturating_add(1);
+                    let count = self.in_flight.entry(endpoint).or_default();
+                    *count = count.saturating_add(1);
+                    self.attempt(delivery, endpoint, begun, shutdown);
+                }
+                Err(later) => {
+                    self.planner.finished(endpoint, Outcome::Unsent);
+                    if let Some(due) = later {
+                        self.planner.add(delivery, endpoint, due);
+                    }
+                }
+            }
+        }
+    }
+
     fn hear(&mut self, message: Message) {
         let added = match message {
             Message::Advance(advance) => {
@@ -182,6 +229,10 @@ impl Sender {
             }
             Message::Finished { endpoint, outcome } => {
                 self.planner.finished(endpoint, outcome);
+                if let Some(count) = self.in_flight.get_mut(&endpoint) {
+                    *count = count.saturating_sub(1);
+                }
+                self.in_flight.retain(|_, count| *count > 0);
                 Vec::new()
             }
         };
@@ -195,30 +246,27 @@ impl Sender {
     }
 
     fn attempt(&self, delivery: u64, endpoint: u32, begun: Begun, shutdown: &Shutdown) {
-        let (store, outbox, scale) = (Arc::clone(&self.store), self.outbox.clone(), self.scale);
+        let (store, outbox, scale) =
+            (Arc::clone(&self.store), self.outbox.clone(), self.pace.scale);
         let (trust, shutdown) = (self.trust.clone(), shutdown.clone());
         let faults = self.faults.clone();
         let slot = Slot::new(endpoint, outbox.clone());
         tokio::spawn(async move {
+            let began = Instant::now();
             let sent = tokio::select! {
                 sent = send(&begun, endpoint, &trust, scale, &slot, &faults) => sent,
-                () = shutdown.requested() => post::Sent::without_answer(Outcome::Unsent),
+                () = given_up(&shutdown) => post::Sent::stopped(began),
             };
-            let again = store.lock().finish(
-                delivery,
-                &begun,
-                sent.outcome,
-                sent.body.as_deref(),
-                scale,
-                sent.at,
-            );
+            let again = store.lock().finish(delivery, &begun, &sent, scale);
+            let reason = sent.reason.as_ref().map(|reason| format!(" {}", reason.as_str()));
             log::line(&format!(
-                "send {} {} attempt {} {} {} ms",
+                "send {} {} attempt {} {}{} {} ms",
                 begun.body.event_type(),
                 begun.body.id(),
                 begun.attempt.number(),
                 sent.outcome,
-                sent.at.since(begun.began_at).as_millis(),
+                reason.unwrap_or_default(),
+                sent.took.as_millis(),
             ));
             let _ = outbox.0.send(Message::Stored(again));
             slot.finish(sent.outcome);
@@ -226,57 +274,9 @@ impl Sender {
     }
 }
 
-/// Step 3, with the fault that is ordered for it, if one is.
-async fn send(
-    begun: &Begun,
-    endpoint: u32,
-    trust: &Trust,
-    scale: Scale,
-    slot: &Slot,
-    faults: &Faults,
-) -> post::Sent {
-    let fault = faults.delivery();
-    if let Some(fault) = fault {
-        log::line(&format!("sandbox fault {fault:?} {}", begun.body.id()));
-    }
-    // Receivers go by the machine's clock, wherever the service's has been moved to.
-    let mut now = clock::machine();
-    let (mut body, mut signer) = (Cow::Borrowed(&begun.body), Cow::Borrowed(&begun.signer));
-    match fault {
-        Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
-        Some(DeliveryFault::WrongSignature) => {
-            let secret = SigningSecret::from_random(random::bytes());
-            signer = Cow::Owned(Signer::new(secret));
-        }
-        Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
-        Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
-        Some(DeliveryFault::ChangedObject) => {
-            body = altered(&begun.body, "/data/object", "changed");
-        }
-        Some(DeliveryFault::Twice) | None => {}
-    }
-    let post = || {
-        let request = begun.attempt.request(&begun.target, &body, &signer, now).map(Full::from);
-        let patience = begun.attempt.deadline().since(begun.attempt.began_at());
-        post::send(&begun.target, request, trust, scale.timeout(patience), slot)
-    };
-    if fault == Some(DeliveryFault::Twice) {
-        let _ = post().await;
-    }
-    let sent = post().await;
-    if fault != Some(DeliveryFault::OutOfOrder) {
-        faults.sent(endpoint);
-    }
-    sent
-}
-
-/// An event with another value at one place.
-fn altered<'a>(body: &'a EventBody, at: &str, value: &str) -> Cow<'a, EventBody> {
-    let altered = serde_json::from_slice::<Value>(body.as_bytes()).ok().and_then(|mut json| {
-        *json.pointer_mut(at)? = value.into();
-        EventBody::from_stored(json.to_string()).ok()
-    });
-    altered.map_or(Cow::Borrowed(body), Cow::Owned)
+async fn given_up(shutdown: &Shutdown) {
+    shutdown.requested().await;
+    tokio::time::sleep(GRACE).await;
 }
 
 async fn until(due: Option<Timestamp>) {
@@ -284,7 +284,7 @@ async fn until(due: Option<Timestamp>) {
         // A millisecond more than the wait, for timers count in whole ones.
         Some(due) => {
             let wait = due.since(clock::now());
-            tokio::time::sleep(wait.saturating_add(std::time::Duration::from_millis(1))).await;
+            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
         }
         None => std::future::pending().await,
     }

@@ -12,16 +12,19 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, Endpoint, EndpointChange, LogEntry, MissedDeliveries, Outcome,
-    RedeliverError, Target,
+    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets,
+    LogEntry, Outcome, RedeliverError, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
+use super::hour::Hour;
 use super::{AccountRow, Tables};
+use crate::host::post::Sent;
 use crate::host::rows;
 use crate::host::scale::Scale;
 use crate::host::store::Refused;
-use crate::support::random;
+use crate::sender::ClockStep;
+use crate::support::{log, random};
 
 /// One endpoint.
 #[derive(Debug)]
@@ -30,11 +33,12 @@ pub(crate) struct EndpointRow {
     pub(crate) account_id: AccountId,
     pub(crate) target: Target,
     pub(crate) health: Endpoint,
-    /// A real service keeps this encrypted.
-    pub(crate) signer: Signer,
+    /// A real service keeps these encrypted.
+    pub(crate) secrets: EndpointSecrets,
     pub(crate) created_at: Timestamp,
+    pub(super) hour: Hour,
     /// Deliveries that have not ended.
-    pending: BTreeSet<u64>,
+    pub(super) pending: BTreeSet<u64>,
 }
 
 /// One event on its way to one endpoint.
@@ -77,6 +81,12 @@ pub(crate) struct Begun {
 /// How many attempts a log keeps: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
+impl EndpointRow {
+    pub(super) fn is_deleted(&self) -> bool {
+        self.health.disabled() == Some(DisabledReason::Deleted)
+    }
+}
+
 impl Tables {
     /// Registers an endpoint.
     ///
@@ -104,8 +114,9 @@ impl Tables {
             account_id: account.clone(),
             target,
             health: Endpoint::new(now),
-            signer: Signer::new(secret),
+            secrets: EndpointSecrets::new(secret),
             created_at: now,
+            hour: Hour::default(),
             pending: BTreeSet::new(),
         });
         self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))
@@ -126,14 +137,14 @@ impl Tables {
     }
 
     /// An endpoint as the dashboard has it.
-    pub(super) fn shown_endpoint(&self, row: &EndpointRow) -> rows::EndpointRow {
+    pub(super) fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
         rows::EndpointRow {
             id: row.id.clone(),
             account_id: row.account_id.clone(),
             url: row.target.as_str().to_owned(),
             health: row.health,
             created_at: row.created_at,
-            previous_secrets: Vec::new(),
+            previous_secrets: row.secrets.previous(now).map(|(_, end)| end).collect(),
         }
     }
 
@@ -154,25 +165,10 @@ impl Tables {
         })
     }
 
-    /// The endpoints of an account, oldest first.
+    /// The endpoints of an account that are not deleted, oldest first.
     pub(crate) fn endpoints(&self, account: &AccountRow) -> impl Iterator<Item = &EndpointRow> {
-        account.endpoints.iter().filter_map(|number| self.endpoint_of(*number))
-    }
-
-    /// Makes a disabled endpoint active again. `None` if it was active.
-    ///
-    /// # Errors
-    /// There is no such endpoint, or the plan lacks webhooks.
-    pub(crate) fn enable(
-        &mut self,
-        id: &str,
-        now: Timestamp,
-    ) -> Result<Option<MissedDeliveries>, Refused> {
-        let (number, endpoint) = self.endpoint(id)?;
-        let account = self.account(endpoint.account_id.as_str())?;
-        account.plan.webhooks.check_webhooks()?;
-        self.changed();
-        Ok(self.endpoint_mut(number).and_then(|endpoint| endpoint.health.enable(now)))
+        let endpoints = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
+        endpoints.filter(|row| !row.is_deleted())
     }
 
     /// Step 1: accepts an event for every endpoint of its account, or for one of them. When this
@@ -198,7 +194,9 @@ impl Tables {
         };
         let mut accepted = Vec::new();
         for number in endpoints {
-            let Some(endpoint) = self.endpoint_of(number) else { continue };
+            let Some(endpoint) = self.endpoint_of(number).filter(|row| !row.is_deleted()) else {
+                continue;
+            };
             let state = Delivery::accept(body, &endpoint.health, now);
             let delivery = self.next_delivery;
             self.next_delivery = delivery.saturating_add(1);
@@ -250,7 +248,7 @@ impl Tables {
                     attempt,
                     body: row.body.clone(),
                     target: endpoint.target.clone(),
-                    signer: endpoint.signer.clone(),
+                    signer: endpoint.secrets.signer(now),
                     began_at: now,
                 })
             }
@@ -272,22 +270,22 @@ impl Tables {
         &mut self,
         number: u64,
         begun: &Begun,
-        outcome: Outcome,
-        response: Option<&[u8]>,
+        sent: &Sent,
         scale: Scale,
-        now: Timestamp,
     ) -> Option<ToSend> {
+        let now = sent.at;
         let row = self.deliveries.get_mut(&number)?;
         let endpoint = usize::try_from(row.endpoint).ok()?;
         let endpoint = self.endpoints.get_mut(endpoint)?;
 
-        let report = row.state.finish(&begun.attempt, outcome, now);
+        let report = row.state.finish(&begun.attempt, sent.outcome, now);
         let change = endpoint.health.record(report, now);
+        endpoint.hour.add(sent);
 
         if !report.is_late() {
             row.ahead = Duration::ZERO;
         }
-        if outcome == Outcome::Unsent && !report.is_late() {
+        if sent.outcome == Outcome::Unsent && !report.is_late() {
             // Whatever we are short of will not be there at once.
             row.state.postpone(UNSENT, now);
             row.due = row.state.due(now);
@@ -295,10 +293,9 @@ impl Tables {
             let due = row.state.due(now);
             row.due = due.map(|at| now.saturating_add(scale.wait(at.since(now))));
         }
-        if matches!(change, EndpointChange::Disabled(_)) {
-            for pending in endpoint.pending.clone() {
-                self.park(pending, now);
-            }
+        let endpoint = row.endpoint;
+        if let EndpointChange::Disabled(reason) = change {
+            self.disabled(endpoint, reason, now);
         }
         // The endpoint may have been disabled, and even enabled again, while this was in flight.
         self.park(number, now);
@@ -306,18 +303,37 @@ impl Tables {
         self.changed();
 
         let row = self.deliveries.get_mut(&number)?;
-        let mut entry = LogEntry::new(&begun.attempt, outcome, &report, &row.state, response, now);
+        let response = sent.body.as_deref();
+        let mut entry =
+            LogEntry::new(&begun.attempt, sent.outcome, &report, &row.state, response, now);
         entry.began_at = begun.began_at;
-        entry.took_ms = u64::try_from(now.since(begun.began_at).as_millis()).unwrap_or(u64::MAX);
+        sent.describe(&mut entry);
         entry.next_at = entry.next_at.and(row.due);
         if row.log.len() >= KEPT_ATTEMPTS {
             let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
             row.log.remove(row.log.iter().position(beside).unwrap_or(0));
         }
         row.log.push(entry);
-        let (endpoint, is_retry) = (row.endpoint, row.state.attempts() > 0);
+        let is_retry = row.state.attempts() > 0;
         let again = ToSend { delivery: number, endpoint, due: row.due?, is_retry };
         (!report.is_late()).then_some(again)
+    }
+
+    /// What is pending of an endpoint that is disabled now is parked, and the log says so.
+    pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
+        let Some(endpoint) = self.endpoint_of(number) else { return };
+        let pending = endpoint.pending.clone();
+        log::line(&format!(
+            "endpoint {} of {} disabled: {}; {} pending",
+            endpoint.id,
+            endpoint.account_id,
+            reason.as_str(),
+            pending.len(),
+        ));
+        for pending in pending {
+            self.park(pending, now);
+        }
+        self.changed();
     }
 
     /// Redelivers by order of the dashboard.
@@ -374,6 +390,14 @@ impl Tables {
         })
     }
 
+    /// Keeps the waits as long as they are when somebody has set the clock.
+    pub(crate) fn clock_was_set(&mut self, step: ClockStep) {
+        for row in self.deliveries.values_mut() {
+            row.due = row.due.map(|due| step.moved(due));
+        }
+        self.changed();
+    }
+
     /// Forgets deliveries and event bodies that are no longer kept.
     pub(crate) fn forget_old(&mut self, now: Timestamp) {
         let old: Vec<u64> = self
@@ -393,7 +417,7 @@ impl Tables {
 
     /// Parks a delivery that was pending when its endpoint was disabled: beginning it does that,
     /// and is not kept where it does anything else.
-    fn park(&mut self, number: u64, now: Timestamp) {
+    pub(super) fn park(&mut self, number: u64, now: Timestamp) {
         let Some(row) = self.deliveries.get_mut(&number) else { return };
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let Some(endpoint) = endpoint else { return };
@@ -419,11 +443,11 @@ impl Tables {
         }
     }
 
-    fn endpoint_mut(&mut self, number: u32) -> Option<&mut EndpointRow> {
+    pub(super) fn endpoint_mut(&mut self, number: u32) -> Option<&mut EndpointRow> {
         self.endpoints.get_mut(usize::try_from(number).ok()?)
     }
 
-    fn delivery_number(&self, id: &str) -> Result<u64, Refused> {
+    pub(super) fn delivery_number(&self, id: &str) -> Result<u64, Refused> {
         self.delivery_numbers.get(id).copied().ok_or(Refused::NotFound("delivery"))
     }
 }

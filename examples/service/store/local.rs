@@ -11,12 +11,13 @@ use call_assistant::rest::server::{
     Rejection, StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::Target;
 
 use super::{AccountRow, Store, Tables, ToSend};
 use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    NewAccount, NewEndpoint,
+    LastHour, NewAccount, NewEndpoint, NewSecret,
 };
 use crate::host::store::{ApiStore, Done, Refused, Store as Shared};
 use crate::sandbox::{self, Faults};
@@ -157,23 +158,21 @@ impl Shared for Local {
     }
 
     async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
-        let tables = self.store.lock();
+        let (tables, now) = self.store.write();
         let endpoints = tables.endpoints(tables.account(account)?);
-        Ok(endpoints.map(|row| tables.shown_endpoint(row)).collect())
+        Ok(endpoints.map(|row| tables.shown_endpoint(row, now)).collect())
     }
 
     async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
-        let tables = self.store.lock();
-        let (_, row) = tables.endpoint(id)?;
-        Ok(tables.shown_endpoint(row))
+        let (tables, now) = self.store.write();
+        shown(&tables, id, now)
     }
 
     async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
         let (mut tables, now) = self.store.write();
         let id = new.id.clone();
         tables.add_endpoint(&new.account_id, new.id, new.target, new.secret, now)?;
-        let (_, row) = tables.endpoint(id.as_str())?;
-        Ok(tables.shown_endpoint(row))
+        shown(&tables, id.as_str(), now)
     }
 
     async fn enable(&self, id: &str) -> Done<Enabled> {
@@ -185,7 +184,37 @@ impl Shared for Local {
             let of_it = tables.deliveries(account).filter(|row| row.endpoint == number);
             of_it.filter(|row| missed.includes(&row.state)).map(|row| row.id.clone()).collect()
         });
-        Ok(Enabled { endpoint: tables.shown_endpoint(row), missed })
+        Ok(Enabled { endpoint: tables.shown_endpoint(row, now), missed })
+    }
+
+    async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.move_to(id, target)?;
+        shown(&tables, id, now)
+    }
+
+    async fn pause(&self, id: &str) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.pause(id, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.delete(id, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.rotate(id, new, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
+        let (tables, now) = self.store.write();
+        let endpoints = tables.endpoints(tables.account(account)?);
+        Ok(endpoints.map(|row| (row.id.clone(), row.hour.shown(now))).collect())
     }
 
     async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
@@ -206,7 +235,21 @@ impl Shared for Local {
         Ok(shown)
     }
 
+    async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
+        let (mut tables, now) = self.store.write();
+        let sent = tables.send_now(id, now)?;
+        let shown = tables.shown_delivery(tables.delivery(id)?)?;
+        drop(tables);
+        self.outbox.send(vec![sent]);
+        Ok(shown)
+    }
+
     async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
         sandbox::route(asked, &self.faults, &self.outbox).await
     }
+}
+
+fn shown(tables: &Tables, id: &str, now: Timestamp) -> Done<EndpointRow> {
+    let (_, row) = tables.endpoint(id)?;
+    Ok(tables.shown_endpoint(row, now))
 }

@@ -8,7 +8,9 @@ mod accounts;
 mod calls;
 mod deliveries;
 mod find;
+mod hour;
 mod local;
+mod owner;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,72 @@
+//! Step 3: one attempt, and what a sandbox may make of it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::{Signer, SigningSecret};
+use http_body_util::Full;
+use serde_json::Value;
+
+use super::slot::Slot;
+use crate::host::post::{self, Trust};
+use crate::host::scale::Scale;
+use crate::sandbox::{DeliveryFault, Faults};
+use crate::store::Begun;
+use crate::support::{clock, log, random};
+
+/// Twice the tolerance of a receiver.
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+/// Step 3, with the fault that is ordered for it, if one is.
+pub(super) async fn send(
+    begun: &Begun,
+    endpoint: u32,
+    trust: &Trust,
+    scale: Scale,
+    slot: &Slot,
+    faults: &Faults,
+) -> post::Sent {
+    let fault = faults.delivery();
+    if let Some(fault) = fault {
+        log::line(&format!("sandbox fault {fault:?} {}", begun.body.id()));
+    }
+    // Receivers go by the machine's clock, wherever the service's has been moved to.
+    let mut now = clock::machine();
+    let (mut body, mut signer) = (Cow::Borrowed(&begun.body), Cow::Borrowed(&begun.signer));
+    match fault {
+        Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
+        Some(DeliveryFault::WrongSignature) => {
+            let secret = SigningSecret::from_random(random::bytes());
+            signer = Cow::Owned(Signer::new(secret));
+        }
+        Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
+        Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
+        Some(DeliveryFault::ChangedObject) => {
+            body = altered(&begun.body, "/data/object", "changed");
+        }
+        Some(DeliveryFault::Twice) | None => {}
+    }
+    let post = || {
+        let request = begun.attempt.request(&begun.target, &body, &signer, now).map(Full::from);
+        let patience = begun.attempt.deadline().since(begun.attempt.began_at());
+        post::send(&begun.target, request, trust, scale.timeout(patience), slot)
+    };
+    if fault == Some(DeliveryFault::Twice) {
+        let _ = post().await;
+    }
+    let sent = post().await;
+    if fault != Some(DeliveryFault::OutOfOrder) {
+        faults.sent(endpoint);
+    }
+    sent
+}
+
+/// An event with another value at one place.
+fn altered<'a>(body: &'a EventBody, at: &str, value: &str) -> Cow<'a, EventBody> {
+    let altered = serde_json::from_slice::<Value>(body.as_bytes()).ok().and_then(|mut json| {
+        *json.pointer_mut(at)? = value.into();
+        EventBody::from_stored(json.to_string()).ok()
+    });
+    altered.map_or(Cow::Borrowed(body), Cow::Owned)
+}
