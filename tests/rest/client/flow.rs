@@ -291,7 +291,53 @@ fn unreadable_items_are_returned_once() {
     assert_eq!(seen, [none, odd, odd, none, "7"], "odd above and below call 1 are two items");
 }
 
-/// A page that does not follow the previous one is asked for again, and then given up.
+/// A page that does not follow is asked for again; then the list is restarted, and nothing comes
+/// twice. The next flow needs no help of its host either.
+#[test]
+fn a_list_that_leads_astray_is_restarted() {
+    fn goes_round<T: Task>(mut flow: Flow<T>, astray: u32, ids: impl Fn(&T::Batch) -> Vec<i64>) {
+        let (mut now, mut pages, mut stored) = (at(0), [0; 2], Vec::new());
+        let result = loop {
+            match flow.next(RANDOM, now) {
+                Step::Send { request, ticket, .. } => {
+                    let second = request.uri().query().unwrap().contains("cursor=c");
+                    let page = match second {
+                        false => page(&[5, 4], Some("c")),
+                        // The same calls again, or a page that leads to itself.
+                        true if pages[1] < astray => page(&[6, 5], Some("c")),
+                        true => page(&[3, 2], None),
+                    };
+                    pages[usize::from(second)] += 1;
+                    answer(&mut flow, ticket, page, now);
+                }
+                Step::Wait(until) => now = until,
+                Step::Store(batch) => {
+                    stored.extend(ids(batch));
+                    flow.stored();
+                }
+                Step::Done(result) => break result.map(drop),
+            }
+        };
+        let restarts = flow.progress().restarts;
+        assert_eq!(restarts, (astray / 5).min(3), "{astray} astray");
+        assert_eq!(pages[0], 1 + restarts, "{astray} astray");
+        match astray {
+            20 => assert!(matches!(result, Err(FlowError::Paging(_))), "{result:?}"),
+            _ => assert_eq!((result, stored), (Ok(()), vec![5, 4, 3, 2]), "{astray} astray"),
+        }
+    }
+    let number = |call: &Call| call.id.as_str()[5..].parse().unwrap();
+    for astray in [0, 4, 5, 15, 20] {
+        goes_round(client().pages(ListCalls::new()), astray, |batch| {
+            batch.calls.iter().map(number).collect()
+        });
+        goes_round(client().sync(CallSync::new()), astray, |batch| {
+            batch.calls.iter().map(number).collect()
+        });
+    }
+}
+
+/// A page that cannot be followed is asked for again, and then given up.
 #[test]
 fn a_page_that_cannot_be_followed_ends_the_flow() {
     let mut flow = client().pages(ListCalls::new());

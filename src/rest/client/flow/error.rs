@@ -11,7 +11,7 @@ pub enum FlowError {
     /// The request cannot be sent.
     #[error(transparent)]
     Unsendable(#[from] UnsendableError),
-    /// A page does not fit into its list, however often it was asked for.
+    /// A page does not fit into its list, however often it was asked for and the list restarted.
     #[error(transparent)]
     Paging(#[from] PagingError),
     /// The service refused the list's cursor again and again.

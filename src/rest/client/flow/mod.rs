@@ -45,8 +45,8 @@ use crate::rest::ApiRequest;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A flow owns the retries, the pace, the paging, the restart of a list whose cursor is refused, and
-/// the reading of answers. The host owns the socket, the clock, the randomness and the store. The
+/// A flow owns the retries, the pace, the paging, the restart of a list that cannot go on, and the
+/// reading of answers. The host owns the socket, the clock, the randomness and the store. The
 /// same loop drives every [`Task`], in blocking and in async code.
 ///
 /// # Misuse does no harm
@@ -148,7 +148,7 @@ pub struct Progress {
     pub unreadable: u64,
     /// The tries that failed.
     pub failures: u64,
-    /// How often the list was restarted because its cursor was refused.
+    /// How often the list was restarted: see [`Flow::with_restarts`].
     pub restarts: u32,
     /// When the wait ends, if the flow waits.
     pub waits_until: Option<Timestamp>,
@@ -233,7 +233,8 @@ impl<T: Task> Flow<T> {
         Self { pace, ..self }
     }
 
-    /// Sets how often the list may be restarted because its cursor is refused: 3 times by default.
+    /// Sets how often the list may be restarted, because its cursor is refused or leads to pages
+    /// that do not follow: 3 times by default. No call is returned again.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }
@@ -370,24 +371,26 @@ impl<T: Task> Flow<T> {
 
     /// What follows a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
-        if error.action() == Action::RestartList && self.task.restart() {
-            if self.progress.restarts == self.restarts {
-                return Position::Stopped(FlowError::Restarts { restarts: self.restarts });
-            }
-            self.progress.restarts = self.progress.restarts.saturating_add(1);
-            self.tried = 0;
-            return Position::Waiting(Wait::OVER);
-        }
         // A page that does not follow the previous one may be another machine's, a little behind.
         let lost = ClientError::no_response();
         let retried = match &error {
             FlowError::Client(error) => error,
             _ => &lost,
         };
-        match self.retry.wait(retried, self.tried, random, now) {
-            Some(length) => Position::Waiting(Wait::new(length, false, now)),
-            None => Position::Stopped(error),
+        if let Some(length) = self.retry.wait(retried, self.tried, random, now) {
+            return Position::Waiting(Wait::new(length, false, now));
         }
+        let refused = error.action() == Action::RestartList;
+        let astray = matches!(error, FlowError::Paging(_)) && self.task.is_past_first_page();
+        if (refused || astray) && self.progress.restarts < self.restarts && self.task.restart() {
+            self.progress.restarts = self.progress.restarts.saturating_add(1);
+            self.tried = 0;
+            return Position::Waiting(Wait::OVER);
+        }
+        Position::Stopped(match refused {
+            true => FlowError::Restarts { restarts: self.restarts },
+            false => error,
+        })
     }
 
     /// What a wait has come to by now: the request leaves once the wait is over and the pace allows

@@ -149,6 +149,10 @@ impl Task for Pages {
         self.0.done.then_some(())
     }
 
+    fn is_past_first_page(&self) -> bool {
+        self.0.paging.list().cursor.is_some()
+    }
+
     fn restart(&mut self) -> bool {
         self.0.paging = self.0.paging.restarted();
         self.0.repeats = Some(false);

@@ -42,6 +42,11 @@ pub trait Task: sealed::Sealed + Sized {
         None
     }
 
+    #[doc(hidden)]
+    fn is_past_first_page(&self) -> bool {
+        false
+    }
+
     /// Restarts the list. `false` if there is none.
     #[doc(hidden)]
     fn restart(&mut self) -> bool {
@@ -133,6 +138,10 @@ impl Task for Sync {
         }
         let resumed = core::mem::take(&mut self.resumed);
         (!resumed).then_some(())
+    }
+
+    fn is_past_first_page(&self) -> bool {
+        self.state.query().cursor.is_some()
     }
 
     fn restart(&mut self) -> bool {

@@ -218,7 +218,8 @@ impl CallSync {
     ///
     /// # Errors
     /// The page does not follow the previous one. Nothing has changed then; the same query can be
-    /// made again.
+    /// made again. If the error lasts, continue from the state [restarted](Self::restarted), as a
+    /// flow does by itself.
     pub fn apply(
         &self,
         page: &CallList,
