@@ -1,110 +1,83 @@
-//! Asking until there is an answer: pacing, retries, and who must act if there is none.
+//! Driving a flow over the wire: what it says is done, and told to whoever watches.
 
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::rest::ApiRequest;
-use call_assistant::rest::Quota;
-use call_assistant::rest::client::{Action, Client, ClientError, Pace, ResponseHead, Retry};
+use call_assistant::rest::client::{Action, Flow, FlowError, Step, Task};
 use tokio::time::Instant;
 
-use crate::progress::Progress;
+use crate::progress::Report;
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, random};
 use crate::wire::Wire;
 
-/// Asks the service, patiently.
-pub(crate) struct Asker {
-    client: Client,
-    wire: Wire,
-    retry: Retry,
-    pace: Pace,
-    time_scale: f64,
-    shutdown: Shutdown,
-    pub(crate) progress: Progress,
+/// What a flow needs of its host: a wire, a clock, an end.
+pub(crate) struct Host {
+    pub(crate) wire: Wire,
+    pub(crate) report: Report,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) time_scale: f64,
+    /// What `time_scale` has cut off waits: the clock is ahead by that.
+    pub(crate) skipped: Duration,
 }
 
-/// Why there is no answer, or none to go on with.
+/// Why a flow has not come to its end.
 pub(crate) enum Failed {
     /// Somebody asked for the end.
     Stopped,
-    /// Later may be better.
-    ForNow(String),
-    /// Somebody has to do something about it.
-    ForGood(String),
+    Flow(FlowError),
+    Store(String),
 }
 
-impl Asker {
-    pub(crate) fn new(
-        client: Client,
-        wire: Wire,
-        time_scale: f64,
-        shutdown: Shutdown,
-        progress: Progress,
-    ) -> Self {
-        // Nine waits: four minutes or so, in which a service may be restarted.
-        let retry = Retry::new().with_tries(10);
-        let pace = Pace::of(Quota::READS);
-        Self { client, wire, retry, pace, time_scale, shutdown, progress }
-    }
-
-    /// The service's answer, with the time it was there, or its refusal, whatever it took to get
-    /// one.
+impl Host {
+    /// Drives a flow to its end.
     ///
     /// # Errors
-    /// There is none, after as many tries as are worth it.
-    pub(crate) async fn ask<E: ApiRequest>(
+    /// The flow ends with an error, `store` does, or the program is to end.
+    pub(crate) async fn run<T: Task>(
         &mut self,
-        operation: &E,
-    ) -> Result<Result<(E::Response, Option<Timestamp>), ClientError>, Failed> {
-        let mut tried = 0_u32;
+        flow: &mut Flow<T>,
+        mut store: impl FnMut(&mut Report, &T::Batch) -> Result<(), String>,
+    ) -> Result<T::Output, Failed> {
         loop {
-            let turn = self.pace.turn(clock::now());
-            self.wait(turn).await?;
-            let request = self.client.request(operation);
-            let request = request.map_err(|error| Failed::ForGood(error.to_string()))?;
-            let what = format!("{} {}", request.method(), request.uri().path());
-            let began = Instant::now();
-            let stop = self.shutdown.clone();
-            let answered = tokio::select! {
-                answered = self.wire.send(request) => answered,
-                () = stop.requested() => return Err(Failed::Stopped),
-            };
-            let took = began.elapsed().as_millis();
-            let (error, message) = match answered {
-                Ok((head, body)) => match self.client.read(operation, &head, &body) {
-                    Ok(answer) => {
-                        self.progress.asked(&format!("{what} {} {took} ms", head.status));
-                        return Ok(Ok((answer, ResponseHead::from(&head).date())));
-                    }
-                    Err(error) => (error.clone(), error.to_string()),
-                },
-                Err(lost) => (ClientError::no_response(), lost),
-            };
-            tried = tried.saturating_add(1);
-            match self.retry.wait(&error, tried, random::bytes(), clock::now()) {
-                Some(span) => {
-                    let span = span.mul_f64(self.time_scale);
-                    self.progress.say(&format!("{what}: {message}; again in {span:.1?}"));
-                    self.pause(span).await?;
-                }
-                None => {
-                    self.progress.say(&format!("{what}: {message}"));
-                    return match error.is_transient() {
-                        false => Ok(Err(error)),
-                        true => Err(Failed::ForNow(format!("{message}, after {tried} tries"))),
+            match flow.next(random::bytes(), self.now()) {
+                Step::Send { request, time_limit, ticket } => {
+                    let what = format!("{} {}", request.method(), request.uri().path());
+                    let (began, stop) = (Instant::now(), self.shutdown.clone());
+                    let answered = tokio::select! {
+                        answered = self.wire.send(request, time_limit) => answered,
+                        () = stop.requested() => return Err(Failed::Stopped),
                     };
+                    let took = began.elapsed().as_millis();
+                    let lost = answered.as_ref().err().cloned();
+                    flow.report(ticket, answered, self.now());
+                    match (lost, flow.last_error()) {
+                        (Some(lost), _) => self.report.say(&format!("{what}: {lost}")),
+                        (None, Some(error)) => self.report.say(&format!("{what}: {error}")),
+                        (None, None) => self.report.asked(&format!("{what} {took} ms")),
+                    }
                 }
+                Step::Wait(until) => self.pause(until.since(self.now())).await?,
+                Step::Store(batch) => {
+                    store(&mut self.report, batch).map_err(Failed::Store)?;
+                    flow.stored();
+                    self.report.stored(&flow.progress());
+                }
+                Step::Done(result) => return result.map_err(Failed::Flow),
             }
         }
     }
 
-    async fn wait(&self, span: Duration) -> Result<(), Failed> {
-        self.pause(span.mul_f64(self.time_scale)).await
+    pub(crate) fn now(&self) -> Timestamp {
+        clock::now().saturating_add(self.skipped)
     }
 
-    async fn pause(&self, span: Duration) -> Result<(), Failed> {
-        crate::pause(span, &self.shutdown).await
+    /// Waits, scaled as the command line says; the clock is ahead by the rest.
+    async fn pause(&mut self, span: Duration) -> Result<(), Failed> {
+        let scaled = span.mul_f64(self.time_scale);
+        crate::pause(scaled, &self.shutdown).await?;
+        self.skipped = self.skipped.saturating_add(span.saturating_sub(scaled));
+        Ok(())
     }
 }
 

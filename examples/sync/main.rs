@@ -29,7 +29,7 @@
 //! | | |
 //! |---|---|
 //! | 429, 500, no answer, one that broke off | asked again, after `Retry-After` and a backoff |
-//! | the cursor is not taken any more | the walk begins again; no call is written again |
+//! | the cursor is not taken any more, or leads astray | the walk begins again; no call is written again |
 //! | the key, the plan, the account | said in words, with the request id, and the end |
 
 #[path = "../support/mod.rs"]
@@ -49,15 +49,14 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
-use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{Action, Client};
-use call_assistant::rest::{BaseUrl, GetAccount};
+use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
+use call_assistant::rest::{BaseUrl, GetAccount, Quota};
 use support::flags::{Flag, Flags, Help, last_words};
 use support::shutdown::Shutdown;
-use support::{clock, secrets, shutdown};
+use support::{secrets, shutdown};
 
-use crate::asking::{Asker, Failed};
-use crate::progress::Progress;
+use crate::asking::{Failed, Host};
+use crate::progress::Report;
 use crate::store::Store;
 use crate::wire::Wire;
 
@@ -212,90 +211,68 @@ async fn run(set_up: SetUp) -> Result<(), String> {
     let SetUp { client, wire, begin, every, time_scale, state, out } = set_up;
     let (_trigger, shutdown) =
         shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let mut store = Store::open(&state, &out, client.key().mode(), begin)?;
-    let mut asker = Asker::new(client, wire, time_scale, shutdown.clone(), Progress::new());
-
-    let worked = async {
-        check_key(&mut asker, &mut store).await?;
-        loop {
-            // A walk that began in an earlier run says nothing of what was written since.
-            let resumed = store.sync().is_walking();
-            let walked = walk(&mut asker, &mut store).await;
-            match (walked, every) {
-                (Ok(()), _) if resumed => continue,
-                (Ok(()), None) => return Ok(()),
-                (Ok(()), Some(_)) => {}
-                // Whatever it is, it may be over when the next walk is due.
-                (Err(Failed::ForNow(message)), Some(_)) => asker.progress.say(&message),
-                (Err(failed), _) => return Err(failed),
-            }
-            pause(every.unwrap_or_default(), &shutdown).await?;
-        }
-    };
-    match worked.await {
+    let mut store = Store::open(&state, &out, begin)?;
+    let (report, skipped) = (Report::new(), Duration::ZERO);
+    let mut host = Host { wire, report, shutdown, time_scale, skipped };
+    match keep(&mut host, &client, &mut store, every).await {
         Ok(()) | Err(Failed::Stopped) => Ok(()),
-        Err(Failed::ForNow(message) | Failed::ForGood(message)) => Err(message),
+        Err(Failed::Flow(error)) => {
+            Err(format!("{error}: {}", asking::who_must_act(error.action())))
+        }
+        Err(Failed::Store(error)) => Err(error),
     }
 }
 
-/// Asks whose key this is: a state belongs to one account, and to another one's calls it would do
-/// no good.
-async fn check_key(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
-    let error = match asker.ask(&GetAccount).await? {
-        Ok((account, _)) => return store.belongs_to(&account.id).map_err(Failed::ForGood),
-        Err(error) => error,
+/// Brings the files up to date, again and again if that is asked for.
+async fn keep(
+    host: &mut Host,
+    client: &Client,
+    store: &mut Store,
+    every: Option<Duration>,
+) -> Result<(), Failed> {
+    // Nine waits: four minutes or so, in which a service may be restarted.
+    let retry = Retry::new().with_tries(10);
+    // A key of the other mode is refused before anything is asked with it.
+    if let Step::Done(Err(error)) = client.sync(store.sync().clone()).next([0; 8], host.now()) {
+        return Err(Failed::Flow(error));
+    }
+    let mut account = client.fetch(GetAccount).with_retry(retry);
+    let account = match host.run(&mut account, |_, never| match *never {}).await {
+        Ok(account) => Some(account),
+        // Which says nothing of whether the key may list calls.
+        Err(Failed::Flow(error)) if error.action() == Action::GrantScope => None,
+        Err(failed) => return Err(failed),
     };
-    match error.action() {
-        action @ (Action::ReplaceKey
-        | Action::UpgradePlan
-        | Action::ResumeSubscription
-        | Action::AccountClosed) => {
-            Err(Failed::ForGood(format!("{error}: {}", asking::who_must_act(action))))
-        }
-        // Which says nothing of whether it may list calls.
-        _ => Ok(()),
-    }
-}
-
-/// Takes page after page, saving each, until everything there is has been taken.
-async fn walk(asker: &mut Asker, store: &mut Store) -> Result<(), Failed> {
-    let mut restarts = 0_u32;
-    let mut fresh = 0_usize;
-    asker.progress.begin(store.sync().watermark());
+    let mut pace = Pace::of(Quota::READS);
     loop {
-        let (page, date) = match asker.ask(&store.sync().query()).await? {
-            Ok(answer) => answer,
-            Err(error) if error.action() == Action::RestartList && restarts < 3 => {
-                restarts = restarts.saturating_add(1);
-                asker.progress.say("the service does not take the cursor: from the first page on");
-                store.restart().map_err(Failed::ForGood)?;
-                continue;
-            }
-            Err(error) => {
-                let act = asking::who_must_act(error.action());
-                return Err(Failed::ForGood(format!("{error}: {act}")));
-            }
+        let sync = store.sync().clone();
+        let flow = match &account {
+            Some(account) => client.sync_of(account, sync),
+            None => client.sync(sync),
         };
-        let step = match store.sync().apply(&page, date, clock::now()) {
-            Ok(step) => step,
-            // The walk is begun again with the next one; what was saved stays as it is.
-            Err(error) => {
-                store.restart().map_err(Failed::ForGood)?;
-                return Err(Failed::ForNow(format!("the list does not go on: {error}")));
+        let mut flow = flow.with_retry(retry).with_pace(pace);
+        let synced = host.run(&mut flow, |report, batch| {
+            for item in &batch.unreadable {
+                report.say(&format!("a call that cannot be read is kept: {}", item.error()));
             }
-        };
-        fresh = fresh.saturating_add(step.calls.len());
-        for item in &step.unreadable {
-            asker.progress.say(&format!("a call that cannot be read is kept: {}", item.error()));
+            store.save(batch)
+        });
+        match (synced.await, every) {
+            (Ok(()), _) => {
+                let fresh = flow.progress().calls;
+                host.report.end(fresh, store.calls(), store.sync().watermark());
+            }
+            // Whatever it is, it may be over when the next sync is due.
+            (Err(Failed::Flow(error)), Some(_))
+                if matches!(error.action(), Action::Retry | Action::ContactSupport) =>
+            {
+                host.report.say(&error.to_string());
+            }
+            (Err(failed), _) => return Err(failed),
         }
-        let reached = page.calls().last().map(|call| call.started_at);
-        let walking = step.next.is_walking();
-        store.save(step).map_err(Failed::ForGood)?;
-        asker.progress.page(page.data.len(), fresh, reached);
-        if !walking {
-            asker.progress.end(fresh, store.calls(), store.sync().watermark());
-            return Ok(());
-        }
+        let Some(every) = every else { return Ok(()) };
+        pace = flow.pace().clone();
+        pause(every, &host.shutdown).await?;
     }
 }
 

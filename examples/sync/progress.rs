@@ -3,32 +3,24 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use call_assistant::Timestamp;
+use call_assistant::rest::client::Progress;
 
 use crate::support::clock;
 
-/// How far a walk is.
-pub(crate) struct Progress {
+/// Shows how far a flow is.
+pub(crate) struct Report {
     terminal: bool,
-    /// Where the walk began and where it will end, in the order of the list: by `started_at`,
-    /// newest first. The end is a guess, and unknown in a first walk.
+    /// Where in the list the flow began: by `started_at`, newest first.
     first: Option<Timestamp>,
-    last: Option<Timestamp>,
-    pages: usize,
     /// What the terminal's last line shows.
     shown: String,
 }
 
-const WIDTH: usize = 30;
+const WIDTH: u32 = 30;
 
-impl Progress {
+impl Report {
     pub(crate) fn new() -> Self {
-        let terminal = io::stderr().is_terminal();
-        Self { terminal, first: None, last: None, pages: 0, shown: String::new() }
-    }
-
-    /// A walk begins that goes back to about here.
-    pub(crate) fn begin(&mut self, watermark: Option<Timestamp>) {
-        (self.first, self.last, self.pages) = (None, watermark, 0);
+        Self { terminal: io::stderr().is_terminal(), first: None, shown: String::new() }
     }
 
     /// A request was answered.
@@ -38,21 +30,22 @@ impl Progress {
         }
     }
 
-    /// A page was saved: so many calls, so many fresh ones in this walk, back to this time.
-    pub(crate) fn page(&mut self, calls: usize, fresh: usize, reached: Option<Timestamp>) {
-        self.pages = self.pages.saturating_add(1);
-        self.first = self.first.or(reached);
-        let back = reached.map(|at| format!(", back to {at}")).unwrap_or_default();
+    /// A page was saved.
+    pub(crate) fn stored(&mut self, progress: &Progress) {
+        self.first = self.first.or(progress.reached);
+        let back = progress.reached.map(|at| format!(", back to {at}")).unwrap_or_default();
+        let Progress { pages, calls, .. } = progress;
         if self.terminal {
-            self.shown = format!("{} {fresh} new{back}", self.bar(reached));
+            self.shown = format!("{} {calls} new{back}", self.bar(progress));
             self.draw();
         } else {
-            self.say(&format!("page {}: {calls} calls{back}; {fresh} new so far", self.pages));
+            self.say(&format!("page {pages}{back}; {calls} new so far"));
         }
     }
 
-    /// A walk has ended.
-    pub(crate) fn end(&mut self, fresh: usize, calls: u64, watermark: Option<Timestamp>) {
+    /// All pages were saved: so many calls now, so many in all, up to this time.
+    pub(crate) fn end(&mut self, fresh: u64, calls: u64, watermark: Option<Timestamp>) {
+        self.first = None;
         self.shown.clear();
         self.draw();
         let to = watermark.map(|at| format!(", up to {at}")).unwrap_or_default();
@@ -77,23 +70,23 @@ impl Progress {
         }
     }
 
-    /// Filled as far as the walk is, or with a block that moves where nobody knows how far that is.
-    fn bar(&self, reached: Option<Timestamp>) -> String {
+    /// Filled as far as the list is read, or with a block that moves where nobody knows how far that
+    /// is: where a first sync ends.
+    fn bar(&self, progress: &Progress) -> String {
         let share = || {
-            let (first, last) = (self.first?, self.last?);
+            let (first, last) = (self.first?, progress.wanted?);
             let whole = first.since(last).as_secs_f64();
-            (whole > 0.0).then(|| first.since(reached.unwrap_or(last)).as_secs_f64() / whole)
+            (whole > 0.0)
+                .then(|| first.since(progress.reached.unwrap_or(last)).as_secs_f64() / whole)
         };
-        let cell = |at: usize| match share() {
-            Some(share) => {
-                let at = f64::from(u32::try_from(at).unwrap_or(u32::MAX));
-                let width = f64::from(u32::try_from(WIDTH).unwrap_or(u32::MAX));
-                if at < share * width { '#' } else { '.' }
-            }
-            None if at.abs_diff(self.pages.checked_rem(WIDTH).unwrap_or(0)) <= 1 => '#',
-            None => '.',
+        let share = share().map(|share| share * f64::from(WIDTH));
+        let block = u32::try_from(progress.pages % u64::from(WIDTH)).unwrap_or(0);
+        let filled = |at: u32| match share {
+            Some(share) => f64::from(at) < share,
+            None => block.abs_diff(at) <= 1,
         };
-        format!("[{}]", (0..WIDTH).map(cell).collect::<String>())
+        let cells = (0..WIDTH).map(|at| if filled(at) { '#' } else { '.' });
+        format!("[{}]", cells.collect::<String>())
     }
 }
 

@@ -4,8 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use call_assistant::id::AccountId;
-use call_assistant::rest::Mode;
 use call_assistant::rest::client::{CallSync, SyncStep};
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +21,6 @@ pub(crate) struct Store {
 struct State {
     /// 1. A change that an older program would misread raises it.
     format: u32,
-    /// Whose calls these are, once that is known.
-    account: Option<AccountId>,
-    /// Which of them: test keys see test calls alone, and the others those that are real.
-    mode: Mode,
     /// How much of the other file counts, in bytes. What is behind was never finished.
     out_len: u64,
     /// How many calls that is.
@@ -38,14 +32,8 @@ impl Store {
     /// Opens both files, or begins them, and cuts off calls whose state was not saved.
     ///
     /// # Errors
-    /// A file cannot be read or written, another process has them, or they are not of one sync, or
-    /// not of this mode.
-    pub(crate) fn open(
-        path: &Path,
-        out_path: &Path,
-        mode: Mode,
-        begin: CallSync,
-    ) -> Result<Self, String> {
+    /// A file cannot be read or written, another process has them, or they are not of one sync.
+    pub(crate) fn open(path: &Path, out_path: &Path, begin: CallSync) -> Result<Self, String> {
         let out = OpenOptions::new().append(true).create(true).open(out_path);
         let out = out.map_err(|error| at(out_path)(error.to_string()))?;
         // Before the state is read: another process would be about to replace it.
@@ -55,21 +43,9 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(at(path)(error.to_string())),
         };
-        if stored.as_ref().is_some_and(|stored| stored.mode != mode) {
-            return Err(at(path)(
-                "these are not the calls that this key sees: it is of the other mode".to_owned(),
-            ));
-        }
         let len = out.metadata().map_err(|error| at(out_path)(error.to_string()))?.len();
         let fresh = stored.is_none();
-        let state = stored.unwrap_or(State {
-            format: 1,
-            account: None,
-            mode,
-            out_len: 0,
-            calls: 0,
-            sync: begin,
-        });
+        let state = stored.unwrap_or(State { format: 1, out_len: 0, calls: 0, sync: begin });
         if fresh && len > 0 {
             return Err(at(out_path)("there are calls in it, but there is no state".to_owned()));
         }
@@ -97,26 +73,11 @@ impl Store {
         self.state.calls
     }
 
-    /// Makes sure that the calls in the file are this account's.
-    ///
-    /// # Errors
-    /// They are another one's, or the state cannot be written.
-    pub(crate) fn belongs_to(&mut self, account: &AccountId) -> Result<(), String> {
-        match &self.state.account {
-            Some(before) if before == account => Ok(()),
-            Some(_) => Err(at(&self.path)("this state is of another account".to_owned())),
-            None => {
-                let account = Some(account.clone());
-                self.replace_state(State { account, ..self.state.clone() })
-            }
-        }
-    }
-
     /// Saves what a page brought: the calls, then the state that counts them.
     ///
     /// # Errors
     /// A file cannot be written. Nothing may be saved after that: opening anew puts it right.
-    pub(crate) fn save(&mut self, step: SyncStep) -> Result<(), String> {
+    pub(crate) fn save(&mut self, step: &SyncStep) -> Result<(), String> {
         let mut lines = Vec::new();
         for call in &step.calls {
             lines.extend(call.to_json());
@@ -136,18 +97,9 @@ impl Store {
         self.replace_state(State {
             out_len: self.state.out_len.saturating_add(bytes),
             calls: self.state.calls.saturating_add(calls),
-            sync: step.next,
-            ..self.state.clone()
+            sync: step.next.clone(),
+            ..self.state
         })
-    }
-
-    /// Begins the walk anew.
-    ///
-    /// # Errors
-    /// The state cannot be written.
-    pub(crate) fn restart(&mut self) -> Result<(), String> {
-        let sync = self.state.sync.restarted();
-        self.replace_state(State { sync, ..self.state.clone() })
     }
 
     /// Puts a new state in the place of the old one: afterwards there is one or the other.

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use call_assistant::rest::BaseUrl;
 use http::header::{HOST, HeaderValue};
-use http::response::Parts;
-use http::{Request, Uri};
+use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -18,9 +17,6 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::support::tls;
-
-/// How long a request may take, the whole answer included.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest answer, in bytes. A page of a hundred calls has a few hundred kilobytes.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -55,23 +51,27 @@ impl Wire {
         Ok(Self { host, port, tls, kept: None, drivers: JoinSet::new() })
     }
 
-    /// Sends a request, and reads the whole answer. A redirect is an answer: the key goes nowhere
-    /// else.
+    /// Sends a request, and reads the whole answer, both within the limit. A redirect is an answer:
+    /// the key goes nowhere else.
     ///
     /// # Errors
     /// There was no answer, or not all of it, in words.
-    pub(crate) async fn send(&mut self, request: Request<()>) -> Result<(Parts, Bytes), String> {
-        match tokio::time::timeout(PATIENCE, self.exchange(request)).await {
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<()>,
+        limit: Duration,
+    ) -> Result<Response<Bytes>, String> {
+        match tokio::time::timeout(limit, self.exchange(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             failed => {
                 self.kept = None;
                 self.drivers.abort_all();
-                failed.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
+                failed.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
             }
         }
     }
 
-    async fn exchange(&mut self, request: Request<()>) -> Result<(Parts, Bytes), String> {
+    async fn exchange(&mut self, request: Request<()>) -> Result<Response<Bytes>, String> {
         let request = in_origin_form(request)?;
         // One that the service has closed in the meantime is as good as none.
         let mut sender = match self.kept.take() {
@@ -89,7 +89,7 @@ impl Wire {
                 false => "the answer broke off".to_owned(),
             })?;
         self.kept = Some(sender);
-        Ok((head, body.to_bytes()))
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
 
     async fn connect(&mut self) -> Result<SendRequest<Empty<Bytes>>, String> {
