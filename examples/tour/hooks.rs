@@ -75,7 +75,7 @@ pub(crate) fn sign_and_refuse(world: &mut World, table: &mut Table) -> Result<()
     let (hook, verifier) = Hook::new(world)?;
     let account = AccountId::parse("acct_1")?;
     let call = world.new_call("call_hooked")?;
-    world.record(&account, &call);
+    world.add(call.clone());
     let id = EventId::from_random(world.random());
     let version = ApiVersion::parse("2026-01-15")?;
     let body = NewEvent::new(id, account, version, Origin::voice(), world.now).call_ended(&call)?;

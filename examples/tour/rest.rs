@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
-use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{Action, Client, ClientError, Paging, ResponseHead, Retry};
+use call_assistant::id::CallId;
+use call_assistant::rest::client::{Action, CallSync, Client};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
@@ -21,29 +20,29 @@ const ALL: [Scope; 2] = [Scope::AccountRead, Scope::CallsRead];
 /// The first question after a customer has entered a key.
 pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("A key is checked");
-    let account = world.open_account("acct_1")?;
-    let live = world.make_key(&account, Mode::Live, &ALL)?;
-    let test = world.make_key(&account, Mode::Test, &ALL)?;
+    let account = world.enter("acct_1")?;
+    let live = world.make_key(Mode::Live, &ALL)?;
+    let test = world.make_key(Mode::Test, &ALL)?;
 
-    let read = world.ask(&live, &GetAccount)??;
+    let read = world.ask(&live, GetAccount)?;
     table.tell(&format!("{:?} is of {}, in {}", live.key(), read.id, read.timezone));
     table.show("KEY-1", "GET /v1/account names the one account of a key", read.id == account);
-    let test = world.ask(&test, &GetAccount)??;
+    let test = world.ask(&test, GetAccount)?;
     table.show("RES-2", "livemode is false with a test key", read.livemode && !test.livemode);
     let shown = format!("{:?}", live.key()).contains(live.key().reveal());
     table.show("KEY-7", "a key does not show when it is printed", !shown);
 
-    let second = world.make_key(&account, Mode::Live, &ALL)?;
-    let both = world.ask(&live, &GetAccount)?.is_ok() && world.ask(&second, &GetAccount)?.is_ok();
+    let second = world.make_key(Mode::Live, &ALL)?;
+    let both = world.ask(&live, GetAccount).is_ok() && world.ask(&second, GetAccount).is_ok();
     table.show("KEY-6", "two keys are valid side by side", both);
     world.revoke(&live);
-    let error = world.ask(&live, &GetAccount)?.err();
+    let error = world.ask(&live, GetAccount).err();
     let revoked = error.is_some_and(|error| error.action() == Action::ReplaceKey);
     table.show("KEY-4", "the request after a revocation is refused", revoked);
 
-    set(world, &account, |status| status.api_in_plan = false);
-    let error = world.ask(&second, &GetAccount)?.err();
-    set(world, &account, |status| status.api_in_plan = true);
+    world.status.api_in_plan = false;
+    let error = world.ask(&second, GetAccount).err();
+    world.status.api_in_plan = true;
     let plan = error.is_some_and(|error| error.action() == Action::UpgradePlan);
     table.tell("a plan without the API: the key is fine, the plan stands in the way");
     table.show("ERR-5", "a plan in the way is told apart from a bad key", plan);
@@ -53,8 +52,7 @@ pub(crate) fn check_keys(world: &mut World, table: &mut Table) -> Result<(), Box
 /// A walk over pages, while calls are added.
 pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("Pages are walked");
-    let account = AccountId::parse("acct_1")?;
-    let client = world.make_key(&account, Mode::Live, &ALL)?;
+    let client = world.make_key(Mode::Live, &ALL)?;
     for number in 0..250 {
         world.pass(Duration::from_secs(60));
         let mut call = world.new_call(&format!("call_{number}"))?;
@@ -62,18 +60,17 @@ pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box
         if number % 3 == 0 {
             call.started_at = call.started_at.saturating_sub(Duration::from_secs(60));
         }
-        world.record(&account, &call);
+        world.add(call);
     }
+    let during = (0..3).map(|page| world.new_call(&format!("call_during_{page}")));
+    let mut during = during.collect::<Result<Vec<_>, _>>()?;
     let (mut met, mut sizes) = (Vec::new(), Vec::new());
-    let mut next = Some(Paging::new(ListCalls::new().with_limit(ListCalls::MAX_LIMIT)));
-    while let Some(paging) = next {
-        let page = world.ask(&client, paging.list())??;
-        sizes.push(page.data.len().to_string());
-        met.extend(page.calls().map(|call| (call.started_at, call.id.clone())));
-        let during = world.new_call(&format!("call_during_{}", sizes.len()))?;
-        world.record(&account, &during);
-        next = paging.after(&page)?;
-    }
+    let mut flow = client.pages(ListCalls::new().with_limit(ListCalls::MAX_LIMIT));
+    world.run(&mut flow, |world, batch| {
+        sizes.push(batch.calls.len().to_string());
+        met.extend(batch.calls.iter().map(|call| (call.started_at, call.id.clone())));
+        during.pop().into_iter().for_each(|call| world.add(call));
+    })?;
     table.tell(&format!("250 calls on pages of {}, with one added after each", sizes.join(", ")));
     let ids: BTreeSet<_> = met.iter().map(|(_, id)| id).collect();
     table.show("LIST-6", "a walk meets every call once, while calls are added", {
@@ -87,13 +84,13 @@ pub(crate) fn walk_pages(world: &mut World, table: &mut Table) -> Result<(), Box
 /// Each code once, with its status, as a customer meets it.
 pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(), Box<dyn Error>> {
     table.chapter("Every error appears");
-    let account = world.open_account("acct_2")?;
-    let client = world.make_key(&account, Mode::Live, &ALL)?;
-    let narrow = world.make_key(&account, Mode::Live, &[Scope::AccountRead])?;
-    let gone = world.make_key(&account, Mode::Live, &ALL)?;
+    world.enter("acct_2")?;
+    let client = world.make_key(Mode::Live, &ALL)?;
+    let narrow = world.make_key(Mode::Live, &[Scope::AccountRead])?;
+    let gone = world.make_key(Mode::Live, &ALL)?;
     world.revoke(&gone);
     let call = world.new_call("call_of_acct_2")?;
-    world.record(&account, &call);
+    world.add(call);
     let mut met = BTreeSet::new();
     let mut meet = |why: &str, error: ApiError, status: u16| {
         table.tell(&format!("{status} {:24} {why}: {}", error.code.as_str(), error.message));
@@ -117,42 +114,38 @@ pub(crate) fn meet_every_error(world: &mut World, table: &mut Table) -> Result<(
     meet("a POST", error, status);
 
     let mut obstructed = |why, change| -> Result<(), Box<dyn Error>> {
-        let (status, error) = while_so(world, &account, &client, change)?;
+        let (status, error) = while_so(world, &client, change)?;
         meet(why, error, status);
         Ok(())
     };
     obstructed("no subscription", |status| status.subscribed = false)?;
     obstructed("a plan without the API", |status| status.api_in_plan = false)?;
     obstructed("an account that is closing", |status| status.closing = true)?;
-    world.broken = true;
+    world.is_down = true;
     let (status, error) = raw(world, &client, Method::GET, "/v1/calls")?;
     meet("a store out of order", error, status);
-    world.broken = false;
+    world.is_down = false;
 
-    let eager = world.make_key(&account, Mode::Live, &ALL)?;
-    let mut admitted = Vec::new();
-    let limited = loop {
-        match world.ask(&eager, &GetAccount)? {
-            Ok(account) => admitted.push(account),
-            Err(error) => break error,
-        }
-    };
-    let wait = Retry::new().wait(&limited, 1, [0; 8], world.now).unwrap_or_default();
+    let eager = world.make_key(Mode::Live, &ALL)?;
+    let mut admitted = 0..;
+    while world.ask(&eager, GetAccount).is_ok() {
+        admitted.next();
+    }
     let (status, error) = raw(world, &eager, Method::GET, "/v1/account")?;
     meet("the sixty-first request in a minute", error, status);
-    world.pass(wait);
-    let again = world.ask(&eager, &GetAccount)?.is_ok();
-    let absent = eager.read(&GetAccount, ResponseHead::new(404), b"").err();
-    let absent = absent.unwrap_or(ClientError::no_response());
-    let never = Retry::new().wait(&absent, 1, [0; 8], world.now);
+    let began = world.now;
+    let again = world.run(&mut eager.fetch(GetAccount), |_, never| match *never {}).is_ok();
+    let waited = world.now.since(began);
+    let mut absent = eager.fetch(GetCall::new(CallId::parse("call_nowhere")?));
+    let refused = world.run(&mut absent, |_, never| match *never {}).is_err();
 
     let known = met.iter().all(|code| ErrorCode::from(code.as_str()).status().is_some());
     table.show("ERR-2", "all ten codes, and method_not_allowed", known && met.len() == 11);
     table.show("LIST-2", "the message names the parameter", names_limit);
     table.show("HTTP-7", "another account's call answers as one that does not exist", same);
-    table.show("RATE-1", "sixty requests a minute for the account", admitted.len() == 60);
-    table.show("RATE-4", format!("after the {wait:?} that Retry-After led to, it passes"), again);
-    table.show("RATE-5", "404 is not asked again", never.is_none());
+    table.show("RATE-1", "sixty requests a minute for the account", admitted.start == 60);
+    table.show("RATE-4", format!("after the {waited:?} that Retry-After led to, it passes"), again);
+    table.show("RATE-5", "404 is not asked again", refused && absent.progress().failures == 1);
     Ok(())
 }
 
@@ -161,21 +154,22 @@ pub(crate) fn recover_missed_calls(
     world: &mut World,
     table: &mut Table,
 ) -> Result<(), Box<dyn Error>> {
-    table.chapter("MissedDeliveries calls are recovered");
-    let account = AccountId::parse("acct_1")?;
-    let client = world.make_key(&account, Mode::Live, &ALL)?;
+    table.chapter("Missed calls are recovered");
+    world.enter("acct_1")?;
+    let client = world.make_key(Mode::Live, &ALL)?;
     let (mut sync, first) = catch_up(world, &client, CallSync::new())?;
-    let all = first.len() == world.count(&account);
+    // Those that were walked through, and those added meanwhile.
+    let all = first.len() == 253;
     table.tell(&format!("a first sync brings all {} calls", first.len()));
 
     // Two calls while nobody listens: one whose record was being written when the sync ran and
     // which became visible only now, and one that comes by both ways.
     let mut late = world.new_call("call_late")?;
     late.created_at = late.created_at.saturating_sub(Duration::from_secs(20));
-    world.record(&account, &late);
+    world.add(late);
     world.pass(Duration::from_secs(600));
     let both = world.new_call("call_by_both_ways")?;
-    world.record(&account, &both);
+    world.add(both.clone());
     // The event arrived after all, before the sync.
     sync = sync.take_call(&both).ok_or("the event's call was known already")?;
     let again_by_event = sync.take_call(&both).is_none();
@@ -199,21 +193,20 @@ fn catch_up(
     mut sync: CallSync,
 ) -> Result<(CallSync, Vec<CallId>), Box<dyn Error>> {
     let mut fresh = Vec::new();
-    loop {
-        let page = world.ask(client, &sync.query())??;
-        let step = sync.apply(&page, None, world.now)?;
-        for call in &step.calls {
+    let mut differs = false;
+    let mut flow = client.sync_of(&world.account, sync.clone());
+    world.run(&mut flow, |world, batch| {
+        for call in &batch.calls {
             // Whatever a list says of a call, the call itself says too (RES-8).
-            if world.ask(client, &GetCall::new(call.id.clone()))?? != *call {
-                return Err("a call and its record differ".into());
-            }
+            differs |= world.ask(client, GetCall::new(call.id.clone())).as_ref() != Ok(call);
             world.pass(Duration::from_millis(200));
         }
-        fresh.extend(step.calls.into_iter().map(|call| call.id));
-        sync = step.next;
-        if !sync.is_walking() {
-            return Ok((sync, fresh));
-        }
+        fresh.extend(batch.calls.iter().map(|call| call.id.clone()));
+        sync = batch.next.clone();
+    })?;
+    match differs {
+        true => Err("a call and its record differ".into()),
+        false => Ok((sync, fresh)),
     }
 }
 
@@ -229,28 +222,19 @@ fn raw(
     *request.uri_mut() = target.parse()?;
     request.headers_mut().insert("host", "api.example.com".parse()?);
     request.headers_mut().insert("authorization", client.authorization().parse()?);
-    let response = world.answer(&request);
+    let response = world.respond(&request);
     Ok((response.status().as_u16(), ApiError::from_json(response.body())?))
 }
 
 /// What a list of calls is answered while the account stands so.
 fn while_so(
     world: &mut World,
-    account: &AccountId,
     client: &Client,
     change: fn(&mut AccountStatus),
 ) -> Result<(u16, ApiError), Box<dyn Error>> {
-    let before = world.status(account).cloned();
-    set(world, account, change);
+    let before = world.status.clone();
+    change(&mut world.status);
     let answer = raw(world, client, Method::GET, "/v1/calls");
-    if let (Some(status), Some(before)) = (world.status(account), before) {
-        *status = before;
-    }
+    world.status = before;
     answer
-}
-
-fn set(world: &mut World, account: &AccountId, change: impl FnOnce(&mut AccountStatus)) {
-    if let Some(status) = world.status(account) {
-        change(status);
-    }
 }

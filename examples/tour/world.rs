@@ -1,53 +1,45 @@
 //! The world of the tour: a service with everything in memory, and the time.
 
-use std::collections::HashMap;
 use std::error::Error;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
+use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::client::{Client, ClientError};
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::Rejection;
+use call_assistant::rest::client::{Client, ClientError, Flow, FlowError, Retry, Step, Task};
 use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::{ApiKey, Mode, Scope};
-use call_assistant::rest::{ApiRequest, BaseUrl};
-use http::header::HOST;
-use http::{HeaderValue, Request, Response};
+use call_assistant::rest::testing::Service;
+use call_assistant::rest::{ApiKey, ApiRequest, BaseUrl, Mode, Scope};
+use call_assistant::{Product, Timestamp};
 
 /// A service, the one account whose customer we follow, and what time it is.
 pub(crate) struct World {
-    pub(crate) now: Timestamp,
-    keys: HashMap<[u8; 32], StoredKey>,
-    accounts: HashMap<AccountId, (Account, AccountStatus)>,
-    rates: RateWindows,
-    calls: Vec<CallRow>,
-    cursors: CursorKeys,
-    /// Whether the store is out of order.
-    pub(crate) broken: bool,
+    service: Service,
     /// Stands for the random source, so that every tour is the same.
     serial: u8,
+}
+
+impl Deref for World {
+    type Target = Service;
+
+    fn deref(&self) -> &Service {
+        &self.service
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Service {
+        &mut self.service
+    }
 }
 
 impl World {
     /// # Errors
     /// A text in here is not what it should be.
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
-        Ok(Self {
-            now: "2026-01-05T09:00:00Z".parse()?,
-            keys: HashMap::new(),
-            accounts: HashMap::new(),
-            rates: RateWindows::new(1_000),
-            calls: Vec::new(),
-            cursors: CursorKeys::new(1, [0x7c; 32]),
-            broken: false,
-            serial: 0,
-        })
+        let now: Timestamp = "2026-01-05T09:00:00Z".parse()?;
+        let key = ApiKey::from_random(&Product::default(), Mode::Live, [0; 32]);
+        Ok(Self { service: Service::new(&key, now), serial: 0 })
     }
 
     pub(crate) fn pass(&mut self, span: Duration) {
@@ -59,50 +51,33 @@ impl World {
         [self.serial; N]
     }
 
-    /// An account in good order.
-    pub(crate) fn open_account(&mut self, id: &str) -> Result<AccountId, Box<dyn Error>> {
+    /// Makes this the account that is asked for.
+    pub(crate) fn enter(&mut self, id: &str) -> Result<AccountId, Box<dyn Error>> {
         let id = AccountId::parse(id)?;
-        let status = AccountStatus {
-            account_id: id.clone(),
-            closing: false,
-            subscribed: true,
-            api_in_plan: true,
-        };
-        self.accounts.insert(id.clone(), (Account::new(id.clone(), "Europe/Oslo"), status));
+        self.account = Account::new(id.clone(), "Europe/Oslo");
+        self.status.account_id = id.clone();
         Ok(id)
     }
 
-    pub(crate) fn status(&mut self, account: &AccountId) -> Option<&mut AccountStatus> {
-        self.accounts.get_mut(account).map(|(_, status)| status)
-    }
-
-    /// A new key. The service keeps its digest; the client is all that ever sees the secret.
+    /// A new key of the account. The service keeps its digest; the client is all that ever sees the
+    /// secret.
     pub(crate) fn make_key(
         &mut self,
-        account: &AccountId,
         mode: Mode,
         scopes: &[Scope],
     ) -> Result<Client, Box<dyn Error>> {
         let key = ApiKey::from_random(&Product::default(), mode, self.random());
         let id = CredentialId::from_random(self.random());
-        let stored =
-            StoredKey::new(id, account.clone(), &key, self.now).with_scopes(scopes.to_vec());
-        self.keys.insert(*stored.digest.as_bytes(), stored);
+        let stored = StoredKey::new(id, self.account.id.clone(), &key, self.now);
+        self.keys.push(stored.with_scopes(scopes.to_vec()));
         Ok(Client::from_parts(BaseUrl::parse("https://api.example.com")?, key))
     }
 
     pub(crate) fn revoke(&mut self, client: &Client) {
-        if let Some(key) = self.keys.get_mut(client.key().digest().as_bytes()) {
-            key.revoke(self.now);
+        let (now, digest) = (self.now, client.key().digest());
+        for key in self.keys.iter_mut().filter(|key| key.digest == digest) {
+            key.revoke(now);
         }
-    }
-
-    /// The assistant has answered a call, and its record is written now.
-    pub(crate) fn record(&mut self, account: &AccountId, call: &Call) {
-        let call = call.clone();
-        self.calls.push(CallRow { account_id: account.clone(), mode: Mode::Live, call });
-        self.calls
-            .sort_by(|a, b| (b.call.started_at, &b.call.id).cmp(&(a.call.started_at, &a.call.id)));
     }
 
     /// A call that ended just now.
@@ -115,56 +90,35 @@ impl World {
         Ok(call)
     }
 
-    pub(crate) fn count(&self, account: &AccountId) -> usize {
-        self.calls.iter().filter(|row| row.account_id == *account).count()
-    }
-
-    /// The customer asks, the service answers, the customer reads.
-    pub(crate) fn ask<E: ApiRequest>(
+    /// The customer asks once.
+    pub(crate) fn ask<R: ApiRequest>(
         &mut self,
         client: &Client,
-        operation: &E,
-    ) -> Result<Result<E::Response, ClientError>, Box<dyn Error>> {
-        let request = client.request(operation)?;
-        let (head, body) = self.answer(&request).into_parts();
-        Ok(client.read(operation, &head, &body))
+        operation: R,
+    ) -> Result<R::Response, FlowError> {
+        let flow = client.fetch(operation);
+        self.run(&mut flow.with_retry(Retry::new().with_tries(1)), |_, never| match *never {})
     }
 
-    /// What the service answers to any request.
-    pub(crate) fn answer(&mut self, request: &Request<()>) -> Response<Vec<u8>> {
-        let (mut parts, ()) = request.clone().into_parts();
-        // As every HTTP client does.
-        parts.headers.insert(HOST, HeaderValue::from_static("api.example.com"));
-        self.serve(&RequestHead::from_parts(&parts)).unwrap_or_else(Rejection::into_response)
-    }
-
-    fn serve(&mut self, head: &RequestHead<'_>) -> Result<Response<Vec<u8>>, Rejection> {
-        let received = Received::new(head, RequestId::from_random(self.random()))?;
-        if self.broken {
-            return Err(received.internal_error());
-        }
-        let mut key = received.digest().and_then(|digest| self.keys.get_mut(digest.as_bytes()));
-        let identified = received.identify(key.as_deref(), self.now)?;
-        if let Some(key) = &mut key {
-            key.last_used_at = Some(identified.used_at());
-        }
-        let admitted = identified.admit_in(&mut self.rates, self.now)?;
-        let Some((account, status)) = self.accounts.get(admitted.account_id()) else {
-            return Err(admitted.internal_error());
-        };
-        match admitted.authorize(status, &self.cursors)? {
-            Authorized::Account(granted) => granted.answer(account.clone()),
-            Authorized::Calls(granted) => {
-                let query = granted.query();
-                let rows = self.calls.iter().filter(|row| query.matches(row));
-                let rows = rows.take(query.fetch()).cloned().collect();
-                granted.answer(rows)
+    /// Drives a flow to its end, in no time but that of the world.
+    pub(crate) fn run<T: Task>(
+        &mut self,
+        flow: &mut Flow<T>,
+        mut store: impl FnMut(&mut Self, &T::Batch),
+    ) -> Result<T::Output, FlowError> {
+        loop {
+            match flow.next([0; 8], self.now) {
+                Step::Send { request, ticket, .. } => {
+                    let answer: Result<_, ClientError> = Ok(self.respond(&request));
+                    flow.report(ticket, answer, self.now);
+                }
+                Step::Wait(until) => self.now = until,
+                Step::Store(batch) => {
+                    store(self, batch);
+                    flow.stored();
+                }
+                Step::Done(result) => return result,
             }
-            Authorized::Call(granted) => {
-                let row = self.calls.iter().find(|row| granted.query().matches(row));
-                granted.answer(row.cloned())
-            }
-            other => Err(other.internal_error()),
         }
     }
 }

@@ -41,14 +41,14 @@ use super::server::{
     AccountStatus, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection, RequestHead,
     StoredKey,
 };
-use super::{ApiKey, Scope};
+use super::{ApiKey, Mode, Scope};
 use crate::Timestamp;
 use crate::id::{AccountId, CredentialId, RequestId};
 use crate::model::{Account, Call};
 
-/// Answers the requests of one API key from calls in memory. See the [module's page](self).
+/// Answers the requests about one account from calls in memory. See the [module's page](self).
 ///
-/// The fields are the test's to change: revoke the key, end the subscription, let time pass.
+/// The fields are the test's to change: revoke a key, end the subscription, let time pass.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Service {
@@ -58,8 +58,11 @@ pub struct Service {
     pub account: Account,
     /// The account's status: an active subscription with the API in its plan at first.
     pub status: AccountStatus,
-    /// The key, with both scopes at first.
-    pub key: StoredKey,
+    /// The keys, one with both scopes at first. Keys of another account are refused.
+    pub keys: Vec<StoredKey>,
+    /// Whether the service's store is out of order: then each request is answered 500.
+    pub is_down: bool,
+    mode: Mode,
     calls: Vec<CallRow>,
     rates: RateWindows,
     cursors: CursorKeys,
@@ -75,6 +78,7 @@ impl Service {
         let id = AccountId::parse("acct_test").expect("the id is valid");
         let credential = CredentialId::from_random([0x7e; 16]);
         let scopes = vec![Scope::AccountRead, Scope::CallsRead];
+        let key = StoredKey::new(credential, id.clone(), key, now).with_scopes(scopes);
         Self {
             now,
             status: AccountStatus {
@@ -83,7 +87,9 @@ impl Service {
                 subscribed: true,
                 api_in_plan: true,
             },
-            key: StoredKey::new(credential, id.clone(), key, now).with_scopes(scopes),
+            mode: key.mode,
+            keys: vec![key],
+            is_down: false,
             account: Account::new(id, "UTC"),
             calls: Vec::new(),
             rates: RateWindows::new(16),
@@ -92,10 +98,10 @@ impl Service {
         }
     }
 
-    /// Adds a call to the account, visible from the next request on.
+    /// Adds a call to the account, visible from the next request on to keys of the first key's mode.
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
-        self.calls.push(CallRow { account_id, mode: self.key.mode, call });
+        self.calls.push(CallRow { account_id, mode: self.mode, call });
         self.calls
             .sort_by(|a, b| (b.call.started_at, &b.call.id).cmp(&(a.call.started_at, &a.call.id)));
     }
@@ -114,9 +120,17 @@ impl Service {
     fn serve(&mut self, head: &RequestHead<'_>) -> Result<Response<Vec<u8>>, Rejection> {
         self.requests = self.requests.wrapping_add(1);
         let received = Received::new(head, RequestId::from_random(self.requests.to_be_bytes()))?;
-        let known = received.digest().is_some_and(|digest| *digest == self.key.digest);
-        let identified = received.identify(known.then_some(&self.key), self.now)?;
-        self.key.last_used_at = Some(identified.used_at());
+        if self.is_down {
+            return Err(received.internal_error());
+        }
+        let known = |key: &&mut StoredKey| {
+            key.account_id == self.account.id && received.digest() == Some(&key.digest)
+        };
+        let mut key = self.keys.iter_mut().find(known);
+        let identified = received.identify(key.as_deref(), self.now)?;
+        if let Some(key) = &mut key {
+            key.last_used_at = Some(identified.used_at());
+        }
         let admitted = identified.admit_in(&mut self.rates, self.now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),

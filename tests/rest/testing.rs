@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::CallId;
+use call_assistant::id::{CallId, CredentialId};
 use call_assistant::model::Call;
 use call_assistant::rest::client::{
     Action, CallSync, Client, Fetch, Flow, FlowError, Retry, Step, Task,
 };
+use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
-use call_assistant::rest::{ApiRequest, GetAccount, GetCall, ListCalls};
+use call_assistant::rest::{ApiKey, ApiRequest, GetAccount, GetCall, ListCalls, Scope};
 
 fn client() -> Client {
     Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap()
@@ -83,6 +84,7 @@ fn refusals_and_limits_are_the_services() {
     let account = fetch(&mut service, client().fetch(GetAccount)).unwrap();
     assert_eq!((account.id.as_str(), account.livemode), ("acct_test", false));
     let one = call(1, service.now);
+    let one_id = one.id.clone();
     service.add(one.clone());
     let get = |id: &str| client().fetch(GetCall::new(CallId::parse(id).unwrap()));
     assert_eq!(fetch(&mut service, get("call_1")), Ok(one));
@@ -97,7 +99,20 @@ fn refusals_and_limits_are_the_services() {
     service.status.subscribed = false;
     let refused = fetch(&mut service, client().fetch(GetAccount));
     assert_eq!(refused, Err(Action::ResumeSubscription));
-    service.key.revoke(service.now);
+    service.status.subscribed = true;
+    service.is_down = true;
+    assert_eq!(fetch(&mut service, client().fetch(GetAccount)), Err(Action::Retry));
+    service.is_down = false;
+    // A second key, while the first one is replaced.
+    let new = client().with_key(ApiKey::parse("service_test_new").unwrap());
+    let id = CredentialId::from_random([2; 16]);
+    let account = service.account.id.clone();
+    let stored = StoredKey::new(id, account, new.key(), service.now);
+    service.keys.push(stored.with_scopes(vec![Scope::AccountRead]));
+    assert!(fetch(&mut service, new.fetch(GetAccount)).is_ok());
+    assert_eq!(service.keys[1].last_used_at, Some(service.now));
+    assert_eq!(fetch(&mut service, new.fetch(GetCall::new(one_id))), Err(Action::GrantScope));
+    service.keys[0].revoke(service.now);
     assert_eq!(fetch(&mut service, client().fetch(GetAccount)), Err(Action::ReplaceKey));
     let other = Client::new("https://api.example.com", "service_test_another-key").unwrap();
     assert_eq!(fetch(&mut service, other.fetch(GetAccount)), Err(Action::ReplaceKey));
