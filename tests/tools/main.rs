@@ -19,6 +19,7 @@ mod support;
 
 mod copy;
 mod http;
+mod killing;
 mod program;
 mod receiver;
 mod service;

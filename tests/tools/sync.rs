@@ -1,21 +1,17 @@
 //! `sync`: whatever fails and whenever it dies, every call is in the file, once.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::rest::ErrorCode;
 
-use crate::now;
-use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};
+use crate::killing::{KEY, Killing, ago, copied, fill};
+use crate::program::{Folder, Running, example, run, stderr, stdout};
 use crate::service::{Fault, Faults, Service};
-
-const KEY: &str = "service_live_the-one-that-no-output-may-show-either";
 
 const NONE: Faults = |_| None;
 
@@ -31,30 +27,6 @@ fn sync_with(key: &str, folder: &Folder, service: &Service) -> Command {
     command
 }
 
-/// The lines of the file by their call's id. Each id is there once, and each line is whole.
-fn synced(folder: &Folder) -> BTreeMap<String, String> {
-    let mut lines = BTreeMap::new();
-    for line in fs::read_to_string(folder.path("calls")).unwrap().lines() {
-        let call: serde_json::Value = serde_json::from_str(line).unwrap();
-        let before = lines.insert(call["id"].as_str().unwrap().to_owned(), line.to_owned());
-        assert_eq!(before, None, "twice");
-    }
-    lines
-}
-
-fn ago(seconds: u64) -> Timestamp {
-    now().saturating_sub(Duration::from_secs(seconds))
-}
-
-/// Older ones, with ties in `started_at` and long calls that were written late.
-fn fill(service: &Service, calls: u64) {
-    for number in 0..calls {
-        let started = ago(100_000 - number / 3 * 60);
-        let written = started.saturating_add(Duration::from_secs(30 + number % 7 * 600));
-        service.add(&format!("call_{number}"), started, written);
-    }
-}
-
 /// SYNC-1, SYNC-2, SYNC-3: everything first, and then what is new.
 #[test]
 fn a_second_run_adds_what_is_new() {
@@ -64,7 +36,7 @@ fn a_second_run_adds_what_is_new() {
     let output = run(&mut sync(&folder, &service), b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).starts_with("95 new calls, 95 in all, up to "), "{}", stdout(&output));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
 
     service.add("late", ago(80_000), ago(97_000));
     service.add("fresh", ago(20), ago(10));
@@ -79,7 +51,7 @@ fn a_second_run_adds_what_is_new() {
     let mut expected = service.lines();
     // Written long before it became visible: no lag of a minute catches that.
     expected.remove("late");
-    assert_eq!(synced(&folder), expected);
+    assert_eq!(copied(&folder), expected);
     for output in [&output.stdout, &output.stderr] {
         assert!(!String::from_utf8_lossy(output).contains("no-output-may-show"));
     }
@@ -101,7 +73,7 @@ fn faults_cost_nothing_but_time() {
     fill(&service, 200);
     let output = run(&mut sync(&folder, &service), b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
     assert!(service.requests() > 40);
     for message in
         ["rate_limit_exceeded", "internal_error", "without an answer", "broke off", "502"]
@@ -119,7 +91,7 @@ fn a_cursor_that_is_refused_begins_the_walk_again() {
     fill(&service, 100);
     let output = run(&mut sync(&folder, &service), b"");
     assert!(stdout(&output).starts_with("100 new calls, 100 in all"), "{}", stdout(&output));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
 }
 
 /// `kill -9` again and again, while calls are written and requests fail: nothing is lost and
@@ -132,46 +104,17 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
         7 => Some(Fault::BrokenOff),
         _ => None,
     };
-    let service = Service::start(15, faults, "acct_1");
-    fill(&service, 300);
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut number = 0;
-            while !done.load(Ordering::Relaxed) {
-                number += 1;
-                // Anywhere in the list, and committed up to half a lag after it was written.
-                service.add(
-                    &format!("new_{number}"),
-                    ago(number * 7919 % 90_000),
-                    ago(number % 30),
-                );
-                std::thread::sleep(Duration::from_millis(15));
-            }
-        });
-        // Ends the writer above also when something below fails.
-        let _stop = Stop(&done);
-        let mut kills = 0;
-        while kills < 20 {
-            let running = Running::start(sync(&folder, &service).args(["--every", "1ms"]));
-            let enough = service.requests() + 3 + kills % 7;
-            let began = Instant::now();
-            while service.requests() < enough {
-                assert!(began.elapsed() < PATIENCE, "it asks no more");
-                std::thread::sleep(Duration::from_micros(100));
-            }
-            // Some way into what follows the request: the answer, the calls, the state.
-            std::thread::sleep(Duration::from_micros(700 * kills));
-            running.kill();
-            kills += 1;
-        }
-    });
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let (synced, expected) = (synced(&folder), service.lines());
-    let missing = expected.keys().filter(|id| !synced.contains_key(*id));
-    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
-    assert!(synced == expected);
+    let service = Service::start(5, faults, "acct_1");
+    fill(&service, 600);
+    let killing = Killing {
+        times: 40,
+        requests: 7,
+        program: &|| sync(&folder, &service),
+        on_and_on: &["--every", "1ms"],
+        state: &folder.path("state"),
+        counted: |state| state["out_len"].as_u64().unwrap(),
+    };
+    killing.loses_nothing_and_repeats_nothing(&folder, &service);
 }
 
 /// Every point between the two files at which a crash may have come.
@@ -218,7 +161,7 @@ fn the_calls_are_written_before_the_state_that_counts_them() {
     fs::remove_file(folder.path("calls")).unwrap();
     let output = run(&mut sync(&folder, &service), b"");
     assert!(stdout(&output).starts_with("25 new calls, 25 in all"), "{}", stderr(&output));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
 
     // No state can be: what stands in its way is a folder.
     let [calls, state] = ["calls", "state"].map(|name| fs::read(folder.path(name)).unwrap());
@@ -232,7 +175,7 @@ fn the_calls_are_written_before_the_state_that_counts_them() {
     fs::remove_dir(folder.path("state.new")).unwrap();
     let output = run(&mut sync(&folder, &service), b"");
     assert!(stdout(&output).starts_with("1 new calls, 26 in all"), "{}", stderr(&output));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
 }
 
 #[test]
@@ -249,7 +192,7 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("another process is using it"), "{}", stderr(&output));
     assert_eq!(running.interrupt().code, Some(0));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
 }
 
 /// RATE-5, ERR-5: what nobody but a person can mend is said in words, after one request.
@@ -277,7 +220,7 @@ fn a_refusal_is_told_to_whoever_can_act() {
     let service = Service::start(10, faults, "acct_1");
     fill(&service, 3);
     assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
-    assert_eq!(synced(&folder), service.lines());
+    assert_eq!(copied(&folder), service.lines());
     // And another account's calls do not get into the same file.
     assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
     let other = Service::start(10, NONE, "acct_2");
