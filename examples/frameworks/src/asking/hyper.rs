@@ -1,6 +1,5 @@
 //! hyper, with the pool of hyper-util.
 
-use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +9,14 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
-use super::LONGEST_ANSWER;
+use super::{Answer, LONGEST_ANSWER};
+
+/// The client, for requests without a body.
+pub type Http = Client<HttpConnector, Empty<Bytes>>;
 
 /// Make one, and keep it: it keeps the connections.
 #[must_use]
-pub fn http_client() -> Client<HttpConnector, Empty<Bytes>> {
+pub fn http_client() -> Http {
     Client::builder(TokioExecutor::new()).build_http()
 }
 
@@ -22,15 +24,11 @@ pub fn http_client() -> Client<HttpConnector, Empty<Bytes>> {
 ///
 /// # Errors
 /// There is no answer, or not all of it.
-pub async fn send(
-    http: &Client<HttpConnector, Empty<Bytes>>,
-    request: Request<()>,
-    time_limit: Duration,
-) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
+pub async fn send(http: &Http, request: Request<()>, limit: Duration) -> Answer {
     let answer = async {
         let (head, body) = http.request(request.map(|()| Empty::new())).await?.into_parts();
         let body = Limited::new(body, LONGEST_ANSWER).collect().await?.to_bytes();
         Ok(Response::from_parts(head, body))
     };
-    timeout(time_limit, answer).await?
+    timeout(limit, answer).await?
 }

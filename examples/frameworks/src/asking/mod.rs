@@ -6,9 +6,11 @@
 //! Three things are the HTTP client's to do, in each of them: a time limit for the whole request, a
 //! limit on how much of an answer is read, and no redirects, which would send the key elsewhere.
 
+use std::error::Error;
 use std::thread::sleep;
 use std::time::Duration;
 
+use bytes::Bytes;
 use call_assistant::rest::client::{Flow, FlowError, Step, Task};
 use http::{Request, Response};
 
@@ -22,13 +24,16 @@ pub mod ureq;
 /// The longest answer that is read, in bytes.
 pub const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 
+/// What an HTTP client says of a request: an answer, or none.
+pub type Answer = Result<Response<Bytes>, Box<dyn Error + Send + Sync>>;
+
 /// Drives a flow to its end. `store` stores a batch in one transaction.
 ///
 /// # Errors
 /// The flow ends with an error, or `store` does.
-pub fn run<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
+pub fn run<T: Task, E: From<FlowError>>(
     mut flow: Flow<T>,
-    mut send: impl FnMut(Request<()>, Duration) -> Result<Response<B>, N>,
+    mut send: impl FnMut(Request<()>, Duration) -> Answer,
     mut store: impl FnMut(&T::Batch) -> Result<(), E>,
 ) -> Result<T::Output, E> {
     loop {
@@ -37,10 +42,7 @@ pub fn run<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
                 flow.report(ticket, send(request, time_limit), now());
             }
             Step::Wait(until) => sleep(until.since(now())),
-            Step::Store(batch) => {
-                store(batch)?;
-                flow.stored();
-            }
+            Step::Store(batch) => store(batch).map(|()| flow.stored())?,
             Step::Done(result) => return Ok(result?),
         }
     }
@@ -50,9 +52,9 @@ pub fn run<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
 ///
 /// # Errors
 /// The flow ends with an error, or `store` does.
-pub async fn run_async<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
+pub async fn run_async<T: Task, E: From<FlowError>>(
     mut flow: Flow<T>,
-    mut send: impl AsyncFnMut(Request<()>, Duration) -> Result<Response<B>, N>,
+    mut send: impl AsyncFnMut(Request<()>, Duration) -> Answer,
     mut store: impl AsyncFnMut(&T::Batch) -> Result<(), E>,
 ) -> Result<T::Output, E> {
     loop {
@@ -61,10 +63,7 @@ pub async fn run_async<T: Task, B: AsRef<[u8]>, N, E: From<FlowError>>(
                 flow.report(ticket, send(request, time_limit).await, now());
             }
             Step::Wait(until) => tokio::time::sleep(until.since(now())).await,
-            Step::Store(batch) => {
-                store(batch).await?;
-                flow.stored();
-            }
+            Step::Store(batch) => store(batch).await.map(|()| flow.stored())?,
             Step::Done(result) => return Ok(result?),
         }
     }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::BytesMut;
 use http::{Request, Response};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Error};
+use reqwest::{Body, Client, Error};
 
-use super::LONGEST_ANSWER;
+use super::{Answer, LONGEST_ANSWER};
 
 /// Make one, and keep it: it keeps the connections.
 ///
@@ -20,20 +21,16 @@ pub fn http_client() -> Result<Client, Error> {
 ///
 /// # Errors
 /// There is no answer, or not all of it.
-pub async fn send(
-    http: &Client,
-    request: Request<()>,
-    time_limit: Duration,
-) -> Result<Response<Vec<u8>>, Error> {
+pub async fn send(http: &Client, request: Request<()>, limit: Duration) -> Answer {
     let mut request = reqwest::Request::try_from(request.map(|()| ""))?;
-    *request.timeout_mut() = Some(time_limit);
+    *request.timeout_mut() = Some(limit);
     let mut response = http.execute(request).await?;
-    let mut body = Vec::new();
-    // A longer one is cut, and read as one that broke off.
-    while body.len() <= LONGEST_ANSWER
-        && let Some(chunk) = response.chunk().await?
-    {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await? {
         body.extend_from_slice(&chunk);
+        if body.len() > LONGEST_ANSWER {
+            return Err("the answer is too long".into());
+        }
     }
-    Ok(Response::<reqwest::Body>::from(response).map(|_| body))
+    Ok(Response::<Body>::from(response).map(|_| body.freeze()))
 }

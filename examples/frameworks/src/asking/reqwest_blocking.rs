@@ -1,6 +1,5 @@
 //! reqwest without async.
 
-use std::error::Error;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use http::{Request, Response};
 use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::LONGEST_ANSWER;
+use super::{Answer, LONGEST_ANSWER};
 
 /// Make one, and keep it: it keeps the connections.
 ///
@@ -22,17 +21,14 @@ pub fn http_client() -> Result<Client, reqwest::Error> {
 ///
 /// # Errors
 /// There is no answer, or not all of it.
-pub fn send(
-    http: &Client,
-    request: Request<()>,
-    time_limit: Duration,
-) -> Result<Response<Vec<u8>>, Box<dyn Error>> {
+pub fn send(http: &Client, request: Request<()>, limit: Duration) -> Answer {
     let mut request = reqwest::blocking::Request::try_from(request.map(|()| ""))?;
-    *request.timeout_mut() = Some(time_limit);
+    *request.timeout_mut() = Some(limit);
     let mut response = http.execute(request)?;
-    let mut answer = Response::new(Vec::new());
+    let mut answer = Response::new(());
     *answer.status_mut() = response.status();
     *answer.headers_mut() = std::mem::take(response.headers_mut());
-    response.take(LONGEST_ANSWER as u64).read_to_end(answer.body_mut())?;
-    Ok(answer)
+    let mut body = Vec::new();
+    response.take(LONGEST_ANSWER as u64).read_to_end(&mut body)?;
+    Ok(answer.map(|()| body.into()))
 }

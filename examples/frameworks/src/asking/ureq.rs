@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use http::{Request, Response};
-use ureq::{Agent, Error};
+use ureq::Agent;
 
-use super::LONGEST_ANSWER;
+use super::{Answer, LONGEST_ANSWER};
 
 /// Make one, and keep it: it keeps the connections.
 #[must_use]
@@ -18,13 +18,9 @@ pub fn http_client() -> Agent {
 ///
 /// # Errors
 /// There is no answer, or not all of it.
-pub fn send(
-    http: &Agent,
-    request: Request<()>,
-    time_limit: Duration,
-) -> Result<Response<Vec<u8>>, Error> {
-    let request = http.configure_request(request).timeout_global(Some(time_limit)).build();
+pub fn send(http: &Agent, request: Request<()>, limit: Duration) -> Answer {
+    let request = http.configure_request(request).timeout_global(Some(limit)).build();
     let (head, mut body) = http.run(request)?.into_parts();
     let body = body.with_config().limit(LONGEST_ANSWER as u64).read_to_vec()?;
-    Ok(Response::from_parts(head, body))
+    Ok(Response::from_parts(head, body.into()))
 }
