@@ -1,8 +1,5 @@
 //! Driving a flow over the wire: what it says is done, and told to whoever watches.
 
-use std::time::Duration;
-
-use call_assistant::Timestamp;
 use call_assistant::rest::client::{Action, Flow, FlowError, Step, Task};
 use tokio::time::Instant;
 
@@ -17,8 +14,6 @@ pub(crate) struct Host {
     pub(crate) report: Report,
     pub(crate) shutdown: Shutdown,
     pub(crate) time_scale: f64,
-    /// What `time_scale` has cut off waits: the clock is ahead by that.
-    pub(crate) skipped: Duration,
 }
 
 /// Why a flow has not come to its end.
@@ -40,7 +35,7 @@ impl Host {
         mut store: impl FnMut(&mut Report, &T::Batch) -> Result<(), String>,
     ) -> Result<T::Output, Failed> {
         loop {
-            match flow.next(random::bytes(), self.now()) {
+            match flow.next(random::bytes(), clock::now()) {
                 Step::Send { request, time_limit, ticket } => {
                     let what = format!("{} {}", request.method(), request.uri().path());
                     let (began, stop) = (Instant::now(), self.shutdown.clone());
@@ -50,14 +45,18 @@ impl Host {
                     };
                     let took = began.elapsed().as_millis();
                     let lost = answered.as_ref().err().cloned();
-                    flow.report(ticket, answered, self.now());
+                    flow.report(ticket, answered, clock::now());
                     match (lost, flow.last_error()) {
                         (Some(lost), _) => self.report.say(&format!("{what}: {lost}")),
                         (None, Some(error)) => self.report.say(&format!("{what}: {error}")),
                         (None, None) => self.report.asked(&format!("{what} {took} ms")),
                     }
                 }
-                Step::Wait(until) => self.pause(until.since(self.now())).await?,
+                Step::Wait(until) => {
+                    let span = until.since(clock::now()).mul_f64(self.time_scale);
+                    crate::pause(span, &self.shutdown).await?;
+                    clock::move_to(until); // what the scale has cut off
+                }
                 Step::Store(batch) => {
                     store(&mut self.report, batch).map_err(Failed::Store)?;
                     flow.stored();
@@ -66,18 +65,6 @@ impl Host {
                 Step::Done(result) => return result.map_err(Failed::Flow),
             }
         }
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        clock::now().saturating_add(self.skipped)
-    }
-
-    /// Waits, scaled as the command line says; the clock is ahead by the rest.
-    async fn pause(&mut self, span: Duration) -> Result<(), Failed> {
-        let scaled = span.mul_f64(self.time_scale);
-        crate::pause(scaled, &self.shutdown).await?;
-        self.skipped = self.skipped.saturating_add(span.saturating_sub(scaled));
-        Ok(())
     }
 }
 

@@ -53,7 +53,7 @@ use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
 use call_assistant::rest::{BaseUrl, GetAccount, Quota};
 use support::flags::{Flag, Flags, Help, last_words};
 use support::shutdown::Shutdown;
-use support::{secrets, shutdown};
+use support::{clock, secrets, shutdown};
 
 use crate::asking::{Failed, Host};
 use crate::progress::Report;
@@ -212,8 +212,7 @@ async fn run(set_up: SetUp) -> Result<(), String> {
     let (_trigger, shutdown) =
         shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;
-    let (report, skipped) = (Report::new(), Duration::ZERO);
-    let mut host = Host { wire, report, shutdown, time_scale, skipped };
+    let mut host = Host { wire, report: Report::new(), shutdown, time_scale };
     match keep(&mut host, &client, &mut store, every).await {
         Ok(()) | Err(Failed::Stopped) => Ok(()),
         Err(Failed::Flow(error)) => {
@@ -233,7 +232,7 @@ async fn keep(
     // Nine waits: four minutes or so, in which a service may be restarted.
     let retry = Retry::new().with_tries(10);
     // A key of the other mode is refused before anything is asked with it.
-    if let Step::Done(Err(error)) = client.sync(store.sync().clone()).next([0; 8], host.now()) {
+    if let Step::Done(Err(error)) = client.sync(store.sync().clone()).next([0; 8], clock::now()) {
         return Err(Failed::Flow(error));
     }
     let mut account = client.fetch(GetAccount).with_retry(retry);

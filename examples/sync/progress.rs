@@ -80,10 +80,10 @@ impl Report {
                 .then(|| first.since(progress.reached.unwrap_or(last)).as_secs_f64() / whole)
         };
         let share = share().map(|share| share * f64::from(WIDTH));
-        let block = u32::try_from(progress.pages % u64::from(WIDTH)).unwrap_or(0);
+        let block = progress.pages.checked_rem(WIDTH.into()).unwrap_or(0);
         let filled = |at: u32| match share {
             Some(share) => f64::from(at) < share,
-            None => block.abs_diff(at) <= 1,
+            None => block.abs_diff(at.into()) <= 1,
         };
         let cells = (0..WIDTH).map(|at| if filled(at) { '#' } else { '.' });
         format!("[{}]", cells.collect::<String>())
