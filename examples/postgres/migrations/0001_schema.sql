@@ -100,8 +100,6 @@ CREATE TABLE calls (
     id         text COLLATE "C" NOT NULL,
     started_at timestamptz NOT NULL,
     created_at timestamptz NOT NULL,
-    -- The caller's number, so that all of one caller's calls can be erased.
-    caller     text COLLATE "C",
     body       text NOT NULL,
     PRIMARY KEY (account_id, id),
     -- One index answers a page in order and a sync's poll, for both search a range of started_at.
@@ -110,7 +108,6 @@ CREATE TABLE calls (
 );
 
 CREATE INDEX calls_by_start ON calls (account_id, livemode, started_at, id, created_at);
-CREATE INDEX calls_caller ON calls (account_id, caller) WHERE caller IS NOT NULL;
 
 -- Endpoints. `number` is what deliveries and the planner know one by. A deleted one stays until its
 -- log is gone.

@@ -1,5 +1,6 @@
 -- An ended delivery to make pending again, and its endpoint. The endpoint is not locked: if it is
--- disabled meanwhile, the delivery is parked when its attempt begins.
+-- disabled meanwhile, the delivery is parked when its attempt begins. The event is, for erasing it
+-- ends what is pending of it.
 SELECT
     d.id, d.shard, d.endpoint, d.account_id, d.event_id,
     d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
@@ -12,4 +13,4 @@ JOIN accounts AS a ON a.id = d.account_id
 JOIN events AS v
     ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
 WHERE d.endpoint = $1 AND d.id = $2
-FOR UPDATE OF d;
+FOR UPDATE OF d FOR SHARE OF v;

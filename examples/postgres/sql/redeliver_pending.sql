@@ -11,4 +11,4 @@ JOIN accounts AS a ON a.id = d.account_id
 JOIN events AS v
     ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
 WHERE d.endpoint = $1 AND d.id = $2
-FOR UPDATE OF d;
+FOR UPDATE OF d FOR SHARE OF v;

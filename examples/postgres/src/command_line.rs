@@ -22,6 +22,10 @@ pub(crate) enum Role {
     All { serving: Serving, sending: sender::Options },
     /// Both, on a database of its own.
     Demo { serving: Serving, sending: sender::Options },
+    /// Erases an account, or a number from it, and ends.
+    Erase { database: String, account: String, number: Option<String> },
+    /// Seals secrets with the newest key, and ends.
+    RotateKeys { database: String, ring: KeyRing },
     /// Makes a line of a key ring, and ends.
     KeyGen { number: u8 },
 }
@@ -44,6 +48,8 @@ Usage: call-assistant-postgres ROLE [FLAGS]
   api          answers the public API and the dashboard
   sender       sends webhooks; any number of processes share the work
   all          api and sender in one process
+  erase        erases an account, or one caller's number from it
+  rotate-keys  seals signing secrets with the newest key of the ring
   keygen N     prints key N of a key ring
 
 call-assistant-postgres ROLE --help lists the flags of a role.";
@@ -138,6 +144,27 @@ const DEMO: Help = Help {
     positional: 0,
 };
 
+const ERASE: Help = Help {
+    usage: "call-assistant-postgres erase --database URL --account ID\n\
+            \x20              (--number NUMBER | --whole-account)",
+    about: "Erases an account with all that belongs to it; or a caller's number from its calls, events\n\
+            and logged answers. Says how much it was. It may be run again.",
+    flags: &[
+        DATABASE,
+        Flag::value("--account", "ID", "whose"),
+        Flag::value("--number", "NUMBER", "a caller's number, or - to read it from standard input"),
+        Flag::switch("--whole-account", "the account, its keys, calls, endpoints and events"),
+    ],
+    positional: 0,
+};
+
+const ROTATE_KEYS: Help = Help {
+    usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
+    about: "Seals signing secrets with the first key of the ring. Every process must have the ring.",
+    flags: &[DATABASE, KEYS],
+    positional: 0,
+};
+
 const KEYGEN: Help = Help {
     usage: "call-assistant-postgres keygen NUMBER",
     about: "Prints a new key, as a line of a key ring. The first line of a ring seals, all open.",
@@ -166,6 +193,11 @@ pub(crate) fn read() -> Role {
             serving: serving(help, flags),
             // Of a database that is made when the command line has been understood.
             sending: sending(help, flags, |_, _| String::new(), |_, _| KeyRing::random()),
+        }),
+        "erase" => (&ERASE, erase),
+        "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
+            database: database(help, flags),
+            ring: ring(help, flags),
         }),
         "keygen" => (&KEYGEN, |help, flags| {
             match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
@@ -246,6 +278,23 @@ fn sending(
         database: database(help, flags),
         ring: ring(help, flags),
     }
+}
+
+fn erase(help: &Help, flags: &Flags) -> Role {
+    let Some(account) = flags.text("--account") else { help.exit("--account: whose?") };
+    let number = match (flags.text("--number"), flags.has("--whole-account")) {
+        (Some("-"), false) => {
+            let mut line = String::new();
+            if let Err(error) = std::io::stdin().read_line(&mut line) {
+                help.exit(&format!("--number: {error}"));
+            }
+            Some(line.trim().to_owned())
+        }
+        (Some(number), false) => Some(number.to_owned()),
+        (None, true) => None,
+        _ => help.exit("either --number or --whole-account"),
+    };
+    Role::Erase { database: database(help, flags), account: account.to_owned(), number }
 }
 
 fn database(help: &Help, flags: &Flags) -> String {

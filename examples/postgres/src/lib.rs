@@ -7,11 +7,13 @@
 pub mod accept;
 mod command_line;
 pub mod db;
+pub mod erase;
 #[path = "../../host/mod.rs"]
 mod host;
 pub mod key_ring;
 pub mod private_server;
 mod roles;
+pub mod rotate;
 mod sender;
 mod serving;
 mod store;

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use crate::command_line::{self, Role, Serving};
 use crate::db::{self, Database};
+use crate::erase;
 use crate::host::{data, demo};
 use crate::key_ring::KeyRing;
 use crate::private_server::{PrivateServer, Settings};
+use crate::rotate;
 use crate::sender;
 use crate::serving;
 use crate::support::flags::last_words;
@@ -41,6 +43,22 @@ pub fn main() {
 async fn run(role: Role) -> Result<(), Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
+        Role::Erase { database, account, number } => {
+            let database = Database::new(&database, 1)?;
+            db::check(&database).await?;
+            let erased = match number {
+                Some(number) => {
+                    erase::number(&database, &account, &number, erase::IN_FLIGHT).await?
+                }
+                None => erase::account(&database, &account).await?,
+            };
+            println!("{}", erased.line());
+        }
+        Role::RotateKeys { database, ring } => {
+            let database = Database::new(&database, 1)?;
+            db::check(&database).await?;
+            println!("{}", rotate::keys(&database, &ring, clock::now()).await?.line());
+        }
         Role::Migrate { database } => {
             db::migrate(&Database::new(&database, 1)?).await?;
         }

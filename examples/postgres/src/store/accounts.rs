@@ -10,9 +10,8 @@ use call_assistant::rest::{Mode, Scope};
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::steps::{execute, query, query_opt};
 use super::{sql, unreadable};
-use crate::db::At;
+use crate::db::{At, execute, query, query_opt};
 use crate::host::plan::Plan;
 use crate::host::rows::{Account, AccountChange};
 use crate::host::store::{Done, Refused};

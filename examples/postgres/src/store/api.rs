@@ -13,9 +13,8 @@ use call_assistant::rest::server::{
 };
 use tokio_postgres::Row;
 
-use super::steps::{execute, query, query_opt};
 use super::{Postgres, accounts, sql, unreadable};
-use crate::db::At;
+use crate::db::{At, execute, query, query_opt};
 use crate::host::store::{ApiStore, Done, Refused};
 use crate::support::log;
 

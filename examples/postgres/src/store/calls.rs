@@ -6,9 +6,8 @@ use call_assistant::rest::Mode;
 use deadpool_postgres::GenericClient;
 
 use super::api::call_of;
-use super::steps::{execute, query};
 use super::{accounts, sql};
-use crate::db::At;
+use crate::db::{At, execute, query};
 use crate::host::store::{Done, Refused};
 
 /// So many calls go into one statement.
@@ -42,13 +41,11 @@ pub(super) async fn insert(
         let ids: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         let started: Vec<At> = calls.iter().map(|call| At(call.started_at)).collect();
         let created: Vec<At> = calls.iter().map(|call| At(call.created_at)).collect();
-        let callers: Vec<Option<&str>> =
-            calls.iter().map(|call| call.caller.phone_number.as_deref()).collect();
         let bodies: Vec<String> = calls.iter().map(json).collect::<Done<_>>()?;
         let inserted = execute(
             client,
             sql!("calls_insert"),
-            &[&account.as_str(), &mode.is_live(), &ids, &started, &created, &callers, &bodies],
+            &[&account.as_str(), &mode.is_live(), &ids, &started, &created, &bodies],
         )
         .await;
         let inserted = inserted.map_err(|error| match &error {

@@ -196,7 +196,7 @@ impl Store for Postgres {
 
     async fn ready(&self) -> Done<()> {
         read!(self, |client| async {
-            super::steps::query(client, sql!("ready"), &[]).await?;
+            crate::db::query(client, sql!("ready"), &[]).await?;
             Ok(())
         })
     }

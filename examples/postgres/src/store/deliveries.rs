@@ -16,9 +16,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::endpoints::Found;
-use super::steps::{execute, query, query_opt};
 use super::{accounts, sql, unreadable};
-use crate::db::{At, delivery_of, endpoint_of};
+use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
 use crate::host::rows::{DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 use crate::host::store::{Done, Refused};
 

@@ -14,9 +14,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::deliveries::DeliveryKey;
-use super::steps::{execute, query, query_opt};
 use super::{accounts, sql, unreadable};
-use crate::db::{At, delivery_of, endpoint_of};
+use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
 use crate::host::rows::{EndpointRow, NewEndpoint, NewSecret};
 use crate::host::store::{Done, Refused};
 use crate::key_ring::KeyRing;

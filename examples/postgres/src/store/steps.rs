@@ -4,9 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
 
 use super::Postgres;
 use crate::db::{DbError, Session};
@@ -94,35 +92,6 @@ impl Breaker {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What one statement gives. It is prepared once a connection.
-pub(super) async fn query(
-    client: &impl deadpool_postgres::GenericClient,
-    sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Row>, DbError> {
-    let statement = client.prepare_cached(sql).await?;
-    Ok(client.query(&statement, parameters).await?)
-}
-
-/// The one row of a statement, if there is one.
-pub(super) async fn query_opt(
-    client: &impl deadpool_postgres::GenericClient,
-    sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Option<Row>, DbError> {
-    Ok(query(client, sql, parameters).await?.into_iter().next())
-}
-
-/// How many rows a statement has changed.
-pub(super) async fn execute(
-    client: &impl deadpool_postgres::GenericClient,
-    sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<u64, DbError> {
-    let statement = client.prepare_cached(sql).await?;
-    Ok(client.execute(&statement, parameters).await?)
 }
 
 /// Whether a row was refused because what it belongs to is not there.

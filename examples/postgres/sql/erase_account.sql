@@ -1,0 +1,2 @@
+-- Keys, endpoints and their secrets go with it.
+DELETE FROM accounts WHERE id = $1;

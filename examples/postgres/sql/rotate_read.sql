@@ -1,0 +1,7 @@
+-- Sealed secrets in steps, by the endpoint's number.
+SELECT number, id, secrets
+FROM endpoints
+WHERE number > $1
+ORDER BY number
+LIMIT 100
+FOR UPDATE;
