@@ -154,8 +154,8 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
             vec!["time_milliseconds"]
         }
         24 => {
-            // Which of the two put the time there cannot be told.
-            if body.starts_with(b"1767225600.") {
+            // Which of the two put the time or the period there cannot be told.
+            if body.starts_with(b"1767225600.") || body.starts_with(b".") {
                 return None;
             }
             let before = [b"".as_slice(), NOW.as_bytes()][first];
@@ -180,8 +180,11 @@ fn happens(kind: u8, how: u8, body: &[u8]) -> Option<Mishap> {
                 mishap.other = Some((header(SECRET, body), b"lost".to_vec()));
                 mishap.message = [NOW.as_bytes(), b".another"].concat();
             } else {
-                // Of another event, whatever this one is.
+                // Of another event.
                 mishap.received = br#"{"id":"evt_of-another"}"#.to_vec();
+                if body.windows(14).any(|bytes| bytes == b"evt_of-another") {
+                    return None;
+                }
             }
             vec!["delivery_other"]
         }
