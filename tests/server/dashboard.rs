@@ -6,6 +6,20 @@ use super::running::{Service, request};
 
 const FJORD: &str = "/accounts/acct_fjord_dental";
 
+/// The page that explains signatures is served with the policy that it states: it has no network.
+#[test]
+fn the_page_that_explains_signatures_is_served_as_it_is() {
+    let service = Service::start(&[]);
+    let page = include_str!("../../examples/host/dashboard/explain.html");
+    let answer = request(service.dashboard(), "GET", "/explain", "", b"");
+    assert_eq!((answer.status, answer.text().as_str()), (200, page));
+    let policy = answer.header("content-security-policy").unwrap();
+    let (stated, framed) = policy.split_once("; frame-ancestors").unwrap();
+    assert!(page.contains(&format!("content=\"{stated}\"")), "{policy}");
+    assert_eq!(framed, " 'none'");
+    assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
+}
+
 #[test]
 fn bad_input_is_named() {
     let service = Service::start(&[]);

@@ -140,7 +140,7 @@ fn event(
     now: Timestamp,
 ) -> Option<String> {
     let verifier = Verifier::new(SigningSecret::parse(secret).ok()?);
-    verifier.verify_parts(headers, body, now).ok()?;
+    let body = verifier.verify_parts(headers, body, now).ok()?.bytes();
     let object = JsonObject::parse(std::str::from_utf8(body).ok()?).ok();
     let field = |name| object.as_ref().and_then(|object| object.get_str(name));
     let (Some(id), Some(event_type)) = (field("id"), field("type")) else {

@@ -37,6 +37,9 @@ pub(crate) use answer::{Answer, Error, created, json, ok};
 
 const PAGE: &str = include_str!("page.html");
 
+/// The page that explains signatures: examples/explain-web builds it.
+const EXPLAIN: &str = include_str!("explain.html");
+
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
@@ -143,6 +146,7 @@ impl<S: Store> Dashboard<S> {
         let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
         match path.as_slice() {
             [""] if get => Ok(answer::page(PAGE, &self.policy)),
+            ["explain"] if get => Ok(answer::page(EXPLAIN, &own_policy(EXPLAIN))),
             ["accounts"] if get => self.accounts().await,
             ["accounts", id] if get => self.account(id).await,
             ["accounts", id] if patch => self.change_account(id, asked).await,
@@ -183,7 +187,7 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 /// The methods of a path, if there is such a path.
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
-        [""] | ["accounts"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
+        [""] | ["accounts" | "explain"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
@@ -204,6 +208,14 @@ fn template(path: &[&str]) -> String {
     }
     let shown = path.iter().enumerate().map(|(at, part)| if at == 1 { "{id}" } else { part });
     shown.fold(String::new(), |path, part| path + "/" + part)
+}
+
+/// The policy that a page states itself, and that no other page frames it.
+fn own_policy(page: &str) -> HeaderValue {
+    let (_, stated) = page.split_once("Security-Policy\" content=\"").unwrap_or_default();
+    let (stated, _) = stated.split_once('"').unwrap_or_default();
+    let policy = HeaderValue::try_from(format!("{stated}; frame-ancestors 'none'"));
+    policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
 }
 
 /// The script and the style that the page has, by their digests, and nothing else.
