@@ -102,12 +102,13 @@ CREATE TABLE calls (
     created_at timestamptz NOT NULL,
     body       text NOT NULL,
     PRIMARY KEY (account_id, id),
-    -- One index answers a page in order and a sync's poll, for both search a range of started_at.
-    CONSTRAINT written_in_time
-        CHECK (created_at - started_at BETWEEN interval '0' AND interval '1 day')
+    -- Few calls are: so one index answers a page in order and a sync's poll, and these have their own.
+    late       boolean NOT NULL GENERATED ALWAYS AS
+        (created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour') STORED
 );
 
-CREATE INDEX calls_by_start ON calls (account_id, livemode, started_at, id, created_at);
+CREATE INDEX calls_in_time ON calls (account_id, livemode, started_at, id, created_at) WHERE NOT late;
+CREATE INDEX calls_late ON calls (account_id, livemode, created_at) WHERE late;
 
 -- Endpoints. `number` is what deliveries and the planner know one by. A deleted one stays until its
 -- log is gone.

@@ -1,9 +1,19 @@
--- $3, $4: the bounds of created_at. $5, $6: the position before which the rows come. $7: no call
--- that was created at $3 or later started earlier than this.
-SELECT account_id, livemode, body
-FROM calls
-WHERE account_id = $1 AND livemode = $2
-    AND created_at >= $3 AND created_at < $4
-    AND (started_at, id) < ($5, $6) AND started_at >= $7
-ORDER BY started_at DESC, id DESC
-LIMIT $8;
+-- $3, $4: the bounds of created_at. $5, $6: the position after which the rows come. An end of time
+-- where there is none.
+(
+    SELECT account_id, livemode, id, started_at, body
+    FROM calls
+    WHERE account_id = $1 AND livemode = $2 AND NOT late
+        AND created_at >= $3 AND created_at < $4
+        AND (started_at, id) < (least($4, $5), CASE WHEN $5 < $4 THEN $6 ELSE '' END)
+        AND started_at >= $3 - interval '1 hour' -- as in `late`
+    ORDER BY started_at DESC, id DESC LIMIT $7
+) UNION ALL (
+    SELECT account_id, livemode, id, started_at, body
+    FROM calls
+    WHERE account_id = $1 AND livemode = $2 AND late
+        AND created_at >= $3 AND created_at < $4
+        AND (started_at, id) < ($5, $6)
+    ORDER BY started_at DESC, id DESC LIMIT $7
+)
+ORDER BY started_at DESC, id DESC LIMIT $7;

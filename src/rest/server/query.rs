@@ -1,7 +1,6 @@
 //! What an authorised request asks the store for, and what the store may give.
 
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use super::cursor::{Cursor, CursorError, CursorKeys, Position};
 use super::grant::Grant;
@@ -58,19 +57,18 @@ impl CallRow {
 #[doc = include_str!("sql/calls.sql")]
 /// ```
 ///
-/// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. What lets one index
-/// answer both is a promise of the table: a call is written after it started, and at most a day after.
-/// So calls that were created within some bounds started within bounds, too
-/// ([`started_before`](Self::started_before), [`started_from`](Self::started_from)). Each page then
-/// reads one range of the index, whatever is asked for, and the planner has nothing to choose: a
-/// generic plan is as good as one for the values. Without these bounds a poll reads all calls of the
-/// account, or the planner guesses, and guesses wrong.
+/// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. Almost all calls are
+/// written within an hour after they started. So calls that were created within some bounds started
+/// within bounds, too, and a page reads one range of the first index, in order. The few other calls have
+/// an index of their own. No call is lost, however late it is written.
 ///
-/// The `CHECK` is part of it. A call that breaks the promise fails when it is written. Without the
-/// `CHECK` it is stored, and syncs never find it. Choose the bound well above the longest call and the
-/// longest outage after which calls are still written: the last page of a poll reads the index entries
-/// of that span. To raise it, first let all processes read with the new bound, and change the `CHECK`
-/// afterwards; to lower it, the other way round.
+/// A generic plan of this is as good as one for the values, because the planner has nothing to choose.
+/// With one index on `started_at` alone, a poll that finds nothing reads all calls of the account; with
+/// two indexes and no bounds, the planner guesses, and sometimes guesses wrong.
+///
+/// Choose the hour above the longest call: a poll reads the index entries of that span. It stands in
+/// the table and in the query, and has to be the same in both. An import of old calls is late as a
+/// whole; if it is large, its pages are slow.
 ///
 /// # Rules for the store
 ///
@@ -143,29 +141,6 @@ impl CallsQuery {
     #[must_use]
     pub const fn created(&self) -> CreatedRange {
         self.created
-    }
-
-    /// Returns the position before which the rows come, in a table in which no call is created before
-    /// it started: those that started earlier, or at the same instant and have a smaller id.
-    ///
-    /// This is [`after`](Self::after) or `created_before`, whichever leaves fewer calls, so that a store
-    /// has one bound to search an index by.
-    #[must_use]
-    pub fn started_before(&self) -> Option<(Timestamp, &str)> {
-        // Rounded as a store of microseconds needs it, which never leaves out a call.
-        let created = self.created.in_microseconds().created_before().map(|before| (before, ""));
-        match (self.after.as_ref().map(order_of), created) {
-            (Some(after), Some(created)) => Some(after.min(created)),
-            (after, created) => after.or(created),
-        }
-    }
-
-    /// Returns the earliest `started_at` that a row can have, in a table in which each call is created
-    /// at most `longest` after it started.
-    #[must_use]
-    pub fn started_from(&self, longest: Duration) -> Option<Timestamp> {
-        let created_after = self.created.in_microseconds().created_after();
-        created_after.map(|after| after.saturating_sub(longest))
     }
 
     /// Returns the number of rows to select: one more than the page holds, to know whether there

@@ -60,16 +60,11 @@ pub struct MissedDeliveries {
 /// The condition of [`MissedDeliveries`], for a statement.
 ///
 /// ```sql
-/// SELECT ... FROM deliveries WHERE endpoint_id = $endpoint
-///   AND event_created_at >= $created_from AND event_created_at < $created_until
-///   AND (status = ANY ($statuses) AND ($ended_in IS NULL OR generation = $ended_in)
-///          AND (status IN ('parked', 'skipped') OR event_created_at >= $failed_from)
-///     OR status IN ('waiting', 'sending') AND generation <> $not_pending_in)
-///   AND (cardinality($types) = 0 OR type = ANY ($types))
+#[doc = include_str!("sql/missed.sql")]
 /// ```
 ///
 /// The last condition needs the event's type, which is a column of the delivery or of its event. If
-/// `$not_pending_in` is `NULL`, no row that is pending fits.
+/// `not_pending_in` is `NULL`, no row that is pending fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissedSearch<'a> {
@@ -100,8 +95,8 @@ impl Endpoint {
     /// [`LONGEST_DELIVERY`] when the endpoint was disabled. For older failures use
     /// [`MissedDeliveries::between`].
     ///
-    /// An event that is accepted at the same moment may be stored after you have looked: see step 1
-    /// of [the order](super). With a clock that is far ahead the range is empty, for all seems too
+    /// An event that is accepted at the same moment may be stored after you have looked: see
+    /// [enabling in SQL](super#enable). With a clock that is far ahead the range is empty, for all seems too
     /// old: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;

@@ -79,8 +79,7 @@
 //!
 //! 1. **Accept.** Store the event's bytes once, and a [`Delivery::accept`]ed delivery for each
 //!    endpoint, in one write with the change that the event reports. A ping is an event like any
-//!    other. If an endpoint no longer has the version that was read, read it again and accept
-//!    again: if it was enabled meanwhile, its owner already knows what it missed.
+//!    other. Endpoints are read without a lock, so that events do not wait for each other.
 //! 2. **Begin.** Read delivery and endpoint, [`Delivery::begin`], store the delivery. *Send only
 //!    when that is stored*: then every other sender finds the lease.
 //! 3. **Send** the [`Attempt::request`] to an address that [`Target::check`] passes, with ten
@@ -121,66 +120,78 @@
 //!
 //! # The steps in SQL
 //!
-//! For PostgreSQL. Ids are locked in the order in which [`settle`] sorts them: deliveries before
-//! endpoints, each by ascending id (a text id needs `COLLATE "C"`). Rows become values by
-//! [`DeliveryColumns`] and [`EndpointColumns`], and writes come from [`Row::write`].
+//! For PostgreSQL, in `READ COMMITTED`, its default. Rows are locked in the order in which [`settle`]
+//! sorts them: deliveries before endpoints, each by ascending id (a text id needs `COLLATE "C"`). Rows
+//! become values by [`DeliveryColumns`] and [`EndpointColumns`], and writes come from [`Row::write`]. A
+//! row with a text that this version does not know is [left as it is](Status#a-status-of-a-later-version).
 //!
 //! ```sql
-//! -- 1. Accept, in the transaction of the change that the event reports.
-//! SELECT ... FROM endpoints WHERE account_id = $account;  -- no lock
-//! INSERT INTO events (account_id, id, created_at, body) VALUES (...)
-//!     ON CONFLICT (account_id, id) DO NOTHING;  -- no row: it was accepted before, stop here
-//! INSERT INTO deliveries (id, event_id, endpoint_id, ...) VALUES (...);
-//!
-//! -- 2. Begin.
-//! BEGIN;
-//! SELECT ... FROM deliveries WHERE id = ANY (ARRAY (
-//!     SELECT id FROM deliveries
-//!     WHERE status IN ('waiting', 'sending') AND (at <= $now OR at > $now + interval '12 hours')
-//!     ORDER BY at LIMIT 64 FOR UPDATE SKIP LOCKED));
-//! SELECT ... FROM endpoints WHERE id = ANY ($endpoints);
-//! -- Delivery::begin on each row; then store all writes at once.
-//! UPDATE deliveries AS d SET status = w.status, at = w.at, attempts = w.attempts,
-//!     manual = w.manual, generation = w.generation, version = w.version
-//! FROM unnest($ids, $if_versions, ...) AS w (id, if_version, ...)
-//! WHERE d.id = w.id AND d.version = w.if_version;
-//! COMMIT;  -- 3. send only now
-//!
-//! -- 4. Finish everything that has ended since the last time.
-//! BEGIN;
-//! SELECT ... FROM deliveries WHERE id = ANY ($ids) ORDER BY id FOR UPDATE;
-//! SELECT ... FROM endpoints WHERE id = ANY ($endpoints);
-//! -- settle. If endpoints change, lock and read those again, and settle again.
-//! SELECT ... FROM endpoints WHERE id = ANY ($changing) ORDER BY id FOR UPDATE;
-//! UPDATE deliveries ...;  -- Settled::deliveries, as in step 2
-//! UPDATE endpoints ...;   -- Settled::endpoints, in the same way
-//! INSERT INTO attempts ...;  -- Settled::log
-//! COMMIT;  -- only if each UPDATE affected as many rows as it has writes; else ROLLBACK, repeat
-//!
-//! -- Park, for each of Settled::disabled, after the commit, until no row is left.
-//! BEGIN;
-//! SELECT ... FROM deliveries WHERE endpoint_id = $endpoint AND status IN ('waiting', 'sending')
-//!     AND id > $last ORDER BY id LIMIT 500 FOR UPDATE SKIP LOCKED;
-//! SELECT ... FROM endpoints WHERE id = $endpoint;
-//! UPDATE deliveries ...;  -- Delivery::park on each row
-//! COMMIT;
-//!
-//! -- Sweep, with oldest_kept(now).
-//! DELETE FROM deliveries
-//!     WHERE event_created_at < $oldest_kept AND status NOT IN ('waiting', 'sending');
+#![doc = include_str!("sql/tables.sql")]
 //! ```
 //!
-//! Step 1 reads endpoints without a lock, so that events do not wait for each other. An event may
-//! then be skipped just after its endpoint was enabled. So when an enabling is committed, wait until
-//! the transactions that began before the commit have ended, and only then count and
-//! [recover](Recovery) the [`MissedDeliveries`].
+//! ## Accept
 //!
-//! These mistakes break silently:
+//! ```sql
+#![doc = include_str!("sql/accept.sql")]
+//! ```
+//!
+//! The event is inserted *before* the endpoints are read. An endpoint that is enabled meanwhile may
+//! then be read as disabled, and the event is skipped; but whoever enabled the endpoint waits for this
+//! transaction, and finds the event among what was missed (see [enable](#enable)).
+//!
+//! Where the change is in another store, write an outbox row with it, and let a relay accept the event.
+//! A relay that dies relays twice. Derive the event's id from what happened
+//! ([`EventId::derived`](crate::id::EventId::derived)), and take its `created_at` from the change, not
+//! from the relay. The second `INSERT` then affects no row. If `events` has a partition for each day,
+//! its key is `(account_id, id, created_at)`, and the event is still one: both relays give it the same
+//! day.
+//!
+//! ## Begin
+//!
+//! ```sql
+#![doc = include_str!("sql/begin.sql")]
+//! ```
+//!
+//! ## Finish
+//!
+//! ```sql
+#![doc = include_str!("sql/finish.sql")]
+//! ```
+//!
+//! ## Park
+//!
+//! For each of [`Settled::disabled`], and after [`Endpoint::pause`] and [`Endpoint::delete`]: when the
+//! change of the endpoint is committed, not with it. A row that is locked is skipped, for whoever holds
+//! the lock parks it.
+//!
+//! ```sql
+#![doc = include_str!("sql/park.sql")]
+//! ```
+//!
+//! ## Enable
+//!
+//! ```sql
+#![doc = include_str!("sql/enable.sql")]
+//! ```
+//!
+//! No event waits for this, and it waits for no lock. A transaction that read the endpoint before 1 was
+//! committed had a number by then, because it had inserted its event, so 3 waits until it has ended. A
+//! long transaction anywhere in the server delays 4, and nothing else. The steps of a [`Recovery`] are
+//! on its page.
+//!
+//! ## Sweep
+//!
+//! ```sql
+#![doc = include_str!("sql/sweep.sql")]
+//! ```
+//!
+//! ## What breaks silently
 //!
 //! | mistake | costs |
 //! |---|---|
-//! | search `waiting` alone | an attempt of a sender that died is never made again: the event is lost |
-//! | write without the version, or ignore the number of rows affected | a failure is counted twice |
+//! | search or index `waiting` alone | an attempt of a sender that died is never made again: the event is lost |
+//! | write without the version, of either row | a failure is counted twice, or a reset is lost |
+//! | ignore the number of rows affected, or send `COMMIT` before it is known | the same |
 //! | write `version() - 1` as the condition | no write matches after two transitions |
 //! | write only one of the two rows, or drop a [`Report`] | an endpoint is disabled too late, or never |
 //! | read the endpoint before the attempt ended | a reset is missed: it is disabled too early |
@@ -188,6 +199,10 @@
 //! | let begun attempts wait in a queue | the lease expires while they are sent |
 //! | write the log before parking | it promises attempts that do not come |
 //! | park in the transaction of step 4 | deadlock: others hold deliveries and wait for the endpoint |
+//! | lock endpoints before deliveries, or either out of order | deadlock |
+//! | read the endpoints before the event is inserted, or in `REPEATABLE READ` | an event stays skipped, though its endpoint was enabled and got what it had missed |
+//! | take an event's `created_at` from the relay | the second relay has other bytes, or is a second event |
+//! | take `now` from the host after a search by the database's clock | attempts are early, or live leases are taken over |
 //!
 //! # Owners
 //!
@@ -205,11 +220,21 @@
 //!
 //! # Clocks
 //!
-//! Take `now` once for each step, from one clock. A stored instant that no correct clock can have
-//! written counts as reached: a lease that ends more than a minute (twice [`ATTEMPT_LEASE`]) after
-//! `now`, or a due time more than twelve hours (twice the longest of [`RETRY_WAITS`]) after `now`.
-//! So search for such rows, too: `at <= now OR at > now + 12 h`. If columns keep microseconds, round
-//! `now` where it is taken, by [`Timestamp::floor_to_micros`](crate::Timestamp::floor_to_micros).
+//! Take `now` once for each step, from one clock:
+//!
+//! | step | clock |
+//! |---|---|
+//! | accept | that of the change: it also gives the event's `created_at` |
+//! | begin, park, enable, redeliver | the database's, which the statement that finds the rows returns |
+//! | finish | the `now` of begin, and the time since, by a clock that is never set |
+//! | any, of an owner who begins in memory | the `now` of its last look, and the time since |
+//!
+//! If columns keep microseconds, round every other `now` where it is taken, by
+//! [`Timestamp::floor_to_micros`](crate::Timestamp::floor_to_micros).
+//!
+//! A stored instant that no correct clock can have written counts as reached: a lease that ends more
+//! than a minute (twice [`ATTEMPT_LEASE`]) after `now`, or a due time more than twelve hours (twice the
+//! longest of [`RETRY_WAITS`]) after `now`. So search for such rows, too.
 //!
 //! | a clock | costs |
 //! |---|---|

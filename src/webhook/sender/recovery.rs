@@ -49,16 +49,7 @@ use crate::Timestamp;
 ///
 /// # Steps
 /// ```sql
-/// BEGIN;
-/// SELECT recovery, version FROM recoveries WHERE id = $id AND status = 'running' FOR UPDATE;
-/// SELECT ... FROM endpoints WHERE id = $endpoint;
-/// SELECT count(*) FROM deliveries
-///     WHERE endpoint_id = $endpoint AND manual AND status IN ('waiting', 'sending');  -- room
-/// SELECT ... FROM deliveries WHERE ...  -- MissedDeliveries::search
-///     AND id > $after ORDER BY id LIMIT $room FOR UPDATE;  -- never SKIP LOCKED: it would miss rows
-/// UPDATE deliveries ...;
-/// UPDATE recoveries SET ... WHERE id = $id AND version = $if_version;
-/// COMMIT;  -- all of it, or nothing
+#[doc = include_str!("sql/recover.sql")]
 /// ```
 ///
 /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step

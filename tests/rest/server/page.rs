@@ -1,7 +1,5 @@
 //! Pages: the query for a store, the page from its rows, and whole walks over lists that grow.
 
-use std::time::Duration;
-
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
@@ -158,27 +156,6 @@ fn what_comes_after_a_position() {
         assert_eq!(query.matches_call(&call), matches, "{id} {started}");
         assert_eq!(query.matches(&row(call)), matches, "{id} {started}");
     }
-}
-
-// Of a table whose `CHECK` holds, the bounds on started_at leave out no call (LIST-5).
-#[test]
-fn bounds_on_the_start_of_calls() {
-    let day = Duration::from_secs(86_400);
-    let all = query(&list(50));
-    assert_eq!((all.started_before(), all.started_from(day)), (None, None));
-    let range = CreatedRange::new(Some(at(1)), Some(at(1_001))).unwrap();
-    let window = query(&within(list(50), range.created_after(), range.created_before()));
-    // Rounded up, as `in_microseconds` does.
-    assert_eq!(window.started_before(), Some((at(2_000), "")));
-    assert_eq!(window.started_from(day), Some(at(1_000).saturating_sub(day)));
-    for (started, expected) in [(0, (second(0), "m")), (1, (at(2_000), ""))] {
-        let next = query(&list(50).with_cursor(after("m", started, range)));
-        assert_eq!(next.started_before(), Some(expected), "{started}");
-    }
-    let next = query(&list(50).with_cursor(after("m", 7, CreatedRange::ALL)));
-    assert_eq!((next.started_before(), next.started_from(day)), (Some((second(7), "m")), None));
-    let first = query(&list(50).with_created_after(Timestamp::MIN));
-    assert_eq!(first.started_from(day), Some(Timestamp::MIN));
 }
 
 // LIST-6, D-21: limit + 1 rows say whether there is a next page; the cursor is the last row served.
@@ -380,37 +357,6 @@ proptest! {
         prop_assert_eq!(&sorted, &met);
         met.retain(|call| expected.contains(call));
         prop_assert_eq!(met, expected);
-    }
-
-    // The predicate of the page's SQL, over rows that its table takes.
-    #[test]
-    fn bounds_on_the_start_leave_out_no_call(
-        calls in any_calls(20),
-        position in proptest::option::of((0..6_u64, 0..20_usize)),
-        after in proptest::option::of(0..5_u64),
-        before in proptest::option::of(5..10_u64),
-        longest in 0..10_u64,
-    ) {
-        let mut store = Vec::new();
-        add(&mut store, &calls);
-        store.retain(|call| (0..=longest).any(|took| call.created_at == call.started_at.saturating_add(Duration::from_secs(took))));
-        let range = CreatedRange::new(after.map(second), before.map(second)).unwrap();
-        let asked = match position.and_then(|(started, nth)| Some((started, store.get(nth)?))) {
-            None => within(list(100), range.created_after(), range.created_before()),
-            Some((started, call)) => {
-                list(100).with_cursor(super::page::after(call.id.as_str(), started, range))
-            }
-        };
-        let query = query(&asked);
-        for call in &store {
-            let started = (call.started_at, call.id.as_str());
-            let sql = range.contains(call.created_at)
-                && query.started_before().is_none_or(|before| started < before)
-                && query
-                    .started_from(Duration::from_secs(longest))
-                    .is_none_or(|from| from <= call.started_at);
-            prop_assert_eq!(sql, query.matches_call(call));
-        }
     }
 
     // The rows that match, and the rows the SQL names, written out without any of our types.

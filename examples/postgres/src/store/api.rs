@@ -18,9 +18,6 @@ use crate::db::{At, execute, query, query_opt};
 use crate::host::store::{ApiStore, Done, Refused};
 use crate::support::log;
 
-/// No call is written later than this after it started: the table's CHECK says so.
-const LONGEST_CALL: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Refusals that still hold, so that a credential that asks too often costs the database nothing.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Mutex<HashMap<(String, &'static str), Timestamp>>);
@@ -99,9 +96,11 @@ impl ApiStore for Postgres {
 
     async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
         let created = asked.created().in_microseconds();
-        let (before, id) = asked.started_before().unwrap_or((Timestamp::MAX, ""));
+        let (after, id) = match asked.after() {
+            Some(after) => (after.started_at, after.id.as_str()),
+            None => (Timestamp::MAX, ""),
+        };
         let fetch = i64::try_from(asked.fetch()).unwrap_or(i64::MAX);
-        let from = asked.started_from(LONGEST_CALL);
         self.within(async {
             let session = self.session().await?;
             let rows = query(
@@ -112,9 +111,8 @@ impl ApiStore for Postgres {
                     &asked.mode().is_live(),
                     &At(created.created_after().unwrap_or(Timestamp::MIN)),
                     &At(created.created_before().unwrap_or(Timestamp::MAX)),
-                    &At(before),
+                    &At(after),
                     &id,
-                    &At(from.unwrap_or(Timestamp::MIN)),
                     &fetch,
                 ],
             )

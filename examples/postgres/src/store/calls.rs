@@ -50,10 +50,6 @@ pub(super) async fn insert(
         .await;
         let inserted = inserted.map_err(|error| match &error {
             error if super::steps::breaks_reference(error) => Refused::NotFound("account"),
-            error if super::steps::breaks_check(error) => {
-                let rule = "a call is written after it started, and within a day";
-                Refused::Conflict(format!("created_at: {rule}"))
-            }
             _ => error.into(),
         })?;
         written = written.saturating_add(inserted);

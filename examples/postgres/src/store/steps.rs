@@ -99,11 +99,6 @@ pub(super) fn breaks_reference(error: &DbError) -> bool {
     has_code(error, &SqlState::FOREIGN_KEY_VIOLATION)
 }
 
-/// Whether a row was refused by a rule of its table.
-pub(super) fn breaks_check(error: &DbError) -> bool {
-    has_code(error, &SqlState::CHECK_VIOLATION)
-}
-
 fn has_code(error: &DbError, code: &SqlState) -> bool {
     matches!(error, DbError::Statement(error) if error.code() == Some(code))
 }

@@ -1,0 +1,386 @@
+//! The steps as a host makes them, of the statements of the page alone.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, EndpointColumns, MissedDeliveries,
+    Outcome, Recovery, RecoveryBy, RecoveryStatus, Row, Settled, WebhookPlan, Write, settle,
+};
+use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+
+use super::support::{database_now, statement, statements};
+
+pub(crate) const TABLES: &str = include_str!("../../../../src/webhook/sender/sql/tables.sql");
+pub(crate) const ACCEPT: &str = include_str!("../../../../src/webhook/sender/sql/accept.sql");
+pub(crate) const BEGIN: &str = include_str!("../../../../src/webhook/sender/sql/begin.sql");
+pub(crate) const FINISH: &str = include_str!("../../../../src/webhook/sender/sql/finish.sql");
+pub(crate) const PARK: &str = include_str!("../../../../src/webhook/sender/sql/park.sql");
+pub(crate) const ENABLE: &str = include_str!("../../../../src/webhook/sender/sql/enable.sql");
+pub(crate) const MISSED: &str = include_str!("../../../../src/webhook/sender/sql/missed.sql");
+pub(crate) const RECOVER: &str = include_str!("../../../../src/webhook/sender/sql/recover.sql");
+pub(crate) const SWEEP: &str = include_str!("../../../../src/webhook/sender/sql/sweep.sql");
+
+pub(crate) type Result<T> = std::result::Result<T, tokio_postgres::Error>;
+
+/// The event of a change: its id and its `created_at` come from the change.
+pub(crate) fn event(change: &str, created_at: Timestamp) -> EventBody {
+    let account = AccountId::parse("acct_1").unwrap();
+    let id = EventId::derived(&[account.as_str(), "ping", change]);
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), created_at).ping(change).unwrap()
+}
+
+pub(crate) async fn register(client: &Client, id: &str, now: Timestamp) {
+    let columns = EndpointColumns::from(Endpoint::new(now));
+    let sql = "INSERT INTO endpoints VALUES ($1, 'acct_1', NULL, $2, $3, $4, $5)";
+    let (since, failures) = (At(columns.since), columns.failures);
+    let values: [&(dyn ToSql + Sync); 5] =
+        [&id, &since, &failures, &columns.generation, &columns.version];
+    client.execute(sql, &values).await.unwrap();
+}
+
+/// Inserts the event. `false` if it was accepted before.
+pub(crate) async fn accept_event(client: &Client, event: &EventBody) -> Result<bool> {
+    let insert = statement(ACCEPT, "INSERT INTO events");
+    let (account, id) = (event.account_id().as_str(), event.id().as_str());
+    let (created_at, kind) = (At(event.created_at()), event.event_type().as_str());
+    let values: [&(dyn ToSql + Sync); 5] = [&account, &id, &created_at, &kind, &event.as_bytes()];
+    Ok(client.execute(&insert, &values).await? == 1)
+}
+
+pub(crate) async fn accept_endpoints(client: &Client) -> Result<Vec<(String, Endpoint)>> {
+    let rows = client.query(&statement(ACCEPT, "SELECT"), &[&"acct_1"]).await?;
+    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row, "").unwrap())).collect())
+}
+
+pub(crate) async fn accept_deliveries(
+    client: &Client,
+    event: &EventBody,
+    endpoints: &[(String, Endpoint)],
+    now: Timestamp,
+) -> Result<u64> {
+    let (ids, rows): (Vec<&str>, Vec<DeliveryColumns>) = endpoints
+        .iter()
+        .map(|(id, endpoint)| {
+            (id.as_str(), DeliveryColumns::from(Delivery::accept(event, endpoint, now)))
+        })
+        .unzip();
+    let insert = statement(ACCEPT, "INSERT INTO deliveries");
+    let (account, id) = (event.account_id().as_str(), event.id().as_str());
+    let columns = Columns::new(&rows);
+    let created_at = At(event.created_at());
+    client
+        .execute(
+            &insert,
+            &[
+                &account,
+                &id,
+                &created_at,
+                &ids,
+                &columns.statuses,
+                &columns.ats,
+                &columns.attempts,
+                &columns.manuals,
+                &columns.generations,
+                &columns.versions,
+            ],
+        )
+        .await
+}
+
+/// Step 1, whole.
+pub(crate) async fn accept(client: &Client, event: &EventBody, now: Timestamp) -> Result<u64> {
+    client.batch_execute("BEGIN").await?;
+    let mut deliveries = 0;
+    if accept_event(client, event).await? {
+        let endpoints = accept_endpoints(client).await?;
+        deliveries = accept_deliveries(client, event, &endpoints, now).await?;
+    }
+    client.batch_execute("COMMIT").await?;
+    Ok(deliveries)
+}
+
+struct Columns {
+    statuses: Vec<&'static str>,
+    ats: Vec<At>,
+    attempts: Vec<i16>,
+    manuals: Vec<bool>,
+    generations: Vec<i32>,
+    versions: Vec<i32>,
+}
+
+impl Columns {
+    fn new(rows: &[DeliveryColumns]) -> Self {
+        Self {
+            statuses: rows.iter().map(|row| row.status.as_str()).collect(),
+            ats: rows.iter().map(|row| At(row.at)).collect(),
+            attempts: rows.iter().map(|row| row.attempts).collect(),
+            manuals: rows.iter().map(|row| row.manual).collect(),
+            generations: rows.iter().map(|row| row.generation).collect(),
+            versions: rows.iter().map(|row| row.version).collect(),
+        }
+    }
+}
+
+/// The `UPDATE` of deliveries. Says whether all have their row.
+pub(crate) async fn write(client: &Client, writes: &[(i64, Write<Delivery>)]) -> Result<bool> {
+    let update = statement(BEGIN, "UPDATE");
+    assert_eq!(update, statement(FINISH, "UPDATE deliveries"));
+    let ids: Vec<i64> = writes.iter().map(|(id, _)| *id).collect();
+    let versions: Vec<i32> = writes.iter().map(|(_, write)| write.if_version).collect();
+    let rows: Vec<DeliveryColumns> = writes.iter().map(|(_, write)| write.value.into()).collect();
+    let columns = Columns::new(&rows);
+    let affected = client
+        .execute(
+            &update,
+            &[
+                &ids,
+                &versions,
+                &columns.statuses,
+                &columns.ats,
+                &columns.attempts,
+                &columns.manuals,
+                &columns.generations,
+                &columns.versions,
+            ],
+        )
+        .await?;
+    Ok(affected == writes.len() as u64)
+}
+
+async fn write_endpoints(client: &Client, writes: &[(String, Write<Endpoint>)]) -> Result<bool> {
+    let ids: Vec<&str> = writes.iter().map(|(id, _)| id.as_str()).collect();
+    let versions: Vec<i32> = writes.iter().map(|(_, write)| write.if_version).collect();
+    let rows: Vec<EndpointColumns> = writes.iter().map(|(_, write)| write.value.into()).collect();
+    let disabled: Vec<Option<&str>> =
+        rows.iter().map(|row| row.disabled.map(|reason| reason.as_str())).collect();
+    let since: Vec<At> = rows.iter().map(|row| At(row.since)).collect();
+    let failures: Vec<i16> = rows.iter().map(|row| row.failures).collect();
+    let generations: Vec<i32> = rows.iter().map(|row| row.generation).collect();
+    let new_versions: Vec<i32> = rows.iter().map(|row| row.version).collect();
+    let update = statement(FINISH, "UPDATE endpoints");
+    let affected = client
+        .execute(
+            &update,
+            &[&ids, &versions, &disabled, &since, &failures, &generations, &new_versions],
+        )
+        .await?;
+    Ok(affected == writes.len() as u64)
+}
+
+/// A delivery that was begun.
+pub(crate) type Begun = (i64, String, Attempt);
+
+async fn endpoints(
+    client: &Client,
+    sql: &str,
+    ids: &[&str],
+) -> Result<BTreeMap<String, Row<Endpoint>>> {
+    let rows = client.query(sql, &[&ids]).await?;
+    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row, "").unwrap().into())).collect())
+}
+
+/// Step 2, whole, with the first search or the other one.
+pub(crate) async fn begin(client: &Client, search: usize) -> Result<Vec<Begun>> {
+    client.batch_execute("BEGIN").await?;
+    let searches = statements(BEGIN);
+    let rows = client.query(&searches[1 + search], &[]).await?;
+    let ids: Vec<&str> = rows.iter().map(|row| row.get("endpoint_id")).collect();
+    let found = endpoints(client, &searches[3], &ids).await?;
+    let (mut begun, mut writes) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let (id, endpoint): (i64, String) = (row.get("id"), row.get("endpoint_id"));
+        let mut delivery = Row::from(delivery_of(row).unwrap());
+        if let Ok(attempt) = delivery.begin(&found[&endpoint], row.get::<_, At>("now").0) {
+            begun.push((id, endpoint, attempt));
+        }
+        writes.extend(delivery.write().map(|write| (id, write)));
+    }
+    assert!(write(client, &writes).await?, "the rows are locked");
+    client.batch_execute("COMMIT").await?;
+    Ok(begun)
+}
+
+/// Step 4, whole, until it is stored.
+pub(crate) async fn finish(
+    client: &Client,
+    begun: &[Begun],
+    outcome: Outcome,
+    at: Timestamp,
+) -> Result<Settled<i64, String>> {
+    let ended: Vec<Ended<'_, i64, String>> = begun
+        .iter()
+        .map(|(delivery, endpoint, attempt)| Ended {
+            delivery: *delivery,
+            endpoint: endpoint.clone(),
+            attempt: *attempt,
+            outcome,
+            at,
+            response: None,
+        })
+        .collect();
+    let of_finish = statements(FINISH);
+    loop {
+        client.batch_execute("BEGIN").await?;
+        let ids: Vec<i64> = begun.iter().map(|begun| begun.0).collect();
+        let rows = client.query(&of_finish[1], &[&ids]).await?;
+        let deliveries: BTreeMap<i64, Row<Delivery>> =
+            rows.iter().map(|row| (row.get("id"), delivery_of(row).unwrap().into())).collect();
+        let ids: Vec<&str> = begun.iter().map(|begun| begun.1.as_str()).collect();
+        let mut owners = endpoints(client, &of_finish[2], &ids).await?;
+        let mut settled = settle(&ended, &deliveries, &owners);
+        if !settled.endpoints.is_empty() {
+            let ids: Vec<&str> = settled.endpoints.iter().map(|(id, _)| id.as_str()).collect();
+            owners.extend(endpoints(client, &of_finish[3], &ids).await?);
+            settled = settle(&ended, &deliveries, &owners);
+        }
+        let stored = write(client, &settled.deliveries).await?
+            && write_endpoints(client, &settled.endpoints).await?;
+        if !stored {
+            client.batch_execute("ROLLBACK").await?;
+            continue;
+        }
+        let ids: Vec<i64> = settled.log.iter().map(|(id, _)| *id).collect();
+        let entries = settled.log.iter().map(|(_, entry)| serde_json::to_string(entry).unwrap());
+        let entries: Vec<String> = entries.collect();
+        client.execute(&of_finish[6], &[&ids, &entries]).await?;
+        client.batch_execute("COMMIT").await?;
+        return Ok(settled);
+    }
+}
+
+/// Parks what is pending of an endpoint.
+pub(crate) async fn park(client: &Client, endpoint: &str) -> Result<u64> {
+    let (mut last, mut parked) = (0_i64, 0);
+    loop {
+        client.batch_execute("BEGIN").await?;
+        let rows = client.query(&statements(PARK)[1], &[&endpoint, &last]).await?;
+        let found = client.query_one(&statements(PARK)[2], &[&endpoint]).await?;
+        let owner = endpoint_of(&found, "").unwrap();
+        let mut writes = Vec::new();
+        for row in &rows {
+            last = row.get("id");
+            let mut delivery = Row::from(delivery_of(row).unwrap());
+            if delivery.park(&owner, row.get::<_, At>("now").0) {
+                parked += 1;
+            }
+            writes.extend(delivery.write().map(|write| (last, write)));
+        }
+        assert!(write(client, &writes).await?, "the rows are locked");
+        client.batch_execute("COMMIT").await?;
+        if rows.is_empty() {
+            return Ok(parked);
+        }
+    }
+}
+
+pub(crate) async fn endpoint(client: &Client, id: &str) -> Row<Endpoint> {
+    let row = client.query_one(&statements(PARK)[2], &[&id]).await.unwrap();
+    endpoint_of(&row, "").unwrap().into()
+}
+
+/// Stores an endpoint that its owner has changed, by the first statement of enabling.
+pub(crate) async fn store(client: &Client, id: &str, endpoint: &Row<Endpoint>) -> Result<bool> {
+    let write = endpoint.write().unwrap();
+    let columns = EndpointColumns::from(write.value);
+    let disabled = columns.disabled.map(|reason| reason.as_str());
+    let values: [&(dyn ToSql + Sync); 7] = [
+        &id,
+        &write.if_version,
+        &disabled,
+        &At(columns.since),
+        &columns.failures,
+        &columns.generation,
+        &columns.version,
+    ];
+    Ok(client.execute(&statements(ENABLE)[0], &values).await? == 1)
+}
+
+/// The second statement of enabling.
+pub(crate) async fn after_commit(client: &Client) -> Result<String> {
+    Ok(client.query_one(&statements(ENABLE)[1], &[]).await?.get(0))
+}
+
+/// The third: whether all transactions that may have read the endpoint before have ended.
+pub(crate) async fn have_ended(client: &Client, after_commit: &str) -> Result<bool> {
+    Ok(client.query_one(&statements(ENABLE)[2], &[&after_commit]).await?.get(0))
+}
+
+/// The fourth, and the steps of the recovery until it ends. Says how many were redelivered.
+pub(crate) async fn recover(client: &Client, id: &str, missed: &MissedDeliveries) -> Result<u64> {
+    let counted: i64 = search(client, &statements(MISSED)[0], id, missed, None).await?[0].get(0);
+    let (owner, now) = (endpoint(client, id).await, database_now(client).await);
+    let plan = WebhookPlan::Pro;
+    let counted = counted.unsigned_abs();
+    let recovery: Recovery<i64> =
+        missed.clone().recover(counted, RecoveryBy::Dashboard, plan, &owner, now).unwrap();
+    let (json, version) = (serde_json::to_string(&recovery).unwrap(), 0);
+    let values: [&(dyn ToSql + Sync); 4] = [&id, &json, &recovery.status().as_str(), &version];
+    client.execute(&statements(ENABLE)[3], &values).await?;
+    let number = "SELECT max(id) FROM recoveries WHERE status = 'running' AND endpoint_id = $1";
+    let number: i64 = client.query_one(number, &[&id]).await?.get(0);
+    loop {
+        let steps = statements(RECOVER);
+        client.batch_execute(&steps[0]).await?;
+        let row = client.query_one(&steps[1], &[&number]).await?;
+        let recovery: Recovery<i64> = serde_json::from_str(row.get(0)).unwrap();
+        let mut recovery = Row::from(recovery);
+        let owner = endpoint_of(&client.query_one(&steps[2], &[&id]).await?, "").unwrap();
+        let pending: i64 = client.query_one(&steps[3], &[&id]).await?.get(0);
+        let room = recovery.room(pending.try_into().unwrap(), 10_000).min(100);
+        let after = recovery.after().copied().unwrap_or_default();
+        let page = Some((after, i64::from(room)));
+        let rows = search(client, &steps[4], id, recovery.missed(), page).await?;
+        let found: Vec<(i64, Row<Delivery>)> =
+            rows.iter().map(|row| (row.get("id"), delivery_of(row).unwrap().into())).collect();
+        let now = database_now(client).await;
+        let writes = recovery.step(room, &found, &owner, plan, now);
+        assert!(write(client, &writes).await?, "the rows are locked");
+        let put = recovery.write().unwrap();
+        let (json, version) = (serde_json::to_string(&put.value).unwrap(), put.value.version());
+        let (status, version) = (put.value.status(), i32::try_from(version).unwrap());
+        let values: [&(dyn ToSql + Sync); 5] =
+            [&number, &put.if_version, &json, &status.as_str(), &version];
+        assert_eq!(client.execute(&steps[5], &values).await?, 1);
+        client.batch_execute(&steps[6]).await?;
+        if status != RecoveryStatus::Running {
+            assert_eq!(status, RecoveryStatus::Completed);
+            assert_eq!(put.value.redelivered(), counted);
+            return Ok(counted);
+        }
+    }
+}
+
+/// The condition of what was missed, with the page of a recovery or without.
+async fn search(
+    client: &Client,
+    sql: &str,
+    id: &str,
+    missed: &MissedDeliveries,
+    page: Option<(i64, i64)>,
+) -> Result<Vec<tokio_postgres::Row>> {
+    let search = missed.search();
+    let statuses: Vec<&str> = search.statuses.iter().map(|status| status.as_str()).collect();
+    let types: Vec<&str> = search.types.iter().map(|kind| kind.as_str()).collect();
+    let [from, until, failed_from] =
+        [search.created_from, search.created_until, search.failed_from].map(At);
+    let mut values: Vec<&(dyn ToSql + Sync)> =
+        vec![&id, &from, &until, &statuses, &search.ended_in, &failed_from];
+    values.extend([&search.not_pending_in as &(dyn ToSql + Sync), &types]);
+    if let Some((after, room)) = &page {
+        values.extend([after as &(dyn ToSql + Sync), room]);
+    }
+    client.query(sql, &values).await
+}
+
+/// How many deliveries there are in each state, as text.
+pub(crate) async fn statuses(client: &Client) -> BTreeMap<String, i64> {
+    let sql = "SELECT status, count(*) FROM deliveries GROUP BY status";
+    let rows = client.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
