@@ -13,11 +13,12 @@
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns};
+use call_assistant::webhook::sender::Delivery;
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::db::{At, DbError, endpoint_of};
+use crate::deliveries::Columns;
 
 /// The plans that have webhooks, as the column `accounts.plan` has them.
 const PLANS: [&str; 2] = ["pro", "business"];
@@ -64,7 +65,9 @@ pub async fn accept(
     for row in &endpoints {
         let delivery = Delivery::accept(event, &endpoint_of(row, "")?, now);
         let rows = if delivery.is_pending() { &mut pending } else { &mut skipped };
-        rows.push(row.try_get("shard")?, row.try_get("number")?, delivery.into());
+        rows.shards.push(row.try_get("shard")?);
+        rows.endpoints.push(row.try_get("number")?);
+        rows.columns.push(delivery.into());
     }
     let mut ids = Vec::new();
     for (sql, rows) in [
@@ -75,6 +78,7 @@ pub async fn accept(
             continue;
         }
         let statement = change.prepare_cached(sql).await?;
+        let [statuses, ats, attempts, manuals, generations, versions] = rows.columns.parameters();
         let stored = change
             .query(
                 &statement,
@@ -84,12 +88,12 @@ pub async fn accept(
                     &created_at,
                     &rows.shards,
                     &rows.endpoints,
-                    &rows.statuses,
-                    &rows.ats,
-                    &rows.attempts,
-                    &rows.manuals,
-                    &rows.generations,
-                    &rows.versions,
+                    statuses,
+                    ats,
+                    attempts,
+                    manuals,
+                    generations,
+                    versions,
                 ],
             )
             .await?;
@@ -100,28 +104,10 @@ pub async fn accept(
     Ok(Accepted::New(ids))
 }
 
-/// Deliveries as columns.
+/// Deliveries to insert, as columns.
 #[derive(Default)]
 struct Rows {
     shards: Vec<i16>,
     endpoints: Vec<i32>,
-    statuses: Vec<&'static str>,
-    ats: Vec<At>,
-    attempts: Vec<i16>,
-    manuals: Vec<bool>,
-    generations: Vec<i32>,
-    versions: Vec<i32>,
-}
-
-impl Rows {
-    fn push(&mut self, shard: i16, endpoint: i32, columns: DeliveryColumns) {
-        self.shards.push(shard);
-        self.endpoints.push(endpoint);
-        self.statuses.push(columns.status.as_str());
-        self.ats.push(At(columns.at));
-        self.attempts.push(columns.attempts);
-        self.manuals.push(columns.manual);
-        self.generations.push(columns.generation);
-        self.versions.push(columns.version);
-    }
+    columns: Columns,
 }

@@ -7,6 +7,7 @@
 pub mod accept;
 mod command_line;
 pub mod db;
+pub mod deliveries;
 pub mod erase;
 #[path = "../../host/mod.rs"]
 mod host;

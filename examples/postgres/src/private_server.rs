@@ -3,6 +3,7 @@
 //!
 //! It listens on a socket in its folder and on no port, so any number of them run beside each other.
 //! It ends with whoever started it, however that ends.
+#![allow(clippy::disallowed_methods, reason = "how long a program takes to start")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -168,16 +169,17 @@ impl PrivateServer {
 
     fn try_launch(&mut self) -> Result<(), StartError> {
         self.wait();
-        // The shell outlives neither us, for its input ends with us, nor the server.
-        let keep = "\"$@\" & server=$!; \
-            (cat >/dev/null; kill -QUIT $server) <&3 2>/dev/null & \
+        // The shell ends with the server, and ends it when its input ends: when we do, however that
+        // happens. Then nobody else removes the folder.
+        let keep = "exec 3<&0; \"$@\" & server=$!; \
+            (cat >/dev/null; kill -QUIT $server; sleep 1; rm -rf \"$PWD\") <&3 2>/dev/null & \
             wait $server; kill $! 2>/dev/null";
         let log = fs::File::create(self.folder.join("log"))
             .map_err(|error| StartError::Io("the server's log", error))?;
         let keeper = self
             .command("sh")
             .arg("-c")
-            .arg(format!("exec 3<&0; {keep}"))
+            .arg(keep)
             .arg("sh")
             .arg(self.programs.join("postgres"))
             .arg("-D")
@@ -210,7 +212,10 @@ impl PrivateServer {
 
     fn wait(&mut self) {
         if let Some(mut keeper) = self.keeper.take() {
+            // Waiting closes its input, unless that is kept: it says that we are gone.
+            let input = keeper.stdin.take();
             let _ = keeper.wait();
+            drop(input);
         }
     }
 

@@ -11,6 +11,7 @@
 //! })
 //! ```
 
+use std::error::Error;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub struct Database {
 #[non_exhaustive]
 pub enum DbError {
     /// No connection is to be had.
-    #[error("no connection: {0}")]
+    #[error("no connection: {}", innermost(.0))]
     Connect(#[from] deadpool_postgres::PoolError),
     /// A statement failed.
     #[error("{}", describe(.0))]
@@ -150,9 +151,15 @@ pub async fn within<T, E: From<DbError>>(step: impl Future<Output = Result<T, E>
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
-        None => match std::error::Error::source(error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        },
+        None => innermost(error),
     }
+}
+
+/// The cause behind all causes, which is what a person needs.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }

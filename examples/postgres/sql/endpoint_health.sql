@@ -1,0 +1,3 @@
+SELECT number, disabled, since, failures, generation, version
+FROM endpoints
+WHERE number = ANY ($1);

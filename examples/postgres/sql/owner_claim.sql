@@ -1,0 +1,9 @@
+UPDATE shards
+SET owner = $1, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
+WHERE shard = ANY (ARRAY (
+    SELECT shard FROM shards
+    WHERE owner IS NULL OR expires_at < clock_timestamp()
+    ORDER BY random()
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED))
+RETURNING shard, epoch;

@@ -1,0 +1,218 @@
+//! Which shards this sender owns: leases in the database, renewed every second.
+//!
+//! Every sender counts how many live, and takes its share of the shards: what nobody has, or what
+//! somebody has not renewed in time. Who has more than its share lets go of the rest, once nothing
+//! of it is in flight. All of this is economy. If two senders both believe that they own a shard, an
+//! event may be sent twice, and the versions of the rows decide which result counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::db::{Database, DbError, within};
+use crate::support::log;
+
+/// Shards that there are: the rows of `shards`, and the column `endpoints.shard`.
+pub const SHARDS: usize = 64;
+
+/// How long a lease lasts by the database's clock. The owner trusts it for a second less.
+const LEASE: Duration = Duration::from_secs(4);
+const TRUSTED: Duration = Duration::from_secs(3);
+
+/// How often leases are renewed.
+const RENEW: Duration = Duration::from_secs(1);
+
+/// How long a shard that is to be let go waits for what is in flight.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a sender owns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Owned {
+    /// With the epoch of each lease: a shard with another epoch was another's in between.
+    pub(super) shards: BTreeMap<i16, i64>,
+    /// Nothing is begun from here on, unless the leases are renewed.
+    pub(super) until: Option<Instant>,
+}
+
+impl Owned {
+    /// Whether attempts of a shard may begin now.
+    pub(super) fn has(&self, shard: i16) -> bool {
+        self.shards.contains_key(&shard) && self.is_valid()
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
+/// How many deliveries of each shard are in this process's hands, from when they are taken until
+/// their attempt is stored.
+#[derive(Debug)]
+pub(super) struct InHand([AtomicU32; SHARDS]);
+
+impl Default for InHand {
+    fn default() -> Self {
+        Self([const { AtomicU32::new(0) }; SHARDS])
+    }
+}
+
+impl InHand {
+    pub(super) fn add(&self, shard: i16) {
+        if let Some(count) = self.of(shard) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn remove(&self, shard: i16) {
+        if let Some(count) = self.of(shard) {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_empty(&self, shard: i16) -> bool {
+        self.of(shard).is_none_or(|count| count.load(Ordering::Relaxed) == 0)
+    }
+
+    fn of(&self, shard: i16) -> Option<&AtomicU32> {
+        self.0.get(usize::try_from(shard).ok()?)
+    }
+}
+
+/// The task that holds the leases.
+#[derive(Debug)]
+pub(super) struct Owner {
+    database: Database,
+    id: String,
+    owned: watch::Sender<Owned>,
+    in_hand: Arc<InHand>,
+    /// Shards that are to be let go, with their epochs, and until when that can wait.
+    leaving: BTreeMap<i16, (i64, Instant)>,
+}
+
+impl Owner {
+    /// A sender of this name, which owns nothing yet.
+    pub(super) fn new(
+        database: Database,
+        id: String,
+        in_hand: Arc<InHand>,
+    ) -> (Self, watch::Receiver<Owned>) {
+        let (owned, receiver) = watch::channel(Owned::default());
+        (Self { database, id, owned, in_hand, leaving: BTreeMap::new() }, receiver)
+    }
+
+    /// Renews, takes and lets go, until this is dropped.
+    pub(super) async fn run(mut self, stop: &crate::support::shutdown::Shutdown) -> Self {
+        let mut ticks = tokio::time::interval(RENEW);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = stop.requested() => return self,
+            }
+            if let Err(error) = self.tick().await {
+                log::line(&format!("leases: {error}"));
+            }
+        }
+    }
+
+    /// One renewal.
+    pub(super) async fn tick(&mut self) -> Result<(), DbError> {
+        let began = Instant::now();
+        let mine = self.owned.borrow().shards.clone();
+        let mut held = mine.clone();
+        held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
+        let (kept, live) = within(self.renew(&held)).await?;
+
+        let share = SHARDS.div_ceil(live.max(1));
+        let mut shards: BTreeMap<i16, i64> = mine
+            .into_iter()
+            .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
+            .collect();
+        self.leaving.retain(|shard, _| kept.contains(shard));
+        while shards.len() > share
+            && let Some((shard, epoch)) = shards.pop_last()
+        {
+            self.leaving.insert(shard, (epoch, began + PATIENCE));
+        }
+        if shards.len() < share {
+            let wanted = i64::try_from(share - shards.len()).unwrap_or(0);
+            shards.extend(within(self.claim(wanted)).await?);
+        }
+        self.owned.send_replace(Owned { shards, until: Some(began + TRUSTED) });
+
+        let free: BTreeMap<i16, i64> = self
+            .leaving
+            .iter()
+            .filter(|(shard, (_, until))| self.in_hand.is_empty(**shard) || *until < began)
+            .map(|(shard, (epoch, _))| (*shard, *epoch))
+            .collect();
+        if !free.is_empty() {
+            within(self.release(&free)).await?;
+            self.leaving.retain(|shard, _| !free.contains_key(shard));
+        }
+        Ok(())
+    }
+
+    /// Lets go of everything: at the end, when nothing is in flight.
+    pub(super) async fn leave(self) {
+        let mut held = self.owned.borrow().shards.clone();
+        held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
+        self.owned.send_replace(Owned::default());
+        let gone = within(async {
+            self.release(&held).await?;
+            let session = self.database.session().await?;
+            session.execute("DELETE FROM senders WHERE id = $1", &[&self.id]).await?;
+            session.keep();
+            Ok::<_, DbError>(())
+        });
+        if let Err(error) = gone.await {
+            // Its leases end by themselves.
+            log::line(&format!("leases: {error}"));
+        }
+    }
+
+    /// The shards whose leases are renewed, and how many senders live.
+    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, usize), DbError> {
+        let session = self.database.session().await?;
+        let live = session.prepare_cached(include_str!("../../sql/owner_live.sql")).await?;
+        let renew = session.prepare_cached(include_str!("../../sql/owner_renew.sql")).await?;
+        let seconds = LEASE.as_secs_f64();
+        let live = session.query_one(&live, &[&self.id, &seconds]).await?;
+        let (shards, epochs) = columns(held);
+        let mut kept = Vec::new();
+        for row in session.query(&renew, &[&self.id, &shards, &epochs, &seconds]).await? {
+            kept.push(row.try_get(0)?);
+        }
+        session.keep();
+        Ok((kept, usize::try_from(live.try_get::<_, i64>(0)?).unwrap_or(1)))
+    }
+
+    async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64)>, DbError> {
+        let session = self.database.session().await?;
+        let claim = session.prepare_cached(include_str!("../../sql/owner_claim.sql")).await?;
+        let mut claimed = Vec::new();
+        for row in session.query(&claim, &[&self.id, &wanted, &LEASE.as_secs_f64()]).await? {
+            claimed.push((row.try_get(0)?, row.try_get(1)?));
+        }
+        session.keep();
+        Ok(claimed)
+    }
+
+    async fn release(&self, free: &BTreeMap<i16, i64>) -> Result<(), DbError> {
+        let session = self.database.session().await?;
+        let (shards, epochs) = columns(free);
+        session
+            .execute(include_str!("../../sql/owner_release.sql"), &[&self.id, &shards, &epochs])
+            .await?;
+        session.keep();
+        Ok(())
+    }
+}
+
+fn columns(shards: &BTreeMap<i16, i64>) -> (Vec<i16>, Vec<i64>) {
+    shards.iter().map(|(shard, epoch)| (*shard, *epoch)).unzip()
+}

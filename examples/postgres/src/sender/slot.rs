@@ -1,0 +1,38 @@
+//! What an attempt holds of the planner's limits until nothing of it is left.
+
+use std::sync::{Arc, OnceLock};
+
+use call_assistant::webhook::sender::Outcome;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::Message;
+
+/// A part of its endpoint's limit. It is free again when the last clone is dropped: that of the
+/// attempt, or of a thread that still looks up a name though the attempt has timed out.
+#[derive(Clone, Debug)]
+pub(super) struct Slot(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    endpoint: u32,
+    outcome: OnceLock<Outcome>,
+    messages: UnboundedSender<Message>,
+}
+
+impl Slot {
+    pub(super) fn new(endpoint: u32, messages: UnboundedSender<Message>) -> Self {
+        Self(Arc::new(Held { endpoint, outcome: OnceLock::new(), messages }))
+    }
+
+    /// Sets what the planner is told when the slot is free.
+    pub(super) fn finish(self, outcome: Outcome) {
+        let _ = self.0.outcome.set(outcome);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let outcome = self.outcome.get().copied().unwrap_or(Outcome::Unsent);
+        let _ = self.messages.send(Message::Finished { endpoint: self.endpoint, outcome });
+    }
+}

@@ -1,3 +1,0 @@
-//! Kills whatever can be killed, and counts what is lost.
-
-fn main() {}

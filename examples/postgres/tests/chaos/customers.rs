@@ -1,0 +1,179 @@
+//! Accounts with endpoints, and what happens to them: events, and owners who enable and redeliver.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use call_assistant::id::{AccountId, EndpointId, EventId};
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{Endpoint, EndpointSecrets, Row, shard_of};
+use call_assistant_postgres::accept::accept;
+use call_assistant_postgres::db::{At, Database, DbError, within};
+use call_assistant_postgres::deliveries::{self, Key, Table};
+use call_assistant_postgres::key_ring::KeyRing;
+use call_assistant_postgres::support::clock;
+use tokio::sync::watch;
+
+use crate::receiver::KINDS;
+
+const ACCOUNTS: u32 = 6;
+const PER_ACCOUNT: u32 = 8;
+
+/// One key, as a file would have it.
+const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Customers {
+    database: Database,
+    /// Accepted events, with their accounts: their COMMIT was answered.
+    accepted: Arc<Mutex<BTreeMap<String, String>>>,
+    seed: u64,
+}
+
+impl Customers {
+    pub(crate) async fn add(database: &Database, url: &str, seed: u64) -> Self {
+        let ring = KeyRing::parse(RING).unwrap();
+        let now = clock::now();
+        let session = database.session().await.unwrap();
+        for account in 0..ACCOUNTS {
+            let account = format!("acct_{account}");
+            let insert = "INSERT INTO accounts
+                (id, timezone, plan, subscription_active, closing)
+                VALUES ($1, 'Europe/Oslo', 'business', true, false)";
+            session.execute(insert, &[&account]).await.unwrap();
+            for nth in 0..PER_ACCOUNT {
+                let id = format!("whep_{account}_{nth}");
+                let secret = SigningSecret::from_random([7; 32]);
+                let sealed = ring.seal(&id, &EndpointSecrets::new(secret), now);
+                let shards = 64.try_into().unwrap();
+                let shard = i16::try_from(shard_of(&id, shards)).unwrap();
+                let kind = KINDS[usize::try_from(nth).unwrap() % KINDS.len()];
+                let insert = "INSERT INTO endpoints
+                    (id, account_id, shard, created_at, url, allow_loopback, secrets,
+                     since, failures, generation, version)
+                    VALUES ($1, $2, $3, $4, $5, true, $6, $4, 0, 0, 0)";
+                let url = format!("{url}/{id}/{kind}");
+                session
+                    .execute(insert, &[&id, &account, &shard, &At(now), &url, &sealed])
+                    .await
+                    .unwrap();
+                EndpointId::parse(&id).unwrap();
+            }
+        }
+        session.keep();
+        Self { database: database.clone(), accepted: Arc::default(), seed }
+    }
+
+    pub(crate) fn ring(&self) -> &'static str {
+        RING
+    }
+
+    pub(crate) fn accepted(&self) -> BTreeMap<String, String> {
+        self.accepted.lock().unwrap().clone()
+    }
+
+    /// Accepts events until it is told to stop. Each is relayed until the database says that it
+    /// has it, and now and then once more.
+    pub(crate) async fn live(&self, stopped: watch::Receiver<bool>) {
+        let mut nth = 0_u64;
+        while !*stopped.borrow() {
+            nth += 1;
+            let account = format!("acct_{}", nth % u64::from(ACCOUNTS));
+            let occurrence = format!("{}-{nth}", self.seed);
+            let id = EventId::derived(&[&account, "ping", &occurrence]);
+            let event = NewEvent::new(
+                id,
+                AccountId::parse(&account).unwrap(),
+                ApiVersion::parse("2026-01-15").unwrap(),
+                Origin::voice(),
+                clock::now(),
+            );
+            let event = event.ping(occurrence).unwrap();
+            let mut times = if nth.is_multiple_of(7) { 2 } else { 1 };
+            while times > 0 && !*stopped.borrow() {
+                match within(self.relay(&event)).await {
+                    Ok(()) => {
+                        times -= 1;
+                        let mut accepted = self.accepted.lock().unwrap();
+                        accepted.insert(event.id().to_string(), account.clone());
+                    }
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                }
+            }
+            if nth.is_multiple_of(100) {
+                let _ = within(self.enable_one(nth)).await;
+            }
+            if nth.is_multiple_of(20) {
+                let _ = within(self.redeliver_one(nth)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+
+    async fn relay(&self, event: &EventBody) -> Result<(), DbError> {
+        let mut session = self.database.session().await?;
+        let change = session.transaction().await?;
+        accept(&change, event, None, clock::now()).await?;
+        change.commit().await?;
+        session.keep();
+        Ok(())
+    }
+
+    /// An owner enables an endpoint that is disabled.
+    async fn enable_one(&self, nth: u64) -> Result<(), DbError> {
+        let mut session = self.database.session().await?;
+        let change = session.transaction().await?;
+        let disabled = "SELECT number FROM endpoints WHERE disabled IS NOT NULL ORDER BY number";
+        let numbers: Vec<i32> =
+            change.query(disabled, &[]).await?.iter().map(|row| row.get(0)).collect();
+        if let Some(number) = pick(&numbers, nth) {
+            let found = deliveries::endpoints(&change, &[number], true).await?;
+            let mut endpoint: Row<Endpoint> = found[&number];
+            endpoint.enable(clock::now());
+            let writes: Vec<_> =
+                endpoint.write().map(|write| (number, write)).into_iter().collect();
+            assert!(deliveries::write_endpoints(&change, &writes).await?);
+        }
+        change.commit().await?;
+        session.keep();
+        Ok(())
+    }
+
+    /// An owner has a delivery made again.
+    async fn redeliver_one(&self, nth: u64) -> Result<(), DbError> {
+        let mut session = self.database.session().await?;
+        let change = session.transaction().await?;
+        let missed = "SELECT d.id, d.endpoint, d.event_created_at
+            FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
+            WHERE d.status <> 'delivered' AND e.disabled IS NULL ORDER BY d.id LIMIT 50";
+        let keys: Vec<Key> = change
+            .query(missed, &[])
+            .await?
+            .iter()
+            .map(|row| Key {
+                id: row.get(0),
+                endpoint: row.get(1),
+                event_created_at: row.get::<_, At>(2).0,
+            })
+            .collect();
+        if let Some(key) = pick(&keys, nth)
+            && let Some(mut locked) = deliveries::lock(&change, &[key]).await?.remove(&key.id)
+            && locked.table == Table::Ended
+        {
+            let endpoints = deliveries::endpoints(&change, &[key.endpoint], false).await?;
+            if locked.row.redeliver(&endpoints[&key.endpoint], clock::now()).is_ok() {
+                let write = locked.row.write().map(|write| (key, Table::Ended, write));
+                assert!(deliveries::write(&change, write).await?);
+            }
+        }
+        change.commit().await?;
+        session.keep();
+        Ok(())
+    }
+}
+
+fn pick<T: Copy>(from: &[T], nth: u64) -> Option<T> {
+    let at = nth.checked_rem(u64::try_from(from.len()).unwrap())?;
+    from.get(usize::try_from(at / 3).unwrap()).copied()
+}

@@ -1,0 +1,264 @@
+//! Processes, and what is done to them.
+
+use std::fmt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::Database;
+use call_assistant_postgres::key_ring;
+use call_assistant_postgres::private_server::PrivateServer;
+use call_assistant_postgres::support::clock;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Plan;
+
+/// Six hours in eleven seconds, ten seconds in half a second.
+const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "0.05"];
+
+/// Longer than a lease.
+const PAUSE: Duration = Duration::from_secs(6);
+
+pub(crate) struct Fleet {
+    server: Option<PrivateServer>,
+    url: String,
+    ring: &'static str,
+    senders: Vec<Child>,
+    paused: Vec<(usize, Instant)>,
+    dice: u64,
+    plan: Plan,
+    done: Done,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    senders: u32,
+    databases: u32,
+    restarts: u32,
+    refused: u32,
+    paused: u32,
+    held: u32,
+    asked: u32,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "killed: {} senders, {} database servers; {} restarts of the database, {} times away for \
+             seconds; {} senders paused past their leases, {} asked to end; {} transactions held open",
+            self.senders,
+            self.databases,
+            self.restarts,
+            self.refused,
+            self.paused,
+            self.asked,
+            self.held
+        )
+    }
+}
+
+impl Fleet {
+    pub(crate) fn start(server: PrivateServer, url: &str, ring: &'static str, plan: Plan) -> Self {
+        let mut fleet = Self {
+            server: Some(server),
+            url: url.to_owned(),
+            ring,
+            senders: Vec::new(),
+            paused: Vec::new(),
+            dice: plan.seed.max(1),
+            plan,
+            done: Done::default(),
+        };
+        for nth in 0..plan.senders {
+            let sender = fleet.sender(nth);
+            fleet.senders.push(sender);
+        }
+        fleet
+    }
+
+    /// One fault after the other, at random, until there were enough of them.
+    pub(crate) async fn run(mut self, began: Instant) -> (Self, Done) {
+        let pace = Duration::from_secs(self.plan.seconds) / self.plan.kills.max(1);
+        let mut at = began;
+        while self.done.senders + self.done.databases < self.plan.kills {
+            at += pace;
+            tokio::time::sleep_until(at.into()).await;
+            self.resume(Instant::now());
+            self.revive();
+            match self.roll(100) {
+                0..=4 => self.crash_database().await,
+                5..=6 => self.restart_database(Duration::ZERO).await,
+                7 => self.restart_database(Duration::from_secs(2)).await,
+                8..=12 => self.pause(),
+                13..=15 => self.hold_transaction(),
+                16..=20 => self.ask_to_end(),
+                _ => self.kill_sender(),
+            }
+            // A fault that took its time does not make the next ones come all at once.
+            at = at.max(Instant::now() - pace);
+        }
+        self.resume(Instant::now() + PAUSE);
+        self.revive();
+        let done = self.done;
+        (self, done)
+    }
+
+    /// Asks every sender to end. How many did so within their time; and the server, for the checks.
+    pub(crate) async fn end(mut self) -> (usize, PrivateServer) {
+        for sender in &self.senders {
+            signal(sender, Signal::TERM);
+        }
+        let limit = Instant::now() + Duration::from_secs(30);
+        let mut ended = 0;
+        for sender in &mut self.senders {
+            loop {
+                match sender.try_wait() {
+                    Ok(Some(status)) => {
+                        ended += usize::from(status.success());
+                        break;
+                    }
+                    _ if limit < Instant::now() => {
+                        let _ = sender.kill();
+                        let _ = sender.wait();
+                        break;
+                    }
+                    _ => tokio::time::sleep(Duration::from_millis(50)).await,
+                }
+            }
+        }
+        (ended, self.server.take().unwrap())
+    }
+
+    fn sender(&self, nth: usize) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command
+            .args(["sender", "--allow-loopback-endpoints", "--database", &self.url])
+            .args(SCALE)
+            .env(key_ring::VARIABLE, self.ring)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        if std::env::var_os("CHAOS_LOG").is_none() {
+            command.stderr(Stdio::null());
+        }
+        if nth == 0 {
+            command.env(clock::VARIABLE, "20");
+        }
+        command.spawn().unwrap()
+    }
+
+    /// Starts what has ended: what was killed, and what did not find the database.
+    fn revive(&mut self) {
+        for nth in 0..self.senders.len() {
+            if let Ok(Some(_)) = self.senders[nth].try_wait() {
+                self.senders[nth] = self.sender(nth);
+            }
+        }
+    }
+
+    fn kill_sender(&mut self) {
+        let nth = self.any_sender();
+        let _ = self.senders[nth].kill();
+        let _ = self.senders[nth].wait();
+        self.paused.retain(|(paused, _)| *paused != nth);
+        self.senders[nth] = self.sender(nth);
+        self.done.senders += 1;
+    }
+
+    fn ask_to_end(&mut self) {
+        let nth = self.any_sender();
+        signal(&self.senders[nth], Signal::TERM);
+        self.done.asked += 1;
+    }
+
+    fn pause(&mut self) {
+        let nth = self.any_sender();
+        if self.paused.iter().all(|(paused, _)| *paused != nth) {
+            signal(&self.senders[nth], Signal::STOP);
+            self.paused.push((nth, Instant::now() + PAUSE));
+            self.done.paused += 1;
+        }
+    }
+
+    fn resume(&mut self, now: Instant) {
+        let (due, rest) = self.paused.drain(..).partition(|(_, until)| *until <= now);
+        self.paused = rest;
+        let due: Vec<(usize, Instant)> = due;
+        for (nth, _) in due {
+            signal(&self.senders[nth], Signal::CONT);
+        }
+    }
+
+    async fn crash_database(&mut self) {
+        self.with_server(|server| {
+            server.kill();
+            server.launch().unwrap();
+        })
+        .await;
+        self.done.databases += 1;
+    }
+
+    /// Where it is away for longer, connections are refused meanwhile.
+    async fn restart_database(&mut self, away: Duration) {
+        self.with_server(move |server| {
+            server.stop();
+            std::thread::sleep(away);
+            server.launch().unwrap();
+        })
+        .await;
+        match away {
+            Duration::ZERO => self.done.restarts += 1,
+            _ => self.done.refused += 1,
+        }
+    }
+
+    async fn with_server(&mut self, work: impl FnOnce(&mut PrivateServer) + Send + 'static) {
+        let mut server = self.server.take().unwrap();
+        let thread = tokio::task::spawn_blocking(move || {
+            work(&mut server);
+            server
+        });
+        self.server = Some(thread.await.unwrap());
+    }
+
+    /// A transaction that has a number and does not end for a while.
+    fn hold_transaction(&mut self) {
+        let url = self.url.clone();
+        tokio::spawn(async move {
+            let database = Database::new(&url, 1).ok()?;
+            let mut session = database.session().await.ok()?;
+            let change = session.transaction().await.ok()?;
+            change.batch_execute("SELECT pg_current_xact_id()").await.ok()?;
+            tokio::time::sleep(Duration::from_secs(8)).await;
+            change.rollback().await.ok()
+        });
+        self.done.held += 1;
+    }
+
+    fn any_sender(&mut self) -> usize {
+        usize::try_from(self.roll(u64::try_from(self.senders.len()).unwrap())).unwrap()
+    }
+
+    /// A xorshift: good enough, and the same for the same seed.
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        self.dice % sides
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for sender in &mut self.senders {
+            let _ = sender.kill();
+            let _ = sender.wait();
+        }
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        let _ = kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,104 @@
+//! Kills whatever can be killed while events are accepted and sent, and counts what is lost.
+//!
+//! ```text
+//! cargo test --test chaos                                 twenty seconds
+//! cargo test --test chaos -- --seconds 120 --kills 240
+//! cargo test --test chaos -- --kills 1000                 as long as that takes
+//! ```
+#![allow(clippy::disallowed_methods, reason = "real time is what this is about")]
+
+mod checks;
+mod customers;
+mod faults;
+mod receiver;
+
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::{self, Database};
+use call_assistant_postgres::private_server::{PrivateServer, Settings};
+
+use crate::customers::Customers;
+use crate::faults::Fleet;
+use crate::receiver::Receiver;
+
+/// How much of it.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    kills: u32,
+    seconds: u64,
+    seed: u64,
+    senders: usize,
+}
+
+/// How long what is pending has to end, once nothing is killed any more.
+const TO_END: Duration = Duration::from_secs(180);
+
+fn main() {
+    let plan = plan();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let wrong = runtime.block_on(run(plan));
+    if wrong > 0 {
+        eprintln!("chaos: {wrong} wrong, seed {}", plan.seed);
+        std::process::exit(1);
+    }
+}
+
+fn plan() -> Plan {
+    let mut plan = Plan { kills: 0, seconds: 0, seed: 1, senders: 3 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(flag) = arguments.next() {
+        let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
+        match flag.as_str() {
+            "--kills" => plan.kills = u32::try_from(number()).unwrap(),
+            "--seconds" => plan.seconds = number(),
+            "--seed" => plan.seed = number(),
+            "--senders" => plan.senders = usize::try_from(number()).unwrap(),
+            // What a test runner says to every test binary.
+            _ => {}
+        }
+    }
+    match (plan.kills, plan.seconds) {
+        (0, 0) => (plan.kills, plan.seconds) = (30, 20),
+        (kills, 0) => plan.seconds = u64::from(kills) * 6 / 10,
+        (0, seconds) => plan.kills = u32::try_from(seconds * 2).unwrap(),
+        _ => {}
+    }
+    plan
+}
+
+async fn run(plan: Plan) -> usize {
+    let settings = Settings { fsync: true, ..Settings::default() };
+    let server = PrivateServer::start(settings).unwrap();
+    let database = Database::new(&server.url(), 8).unwrap();
+    db::migrate(&database).await.unwrap();
+    let receiver = Receiver::start().await;
+    let customers = Customers::add(&database, &receiver.url(), plan.seed).await;
+    let url = server.url();
+    let fleet = Fleet::start(server, &url, customers.ring(), plan);
+
+    let began = Instant::now();
+    let accepting = customers.clone();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let accepting = tokio::spawn(async move { accepting.live(stopped).await });
+    let (fleet, done) = fleet.run(began).await;
+    stop.send_replace(true);
+    accepting.await.unwrap();
+
+    let limit = Instant::now() + TO_END;
+    println!("{} s: {done}; waiting for what is pending", began.elapsed().as_secs());
+    while checks::pending(&database).await != Some(0) && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let ended = began.elapsed();
+    // What dead senders had sent may still be answered.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (drained, _server) = fleet.end().await;
+    let (figures, wrong) = checks::check(&database, &customers, &receiver).await;
+    println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);
+    println!("{done}\n{figures}\nsenders that ended by themselves when asked: {drained}");
+    for each in wrong.iter().take(40) {
+        println!("WRONG: {each}");
+    }
+    println!("wrong: {}", wrong.len());
+    wrong.len()
+}
