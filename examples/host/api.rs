@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
+use call_assistant::rest::Operation;
 use call_assistant::rest::server::{Authorized, CursorKeys, Received, Rejection, RequestHead};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::time::Instant;
 
+use super::monitor::ApiTally;
 use super::store::{ApiStore, Refused};
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log, random, serve};
@@ -20,6 +22,7 @@ use crate::support::{clock, log, random, serve};
 pub(crate) struct Api<S> {
     host: Arc<Host<S>>,
     stop: Option<Shutdown>,
+    tally: ApiTally,
 }
 
 #[derive(Debug)]
@@ -31,7 +34,13 @@ struct Host<S> {
 impl<S: ApiStore> Api<S> {
     /// The API over a store. Cursors are read by every process that has the same keys.
     pub(crate) fn new(store: S, cursors: CursorKeys) -> Self {
-        Self { host: Arc::new(Host { store, cursors }), stop: None }
+        let (stop, tally) = (None, ApiTally::default());
+        Self { host: Arc::new(Host { store, cursors }), stop, tally }
+    }
+
+    /// What it counts, for a monitor.
+    pub(crate) fn tally(&self) -> ApiTally {
+        self.tally.clone()
     }
 
     /// Refuses what comes after the end is asked for.
@@ -57,6 +66,8 @@ impl<S: ApiStore> Api<S> {
             Ok(received) => self.host.serve(received, began).await,
             Err(rejection) => Err(rejection),
         };
+        let (took, operation) = (timer.elapsed(), Operation::of_path(parts.uri.path()));
+        self.tally.count(|tally| tally.answered(operation, &answered, took));
         let (answer, reason) = match answered {
             Ok(answer) => (answer, String::new()),
             // The reason is for this log, and nothing that the caller sees.
@@ -65,7 +76,7 @@ impl<S: ApiStore> Api<S> {
                 (rejection.into_response(), reason)
             }
         };
-        let took = timer.elapsed().as_micros();
+        let took = took.as_micros();
         let status = answer.status().as_u16();
         let route = route(parts.uri.path());
         let method = serve::method(&parts.method);

@@ -25,6 +25,7 @@
 //! | `api.rs` | the public API |
 //! | `dashboard/` | the dashboard: page, routes, JSON |
 //! | `data.rs`, `demo.rs`, `input.rs` | accounts to begin with, from a file or the demonstration |
+//! | `monitor.rs` | `/metrics`, `/healthz`, `/readyz` |
 //! | `post/` | one POST to an endpoint |
 //! | `scale.rs` | `--time-scale` and `--timeout-scale` |
 //!
@@ -42,6 +43,7 @@ pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod first_line;
 pub(crate) mod input;
+pub(crate) mod monitor;
 pub(crate) mod plan;
 pub(crate) mod post;
 pub(crate) mod rows;

@@ -10,7 +10,10 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{Delivery, Endpoint, LogEntry, Status, Target};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery, RecoveryStatus, Status,
+    Tally, Target,
+};
 
 use super::plan::Plan;
 
@@ -137,22 +140,16 @@ pub(crate) struct Enabled {
     pub(crate) missed: Vec<DeliveryId>,
 }
 
-/// What to recover: missed deliveries of one endpoint.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RecoveryRange {
-    /// The event's `created_at`: at or after, and before. Thirty days at most.
-    pub(crate) from: Option<Timestamp>,
-    pub(crate) until: Option<Timestamp>,
-    /// Of these types; of any, if there is none.
-    pub(crate) types: Vec<EventType>,
-    /// In one of these states; in any that is missed, if there is none.
-    pub(crate) statuses: Vec<Status>,
-}
-
 /// How much there is to recover, by type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Missed {
     pub(crate) by_type: BTreeMap<String, u64>,
+}
+
+impl Missed {
+    pub(crate) fn total(&self) -> u64 {
+        self.by_type.values().sum()
+    }
 }
 
 /// A recovery, as far as it has come.
@@ -160,14 +157,44 @@ pub(crate) struct Missed {
 pub(crate) struct RecoveryRow {
     pub(crate) id: String,
     pub(crate) endpoint_id: EndpointId,
-    pub(crate) range: RecoveryRange,
-    /// `running`, `finished`, `cancelled` or `expired`.
-    pub(crate) state: String,
-    /// How many there were when it was started, and how many of them are under way or done.
+    pub(crate) missed: MissedDeliveries,
+    pub(crate) status: RecoveryStatus,
+    /// How many there were when it was started, how many of them it has redelivered, and how many
+    /// it has found to be no longer missed.
     pub(crate) counted: u64,
     pub(crate) redelivered: u64,
+    pub(crate) left_out: u64,
     pub(crate) started_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
+}
+
+impl RecoveryRow {
+    /// A recovery of an endpoint. `ended_at` is when it was stored as ended.
+    pub(crate) fn of<D>(
+        id: String,
+        endpoint_id: EndpointId,
+        recovery: &Recovery<D>,
+        ended_at: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            id,
+            endpoint_id,
+            missed: recovery.missed().clone(),
+            status: recovery.status(),
+            counted: recovery.counted(),
+            redelivered: recovery.redelivered(),
+            left_out: recovery.left_out(),
+            started_at: recovery.started_at(),
+            ended_at,
+        }
+    }
+}
+
+/// What a sender has counted since its process began, and what its store holds now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) sender: Tally,
+    pub(crate) gauges: Gauges,
 }
 
 /// Something that an owner should be told.

@@ -45,12 +45,12 @@ use call_assistant::rest::server::{
     StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{PlanError, Target};
+use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 
 use super::dashboard::{Answer, Asked, Error};
 use super::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRange, RecoveryRow,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
 use crate::support::clock;
 
@@ -236,12 +236,13 @@ pub(crate) trait Store: Clone + Send + Sync + 'static {
     // ---- Recovery
 
     /// Counts what a recovery would redeliver: the dry run.
-    fn count_missed(&self, _endpoint: &str, _range: &RecoveryRange) -> impl Doing<Missed> {
+    fn count_missed(&self, _endpoint: &str, _missed: &MissedDeliveries) -> impl Doing<Missed> {
         not_here()
     }
 
-    /// Starts a recovery. A conflict if the endpoint is disabled, or one is running.
-    fn recover(&self, _endpoint: &str, _range: RecoveryRange) -> impl Doing<RecoveryRow> {
+    /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
+    /// one is running.
+    fn recover(&self, _endpoint: &str, _missed: MissedDeliveries) -> impl Doing<RecoveryRow> {
         not_here()
     }
 
@@ -271,9 +272,9 @@ pub(crate) trait Store: Clone + Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Metrics of the store and its sender, as OpenMetrics text without the last line.
-    fn metrics(&self) -> impl Doing<String> {
-        async { Ok(String::new()) }
+    /// What the sender of this process has counted, and what the store holds now.
+    fn metrics(&self) -> impl Doing<Metrics> {
+        async { Ok(Metrics::default()) }
     }
 
     /// Answers a route of this host's own, or hands it back with `None`. It is asked before the

@@ -12,6 +12,7 @@ use crate::support::flags::{Flag, Help};
 pub(crate) struct Options {
     pub(crate) listen: SocketAddr,
     pub(crate) dashboard: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
@@ -21,7 +22,7 @@ pub(crate) struct Options {
 const HELP: Help = Help {
     usage: "service [--listen ADDR] [--dashboard ADDR] [--data FILE.json] [--trust-ca FILE.pem]\n\
             \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
-            \x20              [--endpoint-rate N]",
+            \x20              [--endpoint-rate N] [--metrics ADDR]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -30,6 +31,11 @@ const HELP: Help = Help {
             "--dashboard",
             "ADDR",
             "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]",
+        ),
+        Flag::value(
+            "--metrics",
+            "ADDR",
+            "where /metrics, /healthz and /readyz are, too, and nothing\nelse; any address",
         ),
         Flag::value("--data", "FILE.json", "accounts to begin with [a demonstration]"),
         Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
@@ -73,6 +79,7 @@ pub(crate) fn read() -> Options {
     let options = Options {
         listen: address("--listen", 8080),
         dashboard: address("--dashboard", 8081),
+        metrics: flags.has("--metrics").then(|| address("--metrics", 9090)),
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),

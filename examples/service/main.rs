@@ -30,6 +30,7 @@ use tokio::net::TcpListener;
 use crate::flags::Options;
 use crate::host::api::Api;
 use crate::host::dashboard::{Access, Dashboard};
+use crate::host::monitor::Monitor;
 use crate::host::post::Trust;
 use crate::host::store::Store as _;
 use crate::host::{data, demo, first_line};
@@ -77,28 +78,41 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
     let public = listen("--listen", options.listen).await?;
     let private = listen("--dashboard", options.dashboard).await?;
+    let metrics = match options.metrics {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
     let api_url = format!("http://{}", public.local_addr()?);
     let dashboard_url = format!("http://{}", private.local_addr()?);
-    let line = first_line::for_programs(&api_url, &dashboard_url, &accounts, now);
+    let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, now);
+    if let Some(metrics) = &metrics {
+        line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
+    }
 
     let tables = Arc::new(Store::default());
     let faults = Faults::default();
     let sender = Sender::new(Arc::clone(&tables), trust, options.pace, faults.clone());
     let store = Local::new(tables, sender.outbox(), faults.clone());
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
-    let dashboard = Dashboard::new(store.clone(), Access::ThisMachine, options.allow_loopback)
-        .until(stop.clone());
     // Cursors live as long as the process, whose key they have.
-    let api = Api::new(store, CursorKeys::new(1, random::bytes())).until(stop.clone());
+    let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
+    let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
+    let dashboard = Dashboard::new(store, Access::ThisMachine, options.allow_loopback)
+        .monitored(monitor.clone())
+        .until(stop.clone());
     let answer_api =
         move |request, peer| sandbox::answer(api.clone(), faults.clone(), request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
-    let running = [
+    let mut running = vec![
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
         tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
         tokio::spawn(sender.run(stop.clone())),
     ];
 
+    if let Some(metrics) = metrics {
+        let answer = move |request, peer| monitor.clone().answer(request, peer);
+        running.push(tokio::spawn(serve(metrics, DASHBOARD, answer, stop.clone())));
+    }
     // Whoever has closed either does not want to know, and whoever does not read stops nobody.
     tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();

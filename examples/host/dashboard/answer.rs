@@ -149,6 +149,11 @@ pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
     answer
 }
 
+/// A text as an answer.
+pub(crate) fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
+    answer(status, content_type, text)
+}
+
 /// A value that a page polls, with a tag by which it asks whether there is another.
 pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);

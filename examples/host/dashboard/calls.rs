@@ -7,6 +7,7 @@ use call_assistant::id::{AccountId, CallId, EndpointId, EventId};
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
 };
+use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
 use super::super::input::{self, Bad, Fields};
@@ -75,6 +76,9 @@ impl<S: Store> Dashboard<S> {
         let endpoint = self.store.endpoint(id).await?;
         let account = self.store.account(endpoint.account_id.as_str()).await?;
         account.plan.webhooks.check_webhooks().map_err(Refused::from)?;
+        if endpoint.health.disabled() == Some(DisabledReason::Deleted) {
+            return Err(Refused::Conflict("the endpoint is deleted".into()).into());
+        }
         let body = new_event(account.id, dashboard(), asked.now)
             .ping("This is a test from the dashboard. Your endpoint works.")
             .map_err(not_created)?;

@@ -27,13 +27,14 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::input::{Bad, Fields};
+use super::monitor::{self, Monitor};
 use super::store::Store;
 use crate::support::log;
 use crate::support::serve::{self, read_body};
 use crate::support::shutdown::Shutdown;
 
 pub(crate) use access::{Access, Token};
-pub(crate) use answer::{Answer, Error, created, json, ok};
+pub(crate) use answer::{Answer, Error, created, json, ok, text};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -54,6 +55,7 @@ pub(crate) struct Dashboard<S> {
     allow_loopback: bool,
     policy: HeaderValue,
     stop: Option<Shutdown>,
+    monitor: Monitor<S>,
 }
 
 /// A request, taken apart.
@@ -72,7 +74,13 @@ pub(crate) struct Asked<'a> {
 impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub(crate) fn new(store: S, access: Access, allow_loopback: bool) -> Self {
-        Self { store, access, allow_loopback, policy: policy(PAGE), stop: None }
+        let monitor = Monitor::new(store.clone());
+        Self { store, access, allow_loopback, policy: policy(PAGE), stop: None, monitor }
+    }
+
+    /// With a monitor that knows more than the store: the public API of this process.
+    pub(crate) fn monitored(self, monitor: Monitor<S>) -> Self {
+        Self { monitor, ..self }
     }
 
     /// Refuses what is not complete when the end is asked for.
@@ -142,6 +150,11 @@ impl<S: Store> Dashboard<S> {
             return answered;
         }
         let Asked { method, path, .. } = asked;
+        if let [path] = path.as_slice()
+            && let Some(answered) = self.monitor.route(method, path).await
+        {
+            return answered;
+        }
         let get = *method == Method::GET || *method == Method::HEAD;
         let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
         match path.as_slice() {
@@ -187,6 +200,7 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 /// The methods of a path, if there is such a path.
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
+        [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
         [""] | ["accounts" | "explain"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),

@@ -2,12 +2,11 @@
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::Status;
+use call_assistant::webhook::sender::{MissedDeliveries, Status};
 use http::StatusCode;
 use serde_json::json;
 
 use super::super::input::{Bad, Fields};
-use super::super::rows::RecoveryRange;
 use super::super::store::Store;
 use super::answer::{Answer, Error, json as answer_json, ok};
 use super::{Asked, Dashboard, nothing_asked, show};
@@ -17,21 +16,27 @@ impl<S: Store> Dashboard<S> {
     pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let known = ["from", "until", "types", "statuses", "dry_run"];
         let fields = Fields::of("", &asked.body, &known)?;
-        let range = RecoveryRange {
-            from: fields.read("from", Timestamp::parse)?,
-            until: fields.read("until", Timestamp::parse)?,
-            types: texts(&fields, "types", |text| Ok(EventType::from(text)))?,
-            statuses: texts(&fields, "statuses", |text| {
-                let missed = text.parse().ok().filter(|status: &Status| status.is_missed());
-                missed.ok_or("not failed, gone, parked or skipped")
-            })?,
-        };
-        if fields.flag("dry_run")?.unwrap_or(false) {
-            let missed = self.store.count_missed(id, &range).await?;
-            let total: u64 = missed.by_type.values().sum();
-            return Ok(ok(&json!({ "dry_run": true, "count": total, "by_type": missed.by_type })));
+        let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
+        let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
+        let types = texts(&fields, "types", |text| Ok(EventType::from(text)))?;
+        let statuses = texts(&fields, "statuses", |text| {
+            let missed = text.parse().ok().filter(|status: &Status| status.is_missed());
+            missed.ok_or("not failed, gone, parked or skipped")
+        })?;
+        let mut missed = MissedDeliveries::between(from, until, asked.now).of_types(types);
+        if !statuses.is_empty() {
+            missed = missed.of_statuses(statuses);
         }
-        let row = self.store.recover(id, range).await?;
+        if fields.flag("dry_run")?.unwrap_or(false) {
+            let counted = self.store.count_missed(id, &missed).await?;
+            let shown = json!({
+                "dry_run": true,
+                "count": counted.total(),
+                "by_type": counted.by_type,
+            });
+            return Ok(ok(&shown));
+        }
+        let row = self.store.recover(id, missed).await?;
         Ok(answer_json(StatusCode::ACCEPTED, &show::recovery(&row)))
     }
 

@@ -85,6 +85,9 @@ pub(super) struct Delivery<'a> {
     ended_at: Option<Timestamp>,
     attempts: Vec<Value>,
     payload: Option<&'a RawValue>,
+    /// The bytes that are signed, which are text. In a list they are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a str>,
 }
 
 /// A delivery, with all of its body.
@@ -106,12 +109,14 @@ pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
         ended_at: row.state.ended_at(),
         attempts: row.log.iter().map(attempt).collect(),
         payload: body.and_then(|body| serde_json::from_str(body).ok()),
+        body,
     }
 }
 
 /// A delivery as one of many.
 pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
     let mut shown = delivery(row);
+    shown.body = None;
     shown.payload = shown.payload.filter(|payload| payload.get().len() <= LISTED_BODY);
     shown
 }
@@ -142,16 +147,18 @@ pub(super) fn last_hour(hour: &LastHour) -> Value {
 
 /// A recovery, as far as it has come.
 pub(super) fn recovery(row: &RecoveryRow) -> Value {
+    let search = row.missed.search();
     json!({
         "id": row.id,
         "endpoint_id": row.endpoint_id,
-        "from": row.range.from,
-        "until": row.range.until,
-        "types": row.range.types,
-        "statuses": row.range.statuses,
-        "state": row.state,
+        "from": row.missed.from(),
+        "until": row.missed.until(),
+        "types": search.types,
+        "statuses": search.statuses,
+        "status": row.status,
         "counted": row.counted,
         "redelivered": row.redelivered,
+        "left_out": row.left_out,
         "started_at": row.started_at,
         "ended_at": row.ended_at,
     })

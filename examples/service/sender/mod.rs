@@ -37,6 +37,9 @@ const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 /// How often what is older than thirty days is forgotten.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
+/// How often recoveries are looked at, beside each time that something has ended.
+const RECOVERIES: Duration = Duration::from_secs(1);
+
 /// How long attempts in flight have to end once the end is asked for.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -144,6 +147,7 @@ impl Sender {
     /// seconds to end; those that have not are given up, uncounted: the store has them as not sent.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut recoveries = tokio::time::interval(RECOVERIES);
         let mut watch = Watch::new(clock::machine());
         while !shutdown.is_requested() {
             let now = clock::now();
@@ -152,6 +156,8 @@ impl Sender {
                 self.store.lock().clock_was_set(step);
                 self.plan(now);
             }
+            let recovered = self.store.lock().step_recoveries(now);
+            self.add(recovered);
             self.begin_all(now, &shutdown);
             if self.moves_clock() {
                 continue;
@@ -159,6 +165,7 @@ impl Sender {
             tokio::select! {
                 () = shutdown.requested() => {}
                 () = until(self.planner.next_due()) => {}
+                _ = recoveries.tick() => {}
                 _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
             }
@@ -236,6 +243,10 @@ impl Sender {
                 Vec::new()
             }
         };
+        self.add(added);
+    }
+
+    fn add(&mut self, added: Vec<ToSend>) {
         for ToSend { delivery, endpoint, due, is_retry } in added {
             if is_retry {
                 self.planner.add_retry(delivery, endpoint, due);

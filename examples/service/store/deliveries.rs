@@ -13,7 +13,7 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets,
-    LogEntry, Outcome, RedeliverError, Target,
+    LogEntry, Outcome, RedeliverError, Status, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 
@@ -39,6 +39,8 @@ pub(crate) struct EndpointRow {
     pub(super) hour: Hour,
     /// Deliveries that have not ended.
     pub(super) pending: BTreeSet<u64>,
+    /// Those of them that are redelivered.
+    pub(super) manual: BTreeSet<u64>,
 }
 
 /// One event on its way to one endpoint.
@@ -118,6 +120,7 @@ impl Tables {
             created_at: now,
             hour: Hour::default(),
             pending: BTreeSet::new(),
+            manual: BTreeSet::new(),
         });
         self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))
     }
@@ -198,6 +201,7 @@ impl Tables {
                 continue;
             };
             let state = Delivery::accept(body, &endpoint.health, now);
+            self.tally.accepted(&state);
             let delivery = self.next_delivery;
             self.next_delivery = delivery.saturating_add(1);
             let row = DeliveryRow {
@@ -239,7 +243,11 @@ impl Tables {
             (Some(schedule), Some(here)) if here <= now => schedule.max(now),
             _ => now.saturating_add(row.ahead),
         };
+        let taken_over = row.state.status() == Status::Sending;
         let begun = row.state.begin(&endpoint.health, by_schedule);
+        if taken_over && begun.is_ok() {
+            self.tally.lease_expired();
+        }
         let made = match begun {
             Ok(attempt) => {
                 row.due = None;
@@ -309,6 +317,8 @@ impl Tables {
         entry.began_at = begun.began_at;
         sent.describe(&mut entry);
         entry.next_at = entry.next_at.and(row.due);
+        self.tally.attempt(&entry, &row.state);
+        self.tally.changed(change);
         if row.log.len() >= KEPT_ATTEMPTS {
             let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
             row.log.remove(row.log.iter().position(beside).unwrap_or(0));
@@ -431,14 +441,17 @@ impl Tables {
     }
 
     /// Keeps the endpoint's list of pending deliveries as its deliveries are.
-    fn index(&mut self, number: u64) {
+    pub(super) fn index(&mut self, number: u64) {
         let Some(row) = self.deliveries.get(&number) else { return };
         let (endpoint, pending) = (row.endpoint, row.state.is_pending());
+        let manual = pending && row.state.is_manual();
         if let Some(endpoint) = self.endpoint_mut(endpoint) {
-            if pending {
-                endpoint.pending.insert(number);
-            } else {
-                endpoint.pending.remove(&number);
+            for (set, is_in) in [(&mut endpoint.pending, pending), (&mut endpoint.manual, manual)] {
+                if is_in {
+                    set.insert(number)
+                } else {
+                    set.remove(&number)
+                };
             }
         }
     }

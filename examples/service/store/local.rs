@@ -11,13 +11,13 @@ use call_assistant::rest::server::{
     Rejection, StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::Target;
+use call_assistant::webhook::sender::{MissedDeliveries, Target};
 
 use super::{AccountRow, Store, Tables, ToSend};
 use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    LastHour, NewAccount, NewEndpoint, NewSecret,
+    LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
 use crate::host::store::{ApiStore, Done, Refused, Store as Shared};
 use crate::sandbox::{self, Faults};
@@ -242,6 +242,37 @@ impl Shared for Local {
         drop(tables);
         self.outbox.send(vec![sent]);
         Ok(shown)
+    }
+
+    async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
+        self.store.lock().count_missed(endpoint, missed)
+    }
+
+    async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        let started = tables.recover(endpoint, missed, now)?;
+        // Its first step is the sender's.
+        self.outbox.send(Vec::new());
+        Ok(started)
+    }
+
+    async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
+        Ok(self.store.lock().recoveries(account))
+    }
+
+    async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id, false, now)
+    }
+
+    async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id, true, now)
+    }
+
+    async fn metrics(&self) -> Done<Metrics> {
+        let (tables, now) = self.store.write();
+        Ok(tables.metrics(now))
     }
 
     async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {

@@ -10,7 +10,9 @@ mod deliveries;
 mod find;
 mod hour;
 mod local;
+mod metrics;
 mod owner;
+mod recovery;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{CallQuery, CallsQuery};
 use call_assistant::rest::server::{CallRow, Identified, Received};
+use call_assistant::webhook::sender::Tally;
 
 use crate::host::rows::{NewAccount, NewEndpoint};
 use crate::host::store::Refused;
@@ -34,6 +37,7 @@ pub(crate) use accounts::AccountRow;
 pub(crate) use calls::Calls;
 pub(crate) use deliveries::{Begun, DeliveryRow, EndpointRow, ToSend};
 pub(crate) use local::Local;
+use recovery::Recoveries;
 
 /// The database.
 #[derive(Debug, Default)]
@@ -55,6 +59,8 @@ pub(crate) struct Tables {
     deliveries: BTreeMap<u64, DeliveryRow>,
     delivery_numbers: HashMap<DeliveryId, u64>,
     next_delivery: u64,
+    recoveries: Recoveries,
+    tally: Tally,
     /// Changes whenever anything that a page shows does.
     version: u64,
 }

@@ -20,7 +20,12 @@ impl Tables {
     ) -> Result<Option<MissedDeliveries>, Refused> {
         let account_id = self.endpoint(id)?.1.account_id.clone();
         self.account(account_id.as_str())?.plan.webhooks.check_webhooks()?;
-        Ok(self.own_endpoint(id)?.1.health.enable(now))
+        let (_, row) = self.own_endpoint(id)?;
+        let (reason, missed) = (row.health.disabled(), row.health.enable(now));
+        if let Some(reason) = reason {
+            self.tally.enabled(reason);
+        }
+        Ok(missed)
     }
 
     /// Disables an active endpoint until it is enabled.
@@ -30,7 +35,8 @@ impl Tables {
     pub(crate) fn pause(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         let (number, row) = self.own_endpoint(id)?;
         match row.health.pause(now) {
-            EndpointChange::Disabled(reason) => {
+            change @ EndpointChange::Disabled(reason) => {
+                self.tally.changed(change);
                 self.disabled(number, reason, now);
                 Ok(())
             }
@@ -45,7 +51,8 @@ impl Tables {
     pub(crate) fn delete(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         let (number, _) = self.endpoint(id)?;
         let change = self.endpoint_mut(number).map(|row| row.health.delete(now));
-        if let Some(EndpointChange::Disabled(reason)) = change {
+        if let Some(change @ EndpointChange::Disabled(reason)) = change {
+            self.tally.changed(change);
             self.disabled(number, reason, now);
         }
         Ok(())
