@@ -60,8 +60,9 @@ pub(crate) async fn start(
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),
     })?;
-    let api = Api::new(store.clone(), store.cursors());
-    let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback);
+    let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
+    let dashboard =
+        Dashboard::new(store, serving.access, serving.allow_loopback).until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
     let tasks = [

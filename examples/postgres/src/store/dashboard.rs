@@ -194,6 +194,14 @@ impl Store for Postgres {
         })
     }
 
+    async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
+        let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
+        change!(self, |change| async {
+            deliveries::send_now(&change, key, now).await?;
+            deliveries::one(&change, key, now).await
+        })
+    }
+
     async fn ready(&self) -> Done<()> {
         read!(self, |client| async {
             crate::db::query(client, sql!("ready"), &[]).await?;

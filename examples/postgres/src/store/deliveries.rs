@@ -160,6 +160,28 @@ pub(super) async fn redeliver(
     Err(Refused::NotFound("delivery"))
 }
 
+/// Makes the next attempt of a waiting delivery due now. The owner of its shard finds it again by
+/// the number of this transaction.
+pub(super) async fn send_now(
+    change: &Transaction<'_>,
+    key: DeliveryKey,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    let pending = query_opt(change, sql!("redeliver_pending"), &[&key.endpoint, &key.id]).await?;
+    let Some(row) = pending else {
+        one(change, key, now).await?;
+        return Err(Refused::Conflict(NO_WAIT.into()));
+    };
+    accounts::plan_of(&row)?.webhooks.check_webhooks()?;
+    if delivery_of(&row)?.status() != Status::Waiting {
+        return Err(Refused::Conflict(NO_WAIT.into()));
+    }
+    execute(change, sql!("send_now"), &[&key.id, &At(now)]).await?;
+    Ok(())
+}
+
+const NO_WAIT: &str = "the delivery does not wait";
+
 /// Where a delivery may be.
 #[derive(Clone, Copy, Debug)]
 enum Table {

@@ -148,11 +148,14 @@ pub(super) async fn disable(
     let (_, mut found) = lock(change, ring, id, now).await?;
     let mut health = Read::from(found.shown.health);
     let changed = match how {
-        Change::Pause => health.pause(now),
+        Change::Pause => {
+            refuse_deleted(&found)?;
+            health.pause(now)
+        }
         Change::Delete => health.delete(now),
     };
     if changed == EndpointChange::Unchanged && matches!(how, Change::Pause) {
-        return Err(Refused::Conflict("the endpoint is disabled already".into()));
+        return Err(Refused::Conflict("the endpoint is disabled".into()));
     }
     write(change, found.number, &health).await?;
     found.shown.health = *health;

@@ -1,0 +1,214 @@
+//! Several processes over one database, and a database that fails them.
+#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::private_server::Settings;
+use serde_json::json;
+
+use support::running::{File, eventually, request};
+use support::{KEY, Running, World, data};
+
+/// A caller is told before this. What the API itself allows itself is two seconds.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+fn api(world: &World, file: &File) -> Running {
+    world.start("api", &["--data", file.path()])
+}
+
+// RATE-1, RATE-2, D-30: the quotas are those of a key, and not of a process.
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_and_six_hundred_across_two_processes() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("rates.json", &data(3).to_string());
+    let processes = [api(&world, &file), api(&world, &file)];
+    for (path, quota, asked) in
+        [("/v1/account", 60, 150), ("/v1/calls?limit=1", 600, 900), ("/v1/calls/call_1", 0, 40)]
+    {
+        let (next, admitted, refused) =
+            (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let process = &processes[thread % 2];
+                let (next, admitted, refused) = (&next, &admitted, &refused);
+                scope.spawn(move || {
+                    while next.fetch_add(1, Ordering::Relaxed) < asked {
+                        let answer = process.get(path);
+                        let count = match answer.status {
+                            200 => admitted,
+                            429 => {
+                                let wait = answer.header("retry-after").unwrap().parse::<u64>();
+                                assert!((1..=60).contains(&wait.unwrap()));
+                                refused
+                            }
+                            status => panic!("{path}: {status} {}", answer.text()),
+                        };
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let counted = (admitted.into_inner(), refused.into_inner());
+        assert_eq!(counted, (quota, asked - quota), "{path}");
+    }
+}
+
+// KEY-4, D-22: what one process does, every other one knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_share_all_there_is() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("shared.json", &data(3).to_string());
+    let [one, two] = [api(&world, &file), api(&world, &file)];
+
+    let page = one.get("/v1/calls?limit=2").json();
+    let cursor = page["next_cursor"].as_str().unwrap();
+    let rest = two.get(&format!("/v1/calls?cursor={cursor}")).json();
+    assert_eq!((rest["data"].as_array().unwrap().len(), &rest["has_more"]), (1, &json!(false)));
+
+    let call = one.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+    let path = format!("/v1/calls/{}", call["id"].as_str().unwrap());
+    assert_eq!(two.get(&path).json()["id"], call["id"]);
+
+    // The first use is written at once, and the next ones of a minute are not.
+    let used = || two.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
+    let first = used()["last_used_at"].clone();
+    assert!(first.is_string());
+    for process in [&one, &two] {
+        assert_eq!(process.get("/v1/calls").status, 200);
+    }
+    assert_eq!(used()["last_used_at"], first);
+
+    one.ask("POST", "/keys/cred_1/revoke", &json!({}), 200);
+    assert_eq!(two.get("/v1/calls").status, 401);
+}
+
+/// Asks until nothing but refusals came for a while, each of them in the envelope and in time.
+#[track_caller]
+fn refused(process: &Running, what: &str) {
+    eventually(&format!("a refusal: {what}"), || {
+        let began = Instant::now();
+        let answer = process.get("/v1/calls?limit=1");
+        assert!(began.elapsed() < AT_ONCE, "{what}: {:?}", began.elapsed());
+        (answer.status == 500).then_some(())
+    });
+    for request in 0..20 {
+        let began = Instant::now();
+        let answer = process.get("/v1/account");
+        assert!(began.elapsed() < AT_ONCE, "{what}, request {request}: {:?}", began.elapsed());
+        assert_eq!(answer.status, 500, "{what}, request {request}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], "internal_error", "{what}, request {request}");
+        assert_eq!(error["request_id"], answer.header("x-request-id").unwrap(), "{what}");
+    }
+    let refused = process.ask("GET", "/accounts", &json!({}), 503);
+    assert_eq!(refused["error"]["code"], "unavailable", "{what}");
+}
+
+// ERR-1, ERR-2: 500 in the envelope, at once, and back by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_fails() {
+    let mut world = World::new(Settings { connections: 24, ..Settings::default() }).await;
+    let file = File::new("fails.json", &data(3).to_string());
+    let process = api(&world, &file);
+    assert_eq!(process.get("/v1/account").status, 200);
+
+    world.server.stop();
+    refused(&process, "it is stopped");
+    world.server.launch().unwrap();
+    process.becomes("/v1/account", 200);
+
+    world.server.kill();
+    refused(&process, "it was killed");
+    world.server.launch().unwrap();
+    process.becomes("/v1/account", 200);
+
+    // A statement waits for a lock that somebody keeps.
+    let mut session = world.database.session().await.unwrap();
+    let lock = session.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let began = Instant::now();
+    assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    // Nobody else waits as long.
+    let began = Instant::now();
+    assert_eq!(process.get("/v1/account").status, 500);
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    lock.rollback().await.unwrap();
+    session.keep();
+    process.becomes("/v1/account", 200);
+
+    // Every connection is taken. What the process has goes with its server's restart.
+    world.server.stop();
+    world.server.launch().unwrap();
+    let url = world.server.url();
+    let mut held = Vec::new();
+    while let Ok((client, connection)) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await
+    {
+        tokio::spawn(connection);
+        held.push(client);
+    }
+    refused(&process, "it has no connection left");
+    drop(held);
+    process.becomes("/v1/account", 200);
+}
+
+// A dashboard on a network has a lock.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dashboard_that_is_not_on_loopback_asks_for_a_token() {
+    let world = World::new(Settings::default()).await;
+    let open = ["--dashboard", "0.0.0.0:0"];
+    let output = world.command("api", &open).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("--dashboard: it has no login"), "{said}");
+    let mut short = world.command("api", &open);
+    let output = short.env("OPERATOR_TOKEN", "short").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+
+    let token = "an operator's token".replace([' ', '\''], "-");
+    let file = File::new("token", &format!("{token}\n"));
+    let mut with_file = world.command("api", &open);
+    with_file.args(["--operator-token-file", file.path()]);
+    let mut with_variable = world.command("api", &open);
+    with_variable.env("OPERATOR_TOKEN", &token);
+    for command in [with_file, with_variable] {
+        let process = Running::of(command);
+        let address = process.dashboard().replace("0.0.0.0", "127.0.0.1");
+        let ask =
+            |authorization: &str| request(&address, "GET", "/accounts", authorization, b"").status;
+        assert_eq!(ask(""), 401);
+        assert_eq!(ask(&format!("Authorization: Bearer {KEY}\r\n")), 401);
+        assert_eq!(ask(&format!("Authorization: Bearer {token}\r\n")), 200);
+        assert!(!process.log().contains(&token));
+    }
+}
+
+// A process does not start on a database that is not as it needs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_start() {
+    let world = World::new(Settings::default()).await;
+    let mut without_ring = world.command("api", &[]);
+    without_ring.env_remove(call_assistant_postgres::key_ring::VARIABLE);
+    let missing = PathBuf::from("/nowhere");
+    let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
+    for (command, status, message) in [
+        (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
+        (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
+    ] {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{message}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with(message), "{said}");
+    }
+    let empty = call_assistant_postgres::private_server::PrivateServer::start(Settings::default());
+    let empty = empty.unwrap();
+    let mut command = world.command("api", &[]);
+    let output = command.env("DATABASE_URL", empty.url()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("migration 1 is not applied: run `migrate` first"), "{said}");
+}

@@ -1,0 +1,155 @@
+//! Processes of this host over a server of their own, for tests that look from outside.
+#![allow(dead_code, clippy::unwrap_used)]
+
+#[path = "../../../../tests/server/running.rs"]
+pub mod running;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use call_assistant_postgres::db::{self, Database};
+use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use serde_json::{Value, json};
+
+use self::running::{Answer, eventually, request};
+
+/// A database that is ready, and the ring that all its processes have.
+pub struct World {
+    pub server: PrivateServer,
+    pub database: Database,
+    pub ring: String,
+}
+
+/// A process that runs until this is dropped.
+pub struct Running {
+    child: Child,
+    /// The first line it printed.
+    pub first: Value,
+    log: Arc<Mutex<String>>,
+}
+
+/// A key that the tests' account has.
+pub const KEY: &str = "service_live_0123456789abcdef0123456789abcdef";
+
+/// An account with that key and `calls` calls.
+pub fn data(calls: u64) -> Value {
+    let call = |number: u64| {
+        let started = 1_767_225_600 + number * 60;
+        let at = |seconds: u64| {
+            let seconds = i64::try_from(started + seconds).unwrap();
+            call_assistant::Timestamp::from_unix(seconds).unwrap().to_string()
+        };
+        json!({
+            "id": format!("call_{number}"),
+            "caller": { "contact_id": null, "phone_number": null, "display_name": null },
+            "started_at": at(0), "answered_at": at(4), "ended_at": at(40),
+            "duration_seconds": 36, "summary": "Hello.", "appointment_ids": [],
+            "created_at": at(41),
+        })
+    };
+    json!({ "accounts": [{
+        "id": "acct_1",
+        "timezone": "UTC",
+        "keys": [{ "id": "cred_1", "name": "one", "secret": KEY }],
+        "calls": (0..calls).map(call).collect::<Vec<_>>(),
+    }]})
+}
+
+impl World {
+    pub async fn new(settings: Settings) -> Self {
+        let server = PrivateServer::start(settings).unwrap();
+        let database = Database::new(&server.url(), 2).unwrap();
+        db::migrate(&database).await.unwrap();
+        Self { server, database, ring: KeyRing::new_line(1) }
+    }
+
+    /// Prepares a process with this role and these flags, on ports of its own.
+    pub fn command(&self, role: &str, flags: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command.arg(role).env(VARIABLE, &self.ring).env("DATABASE_URL", self.server.url());
+        if role != "sender" {
+            command.args(["--listen", "127.0.0.1:0"]);
+            if !flags.contains(&"--dashboard") {
+                command.args(["--dashboard", "127.0.0.1:0"]);
+            }
+        }
+        command.args(flags);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts a process, and waits until it is ready.
+    pub fn start(&self, role: &str, flags: &[&str]) -> Running {
+        Running::of(self.command(role, flags))
+    }
+}
+
+impl Running {
+    pub fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
+                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
+            }
+        });
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let first = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("no first line: {}", log.lock().unwrap()));
+        Self { child, first, log }
+    }
+
+    fn address(&self, name: &str) -> &str {
+        self.first[name].as_str().unwrap().strip_prefix("http://").unwrap()
+    }
+
+    pub fn api(&self) -> &str {
+        self.address("api")
+    }
+
+    pub fn dashboard(&self) -> &str {
+        self.address("dashboard")
+    }
+
+    /// `GET`s a path of the public API with [`KEY`].
+    pub fn get(&self, path: &str) -> Answer {
+        let authorization = format!("Authorization: Bearer {KEY}\r\n");
+        request(self.api(), "GET", path, &authorization, b"")
+    }
+
+    /// Asks the dashboard, and expects this status.
+    #[track_caller]
+    pub fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+        let answer = request(self.dashboard(), method, path, "", body.to_string().as_bytes());
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// What it has written to standard error.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until a request is answered with this status.
+    #[track_caller]
+    pub fn becomes(&self, path: &str, status: u16) {
+        eventually(&format!("{path} is {status}"), || {
+            (self.get(path).status == status).then_some(())
+        });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            println!("{}", self.log());
+        }
+    }
+}
