@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Says why a text is not an id, an API key, a signing secret, a version or a product's name. It
+/// Says why a text is not an id, an API key, a signing secret, a base URL, a version or a name. It
 /// never holds the text, which may be a secret.
 ///
 /// ```
@@ -42,7 +42,7 @@ pub enum TextReason {
         /// The byte's position, from 0.
         at: usize,
     },
-    /// The text does not have the form of its kind.
+    /// The text does not have the form of its kind: the message says why.
     Form,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for TextError {
             TextReason::Character { at } => {
                 write!(f, "{what} has a byte at {at} that is not {expected}")
             }
-            TextReason::Form => write!(f, "{what} is not {expected}"),
+            TextReason::Form => write!(f, "{what} {expected}"),
         }
     }
 }

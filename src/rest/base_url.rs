@@ -6,19 +6,20 @@ use core::str::FromStr;
 use http::Uri;
 
 use super::percent::decode_segment;
+use crate::text::{TextError, TextReason, check_len};
 
 /// Says where a service's API is: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// ```
-/// use call_assistant::rest::{BaseUrl, BaseUrlError};
+/// use call_assistant::rest::BaseUrl;
 ///
 /// let base = BaseUrl::parse("https://voice.example.com:8443/public/")?;
 /// assert_eq!(base.as_str(), "https://voice.example.com:8443/public");
 /// assert_eq!(base.path(), "/public");
 ///
 /// let error = BaseUrl::parse("https://user:secret@voice.example.com").unwrap_err();
-/// assert_eq!(error, BaseUrlError::UserInfo);
-/// # Ok::<(), BaseUrlError>(())
+/// assert_eq!(error, refused(USER_INFO));
+/// # Ok::<(), TextError>(())
 /// ```
 ///
 /// A URL made of a base URL is valid and means the same to every URL parser: a text that some parsers
@@ -40,28 +41,32 @@ impl BaseUrl {
     /// everybody on the way can read the key.
     ///
     /// # Errors
-    /// See [`BaseUrlError`].
-    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
-        if text.len() > Self::MAX_LEN {
-            return Err(BaseUrlError::TooLong { len: text.len() });
-        }
+    /// Returns an error that names the part which is not valid: a text over
+    /// [`MAX_LEN`](Self::MAX_LEN) bytes; a byte that no URL has (text beyond ASCII is
+    /// percent-encoded in a path and Punycode in a host); another scheme; a user name or password; a
+    /// malformed host, port or path; a query; a fragment. It never repeats the text, which may hold
+    /// a password.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        check_len(WHAT, text, Self::MAX_LEN)?;
         if let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
-            return Err(BaseUrlError::Character { at });
+            let reason = TextReason::Character { at };
+            return Err(TextError::new(WHAT, reason, "allowed in a URL"));
         }
-        let (scheme, rest) = text.split_once("://").ok_or(BaseUrlError::Scheme)?;
+        let no_scheme = TextError::new(WHAT, TextReason::Prefix, SCHEME);
+        let (scheme, rest) = text.split_once("://").ok_or(no_scheme)?;
         let scheme = scheme.to_ascii_lowercase();
         if scheme != "https" && scheme != "http" {
-            return Err(BaseUrlError::Scheme);
+            return Err(no_scheme);
         }
         // `Uri` drops a fragment.
         if rest.contains('#') {
-            return Err(BaseUrlError::Fragment);
+            return Err(refused("has a fragment"));
         }
-        let uri = Uri::try_from(text).map_err(|_| BaseUrlError::Host)?;
+        let uri = Uri::try_from(text).map_err(|_| refused(HOST))?;
         if uri.query().is_some() {
-            return Err(BaseUrlError::Query);
+            return Err(refused("has a query"));
         }
-        let authority = uri.authority().ok_or(BaseUrlError::Host)?.as_str().to_ascii_lowercase();
+        let authority = uri.authority().ok_or(refused(HOST))?.as_str().to_ascii_lowercase();
         check_authority(&authority)?;
         let path = uri.path().strip_suffix('/').unwrap_or(uri.path());
         check_path(path)?;
@@ -90,7 +95,7 @@ impl BaseUrl {
     /// let base = BaseUrl::parse("https://example.com/voice")?;
     /// assert_eq!(base.below("/voice/v1/calls"), Some("/v1/calls"));
     /// assert_eq!(base.below("/voicemail/v1/calls"), None);
-    /// # Ok::<(), call_assistant::rest::BaseUrlError>(())
+    /// # Ok::<(), call_assistant::TextError>(())
     /// ```
     #[must_use]
     pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
@@ -105,54 +110,25 @@ impl fmt::Display for BaseUrl {
 }
 
 impl FromStr for BaseUrl {
-    type Err = BaseUrlError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, BaseUrlError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         Self::parse(text)
     }
 }
 
-/// Says why a text is not a base URL. It never repeats the text, which may hold a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BaseUrlError {
-    /// The text is longer than [`BaseUrl::MAX_LEN`].
-    #[error("base URL has {len} bytes, more than {}", BaseUrl::MAX_LEN)]
-    TooLong {
-        /// The length, in bytes.
-        len: usize,
-    },
-    /// A byte is not allowed in a URL: a space, a line end, or text beyond ASCII, which must be
-    /// percent-encoded in a path and written as Punycode in a host.
-    #[error("base URL has a byte at {at} that is not allowed in a URL")]
-    Character {
-        /// The byte's position, from 0.
-        at: usize,
-    },
-    /// The text begins with neither `https://` nor `http://`.
-    #[error("base URL begins with neither https:// nor http://")]
-    Scheme,
-    /// There is a user name or a password. Credentials are sent in a header.
-    // HTTP-4.
-    #[error("base URL has a user name or password in it")]
-    UserInfo,
-    /// The host is missing, or is not a name or an address.
-    #[error("host of the base URL is missing or malformed")]
-    Host,
-    /// The port is not a number from 1 to 65535.
-    #[error("port of the base URL is not from 1 to 65535")]
-    Port,
-    /// The path has an empty segment, a segment of dots, which URL parsers remove, or malformed
-    /// percent-encoding.
-    #[error("path of the base URL has an empty segment, one of dots, or malformed encoding")]
-    Path,
-    /// There is a query.
-    #[error("base URL has a query")]
-    Query,
-    /// There is a fragment.
-    #[error("base URL has a fragment")]
-    Fragment,
+/// Says what a base URL has that it must not have.
+fn refused(form: &'static str) -> TextError {
+    TextError::new(WHAT, TextReason::Form, form)
 }
+
+const WHAT: &str = "base URL";
+const SCHEME: &str = "https:// or http://";
+// HTTP-4: credentials are sent in a header.
+const USER_INFO: &str = "has a user name or password in it";
+const HOST: &str = "has a host that is missing or malformed";
+const PORT: &str = "has a port that is not from 1 to 65535";
+const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
 
 /// RFC 3986's characters. A backslash, a `|` and the like are repaired by some parsers and refused
 /// by others.
@@ -160,24 +136,24 @@ fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }
 
-fn check_authority(authority: &str) -> Result<(), BaseUrlError> {
+fn check_authority(authority: &str) -> Result<(), TextError> {
     if authority.contains('@') {
-        return Err(BaseUrlError::UserInfo);
+        return Err(refused(USER_INFO));
     }
     let host_len = authority.rfind(']').map_or_else(
         || authority.find(':').unwrap_or(authority.len()),
         |bracket| bracket.saturating_add(1),
     );
-    let (host, port) = authority.split_at_checked(host_len).ok_or(BaseUrlError::Host)?;
+    let (host, port) = authority.split_at_checked(host_len).ok_or(refused(HOST))?;
     let known = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => Ipv6Addr::from_str(address).is_ok(),
         None => is_name_or_ipv4(host),
     };
     if !known || !(port.is_empty() || port.starts_with(':')) {
-        return Err(BaseUrlError::Host);
+        return Err(refused(HOST));
     }
     let is_port = |text: &str| text.parse::<u16>().is_ok_and(|n| n > 0 && n.to_string() == text);
-    if port.strip_prefix(':').is_none_or(is_port) { Ok(()) } else { Err(BaseUrlError::Port) }
+    if port.strip_prefix(':').is_none_or(is_port) { Ok(()) } else { Err(refused(PORT)) }
 }
 
 fn is_name_or_ipv4(host: &str) -> bool {
@@ -189,14 +165,14 @@ fn is_name_or_ipv4(host: &str) -> bool {
     host.len() <= 253 && host.split('.').all(label) && (!number || Ipv4Addr::from_str(host).is_ok())
 }
 
-fn check_path(path: &str) -> Result<(), BaseUrlError> {
+fn check_path(path: &str) -> Result<(), TextError> {
     let Some(segments) = path.strip_prefix('/') else {
         return Ok(());
     };
     for segment in segments.split('/') {
-        let decoded = decode_segment(segment).map_err(|_| BaseUrlError::Path)?;
+        let decoded = decode_segment(segment).map_err(|_| refused(PATH))?;
         if segment.contains(['[', ']']) || matches!(&*decoded, "" | "." | "..") {
-            return Err(BaseUrlError::Path);
+            return Err(refused(PATH));
         }
     }
     Ok(())

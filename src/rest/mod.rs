@@ -51,7 +51,7 @@ pub mod testing;
 mod unsendable_error;
 
 pub use api_key::{ApiKey, Mode, Scope};
-pub use base_url::{BaseUrl, BaseUrlError};
+pub use base_url::BaseUrl;
 pub use created_range::CreatedRange;
 pub use error::{ApiError, ErrorCode, ErrorType};
 pub use list_calls::ListCalls;

@@ -27,7 +27,7 @@ pub const MAX_ERROR_LEN: usize = 64 * 1024;
 ///
 /// let error = client.read(&GetAccount, ResponseHead::new(502), b"<h1>Bad gateway</h1>");
 /// assert!(error.unwrap_err().is_transient());
-/// # Ok::<(), call_assistant::rest::client::NewClientError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// `Display` is one line for a log, without the body. The body is in

@@ -18,7 +18,7 @@ use crate::time::http_date;
 /// head.retry_after = Some("17");
 /// let error = client.read(&GetAccount, head, br#"{"error":{"code":"rate_limit_exceeded"}}"#);
 /// assert_eq!(error.unwrap_err().retry_after, Some(RetryAfter::Seconds(17)));
-/// # Ok::<(), call_assistant::rest::client::NewClientError>(())
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -136,7 +136,7 @@ pub use flow::{
 pub use head::ResponseHead;
 pub use pace::Pace;
 pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError};
-pub use request::{Client, NewClientError};
+pub use request::Client;
 pub use retry::Retry;
 pub use retry_after::RetryAfter;
 pub use sync::{CallSync, DEFAULT_LAG, SyncStep};

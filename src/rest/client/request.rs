@@ -5,8 +5,8 @@ use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Request, Uri};
 
 use super::{ClientError, ResponseHead, error};
-use crate::TextError;
-use crate::rest::{ApiKey, ApiRequest, BaseUrl, BaseUrlError, UnsendableError};
+use crate::rest::{ApiKey, ApiRequest, BaseUrl, UnsendableError};
+use crate::text::{TextError, TextReason};
 
 /// Turns operations into requests, and responses into what was asked for.
 ///
@@ -40,24 +40,6 @@ pub struct Client {
     user_agent: HeaderValue,
 }
 
-/// Why a [`Client`] cannot be created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NewClientError {
-    /// The base URL is not valid.
-    #[error(transparent)]
-    BaseUrl(#[from] BaseUrlError),
-    /// The API key is not valid.
-    #[error(transparent)]
-    ApiKey(#[from] TextError),
-    /// The `User-Agent` is not valid.
-    #[error(
-        "the user agent is not 1 to {} visible ASCII characters and spaces",
-        Client::MAX_USER_AGENT_LEN
-    )]
-    UserAgent,
-}
-
 impl Client {
     /// The longest `User-Agent`, in bytes.
     pub const MAX_USER_AGENT_LEN: usize = 255;
@@ -66,7 +48,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`BaseUrl::parse`] and [`ApiKey::parse`].
-    pub fn new(base_url: &str, key: &str) -> Result<Self, NewClientError> {
+    pub fn new(base_url: &str, key: &str) -> Result<Self, TextError> {
         Ok(Self::from_parts(BaseUrl::parse(base_url)?, ApiKey::parse(key)?))
     }
 
@@ -98,15 +80,17 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`NewClientError::UserAgent`]: the text is empty, longer than
+    /// Returns an error if the text is empty, longer than
     /// [`MAX_USER_AGENT_LEN`](Self::MAX_USER_AGENT_LEN), begins or ends with a space, or has a
     /// character other than visible ASCII and spaces.
-    pub fn with_user_agent(self, text: &str) -> Result<Self, NewClientError> {
+    pub fn with_user_agent(self, text: &str) -> Result<Self, TextError> {
+        let form = "is not 1 to 255 visible ASCII characters and spaces";
+        let refused = TextError::new("user agent", TextReason::Form, form);
         let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         let fits = (1..=Self::MAX_USER_AGENT_LEN).contains(&text.len());
         let value = HeaderValue::from_str(text).ok();
         let value = value.filter(|_| fits && printable && text.trim_ascii() == text);
-        Ok(Self { user_agent: value.ok_or(NewClientError::UserAgent)?, ..self })
+        Ok(Self { user_agent: value.ok_or(refused)?, ..self })
     }
 
     /// Returns the key.

@@ -90,7 +90,8 @@ impl ApiVersion {
     /// # Errors
     /// Returns an error if the text has another form, or if the calendar has no such day.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let refused = TextError::new("API version", TextReason::Form, "a date like 2026-01-15");
+        let refused =
+            TextError::new("API version", TextReason::Form, "is not a date like 2026-01-15");
         let bytes = text.as_bytes().try_into().map_err(|_| refused)?;
         let mut midnight = *b"0000-00-00T00:00:00Z";
         if let Some(date) = midnight.first_chunk_mut() {
