@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, ToleranceError, Verifier};
+use call_assistant::webhook::{DeliveryHeader, DeliveryHeaders, SetupError, Verifier};
 
 use crate::support::capture::{Capture, header_lines};
 use crate::support::clock;
@@ -111,9 +111,9 @@ pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
 pub(crate) fn tolerance(flags: &Flags) -> Result<Duration, String> {
     let seconds = flags.read("--tolerance", Verifier::TOLERANCE.as_secs())?;
     match Duration::from_secs(seconds) {
-        Duration::ZERO => Err(format!("--tolerance: {}", ToleranceError::Zero)),
+        Duration::ZERO => Err(format!("--tolerance: {}", SetupError::NoTolerance)),
         long if long > Verifier::MAX_TOLERANCE => {
-            Err(format!("--tolerance: {}", ToleranceError::TooLong))
+            Err(format!("--tolerance: {}", SetupError::LongTolerance))
         }
         tolerance => Ok(tolerance),
     }

@@ -3,11 +3,12 @@
 use core::fmt;
 
 use super::Timestamp;
+use crate::text::FixedText;
 
 /// RFC 3339 in UTC, with `Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(TimestampText::new(*self, "Z").as_str())
+        f.pad(text(*self, "Z").as_str())
     }
 }
 
@@ -21,7 +22,7 @@ impl fmt::Debug for Timestamp {
 #[cfg(feature = "events")]
 impl serde::Serialize for Timestamp {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(TimestampText::new(*self, "Z").as_str())
+        serializer.serialize_str(text(*self, "Z").as_str())
     }
 }
 
@@ -31,59 +32,34 @@ pub(crate) fn offset<S: serde::Serializer>(
     instant: &Timestamp,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(TimestampText::new(*instant, "+00:00").as_str())
+    serializer.serialize_str(text(*instant, "+00:00").as_str())
 }
 
-/// The text of an instant, on the stack: a page of calls has four hundred of them.
-struct TimestampText {
-    bytes: [u8; 35],
-    len: usize,
-}
-
-impl TimestampText {
-    fn new(instant: Timestamp, utc: &str) -> Self {
-        let (year, month, day) = instant.date();
-        let (hour, minute, second) = instant.time_of_day();
-        let [[y1, y2], [y3, y4]] = [year / 100, year % 100].map(two_digits);
-        let [[m1, m2], [d1, d2]] = [month, day].map(two_digits);
-        let [[h1, h2], [n1, n2], [s1, s2]] = [hour, minute, second].map(two_digits);
-        let mut text = Self { bytes: [0; 35], len: 0 };
-        text.push(&[
-            y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2,
-        ]);
-        text.push_fraction(instant.subsec_nanos());
-        text.push(utc.as_bytes());
-        text
-    }
-
-    /// As many digits as are needed; none for whole seconds.
-    #[expect(clippy::arithmetic_side_effects, reason = "ten digits were written")]
-    fn push_fraction(&mut self, nanos: u32) {
-        if nanos > 0 {
-            let pairs = [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10];
-            let [[f1, f2], [f3, f4], [f5, f6], [f7, f8]] = pairs.map(|pair| two_digits(pair % 100));
-            let [_, f9] = two_digits(nanos % 10);
-            let fraction = [b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9];
-            self.push(&fraction);
-            self.len -= fraction.iter().rev().take_while(|digit| **digit == b'0').count();
+/// `2026-03-01T09:30:00.25`, and then this text for UTC. The longest is
+/// `9999-12-31T23:59:59.999999999+00:00`.
+fn text(instant: Timestamp, utc: &str) -> FixedText<35> {
+    let (year, month, day) = instant.date();
+    let (hour, minute, second) = instant.time_of_day();
+    let [[y1, y2], [y3, y4]] = [year / 100, year % 100].map(two_digits);
+    let [[m1, m2], [d1, d2]] = [month, day].map(two_digits);
+    let [[h1, h2], [n1, n2], [s1, s2]] = [hour, minute, second].map(two_digits);
+    let mut text = FixedText::new();
+    text.push(&[
+        y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2,
+    ]);
+    let nanos = instant.subsec_nanos();
+    if nanos > 0 {
+        let pairs = [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10];
+        let [[f1, f2], [f3, f4], [f5, f6], [f7, f8]] = pairs.map(|pair| two_digits(pair % 100));
+        let [_, f9] = two_digits(nanos % 10);
+        let mut fraction = &[b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9][..];
+        while let [shorter @ .., b'0'] = fraction {
+            fraction = shorter;
         }
+        text.push(fraction);
     }
-
-    #[expect(
-        clippy::expect_used,
-        reason = "the longest text is 9999-12-31T23:59:59.999999999+00:00"
-    )]
-    fn push(&mut self, text: &[u8]) {
-        let (_, room) = self.bytes.split_at_mut(self.len);
-        room.get_mut(..text.len()).expect("35 bytes suffice").copy_from_slice(text);
-        self.len = self.len.wrapping_add(text.len());
-    }
-
-    #[expect(clippy::expect_used, reason = "it is put together from ASCII characters")]
-    fn as_str(&self) -> &str {
-        let (text, _) = self.bytes.split_at(self.len);
-        core::str::from_utf8(text).expect("ASCII")
-    }
+    text.push(utc.as_bytes());
+    text
 }
 
 /// The digits of each number below 100. Looking them up is faster than dividing.

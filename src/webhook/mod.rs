@@ -89,6 +89,7 @@ mod response;
 mod secret;
 #[cfg(feature = "service")]
 pub mod sender;
+mod setup_error;
 mod signer;
 pub mod testing;
 mod verifier;
@@ -98,6 +99,7 @@ pub use grammar::MalformedReason;
 pub use headers::{DeliveryHeader, DeliveryHeaders};
 pub use response::WebhookResponse;
 pub use secret::SigningSecret;
-pub use signer::{SignatureHeader, Signer, SignerError};
-pub use verifier::{ToleranceError, Verified, Verifier};
+pub use setup_error::SetupError;
+pub use signer::{SignatureHeader, Signer};
+pub use verifier::{Verified, Verifier};
 pub use verify_error::VerifyError;

@@ -7,7 +7,9 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
 use super::secret::SigningSecret;
+use super::setup_error::SetupError;
 use crate::secret::mac::MacKey;
+use crate::text::FixedText;
 use crate::{Product, Timestamp};
 
 /// Signs deliveries, as the service does.
@@ -62,11 +64,11 @@ impl Signer {
     /// ```
     ///
     /// # Errors
-    /// Returns [`SignerError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
+    /// Returns [`SetupError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
     /// already.
-    pub fn and(mut self, older: SigningSecret) -> Result<Self, SignerError> {
+    pub fn and(mut self, older: SigningSecret) -> Result<Self, SetupError> {
         if self.secrets() == Self::MAX_SECRETS {
-            return Err(SignerError::TooManySecrets);
+            return Err(SetupError::TooManySecrets);
         }
         self.older.push(MacKey::new(older.as_bytes()));
         Ok(self)
@@ -93,16 +95,18 @@ impl Signer {
     ///
     /// A clock before 1970 signs as 1970, which no receiver accepts.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "there is room for all")]
     pub fn sign(&self, body: &[u8], now: Timestamp) -> SignatureHeader {
-        let mut timestamp = Text::<MAX_DIGITS>::new();
-        timestamp.push_number(u64::try_from(now.unix_seconds()).unwrap_or(0));
-        let mut header = Text::new();
+        let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
+        let mut timestamp = FixedText::<MAX_DIGITS>::new();
+        write!(timestamp, "{seconds}").expect("writing into memory");
+        let mut header = FixedText::new();
         header.push(b"t=");
         header.push(timestamp.as_bytes());
         for key in self.keys() {
             let digest = key.digest(&[timestamp.as_bytes(), b".", body]);
             header.push(b",v1=");
-            header.push_hex(&digest);
+            hex::encode_to_slice(digest, header.room(64)).expect("two digits a byte");
         }
         SignatureHeader(header)
     }
@@ -125,29 +129,9 @@ impl Signer {
     }
 }
 
-/// Says why a secret cannot be added to a [`Signer`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SignerError {
-    /// The signer has [`Signer::MAX_SECRETS`] already.
-    TooManySecrets,
-}
-
-impl fmt::Display for SignerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooManySecrets => {
-                write!(f, "signer has more than {} secrets", Signer::MAX_SECRETS)
-            }
-        }
-    }
-}
-
-impl core::error::Error for SignerError {}
-
 /// Holds the text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
 #[derive(Clone, Copy)]
-pub struct SignatureHeader(Text<CAPACITY>);
+pub struct SignatureHeader(FixedText<CAPACITY>);
 
 /// The digits of the year 9999.
 const MAX_DIGITS: usize = 12;
@@ -158,9 +142,8 @@ const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 impl SignatureHeader {
     /// Returns the text.
     #[must_use]
-    #[expect(clippy::expect_used, reason = "nothing but ASCII is pushed")]
     pub fn as_str(&self) -> &str {
-        core::str::from_utf8(self.0.as_bytes()).expect("nothing but ASCII is pushed")
+        self.0.as_str()
     }
 
     /// Creates the header value. It is marked sensitive, to keep it out of logs and of compression
@@ -180,52 +163,5 @@ impl fmt::Debug for SignatureHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timestamp = self.as_str().split(',').next().unwrap_or_default();
         write!(f, "SignatureHeader({timestamp}, [redacted])")
-    }
-}
-
-/// Text of a known greatest length, in place.
-#[derive(Clone, Copy)]
-struct Text<const CAPACITY: usize> {
-    bytes: [u8; CAPACITY],
-    len: usize,
-}
-
-impl<const CAPACITY: usize> Text<CAPACITY> {
-    fn new() -> Self {
-        Self { bytes: [0; CAPACITY], len: 0 }
-    }
-
-    #[expect(clippy::expect_used, reason = "the capacity is that of the longest text")]
-    fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).expect("the length is within the capacity")
-    }
-
-    /// Makes room for bytes to be written.
-    #[expect(clippy::expect_used, reason = "the capacity is that of the longest text")]
-    fn grow(&mut self, len: usize) -> &mut [u8] {
-        let (_, room) = self.bytes.split_at_mut(self.len);
-        self.len = self.len.saturating_add(len);
-        room.get_mut(..len).expect("the capacity is that of the longest text")
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.grow(bytes.len()).copy_from_slice(bytes);
-    }
-
-    #[expect(clippy::expect_used, reason = "two digits a byte")]
-    fn push_hex(&mut self, digest: &[u8; 32]) {
-        hex::encode_to_slice(digest, self.grow(64)).expect("two digits a byte");
-    }
-
-    #[expect(clippy::expect_used, reason = "see push")]
-    fn push_number(&mut self, number: u64) {
-        write!(self, "{number}").expect("writing into memory");
-    }
-}
-
-impl<const CAPACITY: usize> fmt::Write for Text<CAPACITY> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text.as_bytes());
-        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
 use super::response::WebhookResponse;
 use super::secret::SigningSecret;
+use super::setup_error::SetupError;
 use super::verify_error::VerifyError;
 use crate::secret::mac::{self, MacKey};
 use crate::{Product, Timestamp};
@@ -90,12 +91,12 @@ impl Verifier {
     /// Returns an error if the tolerance is zero, which elsewhere switches the check off, or more
     /// than [`MAX_TOLERANCE`](Self::MAX_TOLERANCE). The check cannot be switched off: a body that
     /// was verified before it waited in a queue is not verified again.
-    pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, ToleranceError> {
+    pub fn with_tolerance(mut self, tolerance: Duration) -> Result<Self, SetupError> {
         if tolerance.is_zero() {
-            return Err(ToleranceError::Zero);
+            return Err(SetupError::NoTolerance);
         }
         if tolerance > Self::MAX_TOLERANCE {
-            return Err(ToleranceError::TooLong);
+            return Err(SetupError::LongTolerance);
         }
         self.tolerance = tolerance;
         Ok(self)
@@ -302,26 +303,3 @@ impl fmt::Debug for Verified<'_> {
             .finish()
     }
 }
-
-/// Says why a tolerance cannot be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToleranceError {
-    /// The tolerance is zero.
-    Zero,
-    /// The tolerance is more than [`Verifier::MAX_TOLERANCE`].
-    TooLong,
-}
-
-impl fmt::Display for ToleranceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero => f.write_str("signature tolerance is zero"),
-            Self::TooLong => {
-                write!(f, "signature tolerance is more than {:?}", Verifier::MAX_TOLERANCE)
-            }
-        }
-    }
-}
-
-impl core::error::Error for ToleranceError {}

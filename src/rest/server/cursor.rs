@@ -9,9 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::digest::zeroize::Zeroize as _;
 
 use crate::Timestamp;
-use crate::id::{self, AccountId, CallId};
+use crate::id::{AccountId, CallId};
 use crate::rest::{CreatedRange, Mode};
 use crate::secret::mac::{self, MacKey};
+use crate::text::FixedText;
 
 const VERSION: u8 = 1;
 const CREATED_AFTER: u8 = 0b01;
@@ -21,6 +22,7 @@ const INSTANT_LEN: usize = 9;
 const NANOS_BITS: u32 = 30;
 const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
+const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
 /// Keeps these digests apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
@@ -68,20 +70,26 @@ impl CursorKey {
         let flags = bounds.iter().filter(|(bound, _)| bound.is_some());
         let flags = flags.fold(0, |flags, (_, flag)| flags | flag);
 
-        let mut buffer = Buffer::bound_to(account, mode);
-        buffer.push(&[VERSION << 4 | flags, self.id]);
-        buffer.push(&write_instant(after.started_at));
+        let mut sealed = FixedText::<MAX_BYTES>::new();
+        sealed.push(&[VERSION << 4 | flags, self.id]);
+        sealed.push(&write_instant(after.started_at));
         for instant in bounds.into_iter().filter_map(|(bound, _)| bound) {
-            buffer.push(&write_instant(instant));
+            sealed.push(&write_instant(instant));
         }
-        buffer.push(after.id.as_str().as_bytes());
-        buffer.push(&self.tag(buffer.all()));
-        URL_SAFE_NO_PAD.encode(buffer.cursor())
+        sealed.push(after.id.as_str().as_bytes());
+        let tag = self.tag(account, mode, sealed.as_bytes());
+        sealed.push(&tag);
+        URL_SAFE_NO_PAD.encode(sealed.as_bytes())
     }
 
-    #[expect(clippy::expect_used, reason = "a digest has 32 bytes")]
-    fn tag(&self, signed: &[u8]) -> [u8; TAG_LEN] {
-        *self.mac.digest(&[signed]).first_chunk().expect("a digest has 32 bytes")
+    #[expect(clippy::expect_used, reason = "ids have at most 255 bytes, and a digest has 32")]
+    fn tag(&self, account: &AccountId, mode: Mode, contents: &[u8]) -> [u8; TAG_LEN] {
+        let account = account.as_str().as_bytes();
+        let len = u8::try_from(account.len()).expect("an id has at most 255 bytes");
+        // With the length in front, an id cannot be continued by what follows it.
+        let bound_to = [u8::from(mode.is_live()), len];
+        let digest = self.mac.digest(&[LABEL, &bound_to, account, contents]);
+        *digest.first_chunk().expect("a digest has 32 bytes")
     }
 }
 
@@ -197,21 +205,19 @@ impl CursorKeys {
         if text.len() > Self::MAX_LEN {
             return Err(CursorError::TooLong { len: text.len() });
         }
-        let mut buffer = Buffer::bound_to(account, mode);
+        let mut bytes = [0; MAX_BYTES];
         // Rejects padding, other alphabets and trailing bits that are not zero.
-        let decoded =
-            URL_SAFE_NO_PAD.decode_slice(text, buffer.free()).map_err(|_| CursorError::Encoding)?;
-        buffer.extend(decoded);
+        let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes);
+        let (sealed, _) = bytes.split_at(decoded.map_err(|_| CursorError::Encoding)?);
 
         let short = CursorError::Short;
-        let (signed, found) = buffer.all().split_last_chunk::<TAG_LEN>().ok_or(short)?;
-        let (carried, _) = buffer.cursor().split_last_chunk::<TAG_LEN>().ok_or(short)?;
-        let (&[header, key], contents) = carried.split_first_chunk().ok_or(short)?;
+        let (signed, found) = sealed.split_last_chunk::<TAG_LEN>().ok_or(short)?;
+        let (&[header, key], contents) = signed.split_first_chunk().ok_or(short)?;
         if header >> 4 != VERSION {
             return Err(CursorError::Version { version: header >> 4 });
         }
         let key = self.key(key).ok_or(CursorError::UnknownKey { id: key })?;
-        if !bool::from(mac::same(&key.tag(signed), found)) {
+        if !bool::from(mac::same(&key.tag(account, mode, signed), found)) {
             return Err(CursorError::Digest);
         }
         read(header & 0x0f, contents).ok_or(CursorError::Contents)
@@ -315,52 +321,4 @@ fn read_instant(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
     let nanos = u32::try_from(number & NANOS_MASK).ok()?;
     let seconds = Timestamp::MIN.unix_seconds().checked_add_unsigned(seconds)?;
     Some((Timestamp::from_parts(seconds, nanos)?, rest))
-}
-
-/// What the MAC covers, in one piece: what the cursor is bound to, then the cursor itself.
-struct Buffer {
-    bytes: [u8; Self::CAPACITY],
-    len: usize,
-    /// Where the cursor begins.
-    cursor: usize,
-}
-
-#[expect(clippy::expect_used, reason = "`CAPACITY` is that of the longest ids and cursor")]
-impl Buffer {
-    const CAPACITY: usize = LABEL.len() + 2 + id::MAX_ID_LEN + CursorKeys::MAX_LEN / 4 * 3;
-
-    fn bound_to(account: &AccountId, mode: Mode) -> Self {
-        let account = account.as_str().as_bytes();
-        let len = u8::try_from(account.len()).expect("an id has at most 255 bytes");
-        let mut buffer = Self { bytes: [0; Self::CAPACITY], len: 0, cursor: 0 };
-        buffer.push(LABEL);
-        // With the length in front, an id cannot be continued by what follows it.
-        buffer.push(&[u8::from(mode.is_live()), len]);
-        buffer.push(account);
-        buffer.cursor = buffer.len;
-        buffer
-    }
-
-    fn push(&mut self, more: &[u8]) {
-        let free = self.free().get_mut(..more.len()).expect("fits: see `CAPACITY`");
-        free.copy_from_slice(more);
-        self.extend(more.len());
-    }
-
-    /// Counts bytes that were written to the free ones.
-    fn extend(&mut self, more: usize) {
-        self.len = self.len.checked_add(more).expect("fits: see `CAPACITY`");
-    }
-
-    fn free(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.len..).expect("`len` is at most `CAPACITY`")
-    }
-
-    fn all(&self) -> &[u8] {
-        self.bytes.get(..self.len).expect("`len` is at most `CAPACITY`")
-    }
-
-    fn cursor(&self) -> &[u8] {
-        self.bytes.get(self.cursor..self.len).expect("the cursor begins before its end")
-    }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::Timestamp;
-use crate::webhook::{Signer, SignerError, SigningSecret};
+use crate::webhook::{SetupError, Signer, SigningSecret};
 
 /// Signing secrets of one endpoint: the newest, and previous ones until each expires.
 ///
@@ -54,7 +54,7 @@ impl EndpointSecrets {
         secret: SigningSecret,
         expires_at: Timestamp,
         now: Timestamp,
-    ) -> Result<Self, SignerError> {
+    ) -> Result<Self, SetupError> {
         if now < expires_at {
             self.check_room(now)?;
             self.previous.push((secret, expires_at));
@@ -72,7 +72,7 @@ impl EndpointSecrets {
         secret: SigningSecret,
         overlap: Duration,
         now: Timestamp,
-    ) -> Result<(), SignerError> {
+    ) -> Result<(), SetupError> {
         let expires_at = now.saturating_add(overlap);
         if now < expires_at {
             self.check_room(now)?;
@@ -105,12 +105,12 @@ impl EndpointSecrets {
             .expect("no more secrets than a signer takes")
     }
 
-    fn check_room(&mut self, now: Timestamp) -> Result<(), SignerError> {
+    fn check_room(&mut self, now: Timestamp) -> Result<(), SetupError> {
         self.previous.retain(|(_, end)| now < *end);
         if self.previous.len().saturating_add(1) < Signer::MAX_SECRETS {
             Ok(())
         } else {
-            Err(SignerError::TooManySecrets)
+            Err(SetupError::TooManySecrets)
         }
     }
 }

@@ -7,7 +7,7 @@ use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
     Outcome, RETENTION, RedeliverError, Status, Target,
 };
-use call_assistant::webhook::{Signer, SignerError, Verifier};
+use call_assistant::webhook::{SetupError, Signer, Verifier};
 
 use super::{answered, at, event, failed_before, start};
 use crate::support::secret;
@@ -178,11 +178,11 @@ fn an_overlap_of_zero_ends_the_old_secret_at_once() {
     }
     assert_eq!(accepted_by(&secrets, 0).len(), Signer::MAX_SECRETS);
     let full = secrets.rotate(secret("whsec_5"), overlap, start());
-    assert_eq!(full, Err(SignerError::TooManySecrets));
+    assert_eq!(full, Err(SetupError::TooManySecrets));
     assert_eq!(secrets.newest().reveal(), "whsec_4", "nothing has changed");
     let end = at(86_400);
     let full = secrets.clone().and_previous(secret("whsec_5"), end, start());
-    assert_eq!(full.map(drop), Err(SignerError::TooManySecrets));
+    assert_eq!(full.map(drop), Err(SetupError::TooManySecrets));
     // One that has expired takes no room.
     assert!(secrets.clone().and_previous(secret("whsec_5"), start(), start()).is_ok());
 

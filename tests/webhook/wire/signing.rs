@@ -1,5 +1,5 @@
 use call_assistant::Timestamp;
-use call_assistant::webhook::{Signer, SignerError, testing};
+use call_assistant::webhook::{SetupError, Signer, testing};
 
 use super::{NOW, at, secret, signer};
 
@@ -55,7 +55,7 @@ fn there_are_four_secrets_at_most() {
         signer = signer.and(secret(text)).unwrap();
     }
     let error = signer.and(secret("whsec_5")).unwrap_err();
-    assert_eq!(error, SignerError::TooManySecrets);
+    assert_eq!(error, SetupError::TooManySecrets);
     assert_eq!(error.to_string(), "signer has more than 4 secrets");
 }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeaders, ToleranceError, Verifier, VerifyError};
+use call_assistant::webhook::{DeliveryHeaders, SetupError, Verifier, VerifyError};
 
 use super::{NOW, at, secret, signer, verifier};
 
@@ -84,12 +84,12 @@ fn is_judged_after_the_digest() {
 #[test]
 fn can_be_set_but_not_switched_off() {
     let with = |tolerance| verifier().with_tolerance(tolerance);
-    assert_eq!(with(Duration::ZERO).unwrap_err(), ToleranceError::Zero);
+    assert_eq!(with(Duration::ZERO).unwrap_err(), SetupError::NoTolerance);
     let too_long = Verifier::MAX_TOLERANCE + Duration::from_nanos(1);
-    assert_eq!(with(too_long).unwrap_err(), ToleranceError::TooLong);
-    assert_eq!(with(Duration::MAX).unwrap_err(), ToleranceError::TooLong);
-    assert_eq!(ToleranceError::Zero.to_string(), "signature tolerance is zero");
-    assert_eq!(ToleranceError::TooLong.to_string(), "signature tolerance is more than 3600s");
+    assert_eq!(with(too_long).unwrap_err(), SetupError::LongTolerance);
+    assert_eq!(with(Duration::MAX).unwrap_err(), SetupError::LongTolerance);
+    assert_eq!(SetupError::NoTolerance.to_string(), "signature tolerance is zero");
+    assert_eq!(SetupError::LongTolerance.to_string(), "signature tolerance is more than 3600s");
 
     let tolerance = Duration::from_secs(10);
     let narrow = with(tolerance).unwrap();
