@@ -1,6 +1,47 @@
 //! Runs the whole service in memory, for the integration tests of a customer's program.
 //!
 //! ```
+//! # use call_assistant::rest::{ListCalls, client::{FlowError, Step}};
+//! # use http::{Request, Response};
+//! # fn copy_calls(
+//! #     client: &Client,
+//! #     mut send: impl FnMut(Request<()>) -> Response<Vec<u8>>,
+//! # ) -> Result<Vec<Call>, FlowError> {
+//! #     let (mut flow, mut now, mut copy) = (client.pages(ListCalls::new()), Timestamp::UNIX_EPOCH, vec![]);
+//! #     loop {
+//! #         match flow.next([0; 8], now) {
+//! #             Step::Send { request, ticket, .. } => flow.report(ticket, Ok::<_, ()>(send(request)), now),
+//! #             Step::Wait(until) => now = until,
+//! #             Step::Store(batch) => { copy.extend(batch.calls.clone()); flow.stored(); }
+//! #             Step::Done(result) => return result.map(|()| copy),
+//! #         }
+//! #     }
+//! # }
+//! use call_assistant::{Timestamp, id::CallId, model::Call};
+//! use call_assistant::rest::{client::{Action, Client}, testing::Service};
+//!
+//! let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! let client = Client::new("https://api.example.com", "service_test_kept-where-secrets-are")?;
+//! let mut service = Service::new(client.key(), now);
+//! service.add(Call::new(CallId::parse("call_1")?, now, now));
+//!
+//! let copy = copy_calls(&client, |request| service.respond(&request))?; // your program
+//! assert_eq!(copy.len(), 1);
+//! service.keys[0].revoke(now);
+//! let error = copy_calls(&client, |request| service.respond(&request)).unwrap_err();
+//! assert_eq!(error.action(), Action::ReplaceKey);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The answers are those of [`rest::server`](super::server): every check, rate limit and cursor is
+//! the real one, without a socket and in virtual time. For answers that a service in good order
+//! does not give, see [`client::testing`](super::client::testing).
+//!
+//! # Virtual time
+//!
+//! The time at the service is a field. A test that drives a flow itself moves it instead of sleeping:
+//!
+//! ```
 //! use call_assistant::{Timestamp, id::CallId, model::Call};
 //! use call_assistant::rest::client::{CallSync, Client, Step};
 //! use call_assistant::rest::testing::Service;
@@ -26,10 +67,6 @@
 //! assert_eq!(copy.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! The answers are those of [`rest::server`](super::server): every check, rate limit and cursor is
-//! the real one, without a socket and in virtual time. For answers that a service in good order
-//! does not give, see [`client::testing`](super::client::testing).
 
 use alloc::vec;
 use alloc::vec::Vec;

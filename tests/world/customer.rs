@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
-use call_assistant::model::{Call, CallList};
-use call_assistant::rest::ApiKey;
-use call_assistant::rest::Quota;
-use call_assistant::rest::client::CallSync;
-use call_assistant::rest::client::{Action, Client, ClientError, Pace, ResponseHead, Retry};
-use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
+use call_assistant::model::Call;
+use call_assistant::rest::client::{
+    Action, CallSync, Client, Fetch, Flow, FlowError, Pace, Step, Sync, SyncStep, Ticket,
+};
+use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, Quota};
 use call_assistant::webhook::event::EventData;
 use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry};
 use call_assistant::webhook::{SigningSecret, Verifier};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 
 use crate::dice::at;
 use crate::dice::{Dice, MINUTE, SECOND};
@@ -35,6 +34,7 @@ pub(crate) struct Met {
     cursors_refused: u32,
     keys_replaced: u32,
     unsubscribed: u32,
+    states_changed: u32,
 }
 
 impl Met {
@@ -53,6 +53,7 @@ impl Met {
         self.cursors_refused += other.cursors_refused;
         self.keys_replaced += other.keys_replaced;
         self.unsubscribed += other.unsubscribed;
+        self.states_changed += other.states_changed;
     }
 
     /// A 429 aside, which a paced client has no part in.
@@ -71,6 +72,7 @@ impl Met {
             self.cursors_refused,
             self.keys_replaced,
             self.unsubscribed,
+            self.states_changed,
         ]
         .into_iter()
         .all(|times| times > 0)
@@ -97,21 +99,57 @@ impl Store {
     }
 }
 
+/// What is under way.
+#[allow(clippy::large_enum_variant)] // there is one of it
+enum Work {
+    /// The key is checked before it is used for calls (KEY-6).
+    Key(Flow<Fetch<GetAccount>>),
+    Calls(Flow<Sync>),
+}
+
+/// What comes next, whatever is under way.
+#[allow(clippy::large_enum_variant)]
+enum Next {
+    Send(Request<()>, Ticket),
+    Wait(Timestamp),
+    Store(SyncStep),
+    Done(Result<(), FlowError>),
+}
+
+impl Work {
+    fn next(&mut self, random: [u8; 8], now: Timestamp) -> Next {
+        match self {
+            Self::Key(flow) => match flow.next(random, now) {
+                Step::Send { request, ticket, .. } => Next::Send(request, ticket),
+                Step::Wait(until) => Next::Wait(until),
+                Step::Store(never) => match *never {},
+                Step::Done(result) => Next::Done(result.map(|it| assert!(it.livemode))),
+            },
+            Self::Calls(flow) => match flow.next(random, now) {
+                Step::Send { request, ticket, .. } => Next::Send(request, ticket),
+                Step::Wait(until) => Next::Wait(until),
+                Step::Store(batch) => Next::Store(batch.clone()),
+                Step::Done(result) => Next::Done(result),
+            },
+        }
+    }
+}
+
 pub(crate) struct Customer {
     store: Store,
     client: Client,
     spare_key: Option<ApiKey>,
-    /// The next request asks about the key, not for calls.
-    checking_key: bool,
+    is_checked: bool,
     verifier: Verifier,
-    retry: Retry,
+    work: Option<Work>,
+    /// The state that the flow under way continues from, as it was stored.
+    read: String,
     pace: Pace,
-    tried: u32,
     limit: usize,
     /// How far this clock is ahead of the service's: signatures allow for five minutes.
     clock: i64,
     next_at: i64,
-    awaited: Option<Option<Response<Vec<u8>>>>,
+    awaited: Option<(Ticket, Option<Response<Vec<u8>>>)>,
     calm_walks: u32,
     met: Met,
 }
@@ -124,11 +162,11 @@ impl Customer {
             store: Store { sync, processed: BTreeMap::new(), inbox: BTreeMap::new() },
             client: Client::from_parts(BaseUrl::parse("https://api.example.com").unwrap(), key),
             spare_key: Some(spare),
-            checking_key: true,
+            is_checked: false,
             verifier: Verifier::new(secret),
-            retry: Retry::new(),
+            work: None,
+            read: String::new(),
             pace: Pace::of(Quota::READS),
-            tried: 0,
             limit: 1 + dice.span(10).unsigned_abs() as usize,
             clock: dice.up_to(8 * MINUTE) - 4 * MINUTE,
             next_at: 0,
@@ -158,139 +196,160 @@ impl Customer {
         self.met
     }
 
-    pub(crate) fn ask(&mut self, now: i64) -> Request<()> {
-        assert!(now >= self.next_at);
-        if self.checking_key {
-            self.client.request(&GetAccount).unwrap()
-        } else {
-            let query = self.store.sync().query().with_limit(self.limit);
-            self.client.request(&query).unwrap()
+    fn work(&mut self) -> Work {
+        match self.is_checked {
+            false => Work::Key(self.client.fetch(GetAccount).with_pace(self.pace.clone())),
+            true => {
+                self.read = self.store.sync.clone();
+                let flow = self.client.sync(self.store.sync());
+                Work::Calls(flow.with_pace(self.pace.clone()))
+            }
         }
     }
 
-    /// `None` is no answer, noticed at that time.
-    pub(crate) fn await_answer(&mut self, arrives: i64, answer: Option<Response<Vec<u8>>>) {
-        self.next_at = arrives;
-        self.awaited = Some(answer);
+    /// Goes on until a request leaves, or there is something to wait for.
+    pub(crate) fn ask(
+        &mut self,
+        now: i64,
+        calm: bool,
+        dice: &mut Dice,
+    ) -> Option<(Request<()>, Ticket)> {
+        assert!(now >= self.next_at);
+        let here = at(now + self.clock);
+        loop {
+            let mut work = self.work.take().unwrap_or_else(|| self.work());
+            match work.next(dice.bytes(), here) {
+                Next::Send(mut request, ticket) => {
+                    self.work = Some(work);
+                    // Pages as small as this world's.
+                    let uri = request.uri().to_string();
+                    let uri = uri.replace("limit=100", &format!("limit={}", self.limit));
+                    *request.uri_mut() = uri.parse().unwrap();
+                    return Some((request, ticket));
+                }
+                Next::Wait(until) => {
+                    self.work = Some(work);
+                    let wait = until.since(here).as_nanos().div_ceil(1_000_000);
+                    self.next_at = now + i64::try_from(wait).unwrap();
+                    return None;
+                }
+                Next::Store(batch) => {
+                    let Work::Calls(mut flow) = work else { panic!("a key is not stored") };
+                    if self.read != self.store.sync {
+                        // An event was taken in another process.
+                        self.met.states_changed += 1;
+                        self.read.clone_from(&self.store.sync);
+                        flow.continue_from(self.store.sync());
+                    } else if !calm && dice.chance(10) {
+                        // A crash, before or after saving.
+                        self.met.crashes += 1;
+                        if dice.chance(50) {
+                            self.store.save(&batch.calls, &batch.next);
+                        }
+                        self.end_work(Work::Calls(flow));
+                        self.next_at = now + dice.span(5 * MINUTE);
+                        return None;
+                    } else {
+                        self.store.save(&batch.calls, &batch.next);
+                        self.read.clone_from(&self.store.sync);
+                        self.met.pages += 1;
+                        flow.stored();
+                    }
+                    self.work = Some(Work::Calls(flow));
+                }
+                Next::Done(result) => {
+                    self.end_work(work);
+                    let pause = self.ended(result, calm, dice);
+                    self.next_at = now + pause;
+                    return None;
+                }
+            }
+        }
     }
 
-    pub(crate) fn awaited(&mut self) -> Option<Option<Response<Vec<u8>>>> {
+    /// How long to pause before what is next.
+    fn ended(&mut self, result: Result<(), FlowError>, calm: bool, dice: &mut Dice) -> i64 {
+        match result.map_err(|error| (error.action(), error)) {
+            Ok(()) if !self.is_checked => {
+                self.is_checked = true;
+                0
+            }
+            Ok(()) => {
+                self.met.walks += 1;
+                self.calm_walks += u32::from(calm);
+                dice.span(10 * MINUTE)
+            }
+            Err((Action::ReplaceKey, _)) => {
+                self.met.keys_replaced += 1;
+                let key = self.spare_key.take().unwrap();
+                self.client = self.client.clone().with_key(key);
+                self.is_checked = false;
+                0
+            }
+            Err((Action::ResumeSubscription, _)) => {
+                self.met.unsubscribed += 1;
+                10 * MINUTE
+            }
+            // The head came, the body of an error did not.
+            Err((Action::CheckRoute, _)) => SECOND,
+            Err((Action::Retry, _)) => 5 * MINUTE,
+            Err((other, error)) => panic!("{other:?}: {error}"),
+        }
+    }
+
+    /// Nothing but the pace outlives a flow: the requests count, whoever made them.
+    fn end_work(&mut self, work: Work) {
+        self.pace = match work {
+            Work::Key(flow) => flow.pace().clone(),
+            Work::Calls(flow) => flow.pace().clone(),
+        };
+    }
+
+    /// `None` is no answer, noticed at that time.
+    pub(crate) fn await_answer(
+        &mut self,
+        ticket: Ticket,
+        arrives: i64,
+        answer: Option<Response<Vec<u8>>>,
+    ) {
+        self.next_at = arrives;
+        self.awaited = Some((ticket, answer));
+    }
+
+    pub(crate) fn awaited(&mut self) -> Option<(Ticket, Option<Response<Vec<u8>>>)> {
         self.awaited.take()
     }
 
     pub(crate) fn receive_answer(
         &mut self,
-        answer: Option<Response<Vec<u8>>>,
+        (ticket, answer): (Ticket, Option<Response<Vec<u8>>>),
         now: i64,
-        calm: bool,
-        dice: &mut Dice,
     ) {
-        let error = match answer.map(Response::into_parts) {
-            None => {
-                self.met.unanswered += 1;
-                ClientError::no_response()
+        let (answer, here) = (answer.ok_or("no answer"), at(now + self.clock));
+        let failure = match self.work.as_mut() {
+            Some(Work::Key(flow)) => {
+                flow.report(ticket, answer, here);
+                flow.last_error()
             }
-            Some((head, body)) if self.checking_key => {
-                match self.client.read(&GetAccount, &head, &body) {
-                    Ok(account) => {
-                        assert!(account.livemode);
-                        self.checking_key = false;
-                        return self.go_on(now, 0);
-                    }
-                    Err(error) => match error.action() {
-                        Action::ReplaceKey => return self.replace_key(now),
-                        Action::ResumeSubscription => {
-                            self.met.unsubscribed += 1;
-                            return self.go_on(now, 10 * MINUTE);
-                        }
-                        _ => error,
-                    },
-                }
+            Some(Work::Calls(flow)) => {
+                flow.report(ticket, answer, here);
+                flow.last_error()
             }
-            Some((head, body)) => match self.client.read(&ListCalls::new(), &head, &body) {
-                Ok(page) => {
-                    let date = ResponseHead::from(&head).date();
-                    return self.apply(&page, date, now, calm, dice);
-                }
-                Err(error) => {
-                    match error.action() {
-                        Action::Retry if error.code().is_some() => self.met.limited += 1,
-                        Action::Retry if head.status == 200 => self.met.broken_off += 1,
-                        Action::Retry => self.met.gateways += 1,
-                        Action::RestartList => {
-                            self.met.cursors_refused += 1;
-                            let restarted = self.store.sync().restarted();
-                            self.store.save(&[], &restarted);
-                            return self.go_on(now, 0);
-                        }
-                        Action::ReplaceKey => return self.replace_key(now),
-                        Action::ResumeSubscription => {
-                            self.met.unsubscribed += 1;
-                            return self.go_on(now, 10 * MINUTE);
-                        }
-                        // The head came, the body of an error did not.
-                        Action::CheckRoute => return self.go_on(now, SECOND),
-                        other => panic!("{other:?}: {error}"),
-                    }
-                    error
-                }
-            },
+            None => None, // the process that asked has died
         };
-        self.tried += 1;
-        let now_here = at(now + self.clock);
-        match self.retry.wait(&error, self.tried, dice.bytes(), now_here) {
-            Some(span) => self.next_at = now + span.as_millis() as i64 + 1,
-            None => self.go_on(now, 5 * MINUTE),
+        let met = &mut self.met;
+        match failure {
+            Some(FlowError::Client(error)) => match (error.action(), error.status) {
+                (Action::Retry, None) => met.unanswered += 1,
+                (Action::Retry, _) if error.code().is_some() => met.limited += 1,
+                (Action::Retry, Some(StatusCode::OK)) => met.broken_off += 1,
+                (Action::Retry, _) => met.gateways += 1,
+                (Action::RestartList, _) => met.cursors_refused += 1,
+                _ => {}
+            },
+            Some(other) => panic!("{other}"),
+            None => {}
         }
-        self.paced();
-    }
-
-    fn apply(
-        &mut self,
-        page: &CallList,
-        date: Option<Timestamp>,
-        now: i64,
-        calm: bool,
-        dice: &mut Dice,
-    ) {
-        // Events may have changed the state since the page was asked for: its walk is the same.
-        let step = self.store.sync().apply(page, date, at(now + self.clock)).unwrap();
-        if !calm && dice.chance(10) {
-            // A crash, before or after saving.
-            self.met.crashes += 1;
-            if dice.chance(50) {
-                self.store.save(&step.calls, &step.next);
-            }
-            return self.go_on(now, dice.span(5 * MINUTE));
-        }
-        self.store.save(&step.calls, &step.next);
-        self.met.pages += 1;
-        if step.next.is_walking() {
-            return self.go_on(now, 0);
-        }
-        self.met.walks += 1;
-        self.calm_walks += u32::from(calm);
-        self.go_on(now, dice.span(10 * MINUTE));
-    }
-
-    /// KEY-6: the next key is checked before it is used for calls.
-    fn replace_key(&mut self, now: i64) {
-        self.met.keys_replaced += 1;
-        let key = self.spare_key.take().unwrap();
-        self.client = self.client.clone().with_key(key);
-        self.checking_key = true;
-        self.go_on(now, 0);
-    }
-
-    fn go_on(&mut self, now: i64, pause: i64) {
-        self.tried = 0;
-        self.next_at = now + pause;
-        self.paced();
-    }
-
-    fn paced(&mut self) {
-        let wait = self.pace.turn(at(self.next_at));
-        self.next_at += i64::try_from(wait.as_micros().div_ceil(1_000)).unwrap();
     }
 
     /// `None` is a crash: the connection breaks.
@@ -328,7 +387,16 @@ impl Customer {
         // One transaction: the call, the sync's state, the inbox.
         if let Some(next) = self.store.sync().take_call(call) {
             self.met.by_event += 1;
+            let in_step = self.read == self.store.sync;
             self.store.save(std::slice::from_ref(call), &next);
+            // The process of the flow, or another one.
+            if let Some(Work::Calls(flow)) = &mut self.work
+                && in_step
+                && dice.chance(50)
+            {
+                self.read.clone_from(&self.store.sync);
+                flow.continue_from(next);
+            }
         }
         let (entry, response) = claimed.done(now);
         self.store.inbox.insert(key, entry);

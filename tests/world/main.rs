@@ -122,12 +122,14 @@ fn exchange(
     dice: &mut Dice,
 ) {
     if let Some(answer) = customer.awaited() {
-        return customer.receive_answer(answer, now, calm, dice);
+        return customer.receive_answer(answer, now);
     }
-    let request = customer.ask(now);
+    let Some((request, ticket)) = customer.ask(now, calm, dice) else {
+        return;
+    };
     let mut time = now + dice.span(wire.delay);
     if dice.chance(wire.loses) && !calm {
-        return customer.await_answer(time + 30 * SECOND, None);
+        return customer.await_answer(ticket, time + 30 * SECOND, None);
     }
     let mut response = service.serve(&request, time);
     if dice.chance(wire.doubles) && !calm {
@@ -152,7 +154,7 @@ fn exchange(
     } else {
         Some(response)
     };
-    customer.await_answer(time, answer);
+    customer.await_answer(ticket, time, answer);
 }
 
 /// One attempt of a delivery, over the same wire.

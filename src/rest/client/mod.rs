@@ -34,6 +34,7 @@
 //! | one operation | [`Client::fetch`] |
 //! | all pages of a list | [`Client::pages`] |
 //! | a copy of all calls, kept up to date | [`Client::sync`], [`Client::sync_of`] |
+//! | calls that also arrive as events | [`CallSync::take_call`], [`Flow::continue_from`] |
 //! | errors | [`FlowError::action`], [`ClientError::action`]: who must act |
 //! | a loop of your own | [`Client::request`] and [`Client::read`], [`Retry`], [`Pace`], [`Paging`], [`CallSync`] |
 //! | HTTP clients without the `http` crate | [`Client::url`], [`ResponseHead`], [`Flow::answered`] |

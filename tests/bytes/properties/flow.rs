@@ -7,7 +7,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::{
-    CallSync, Client, Flow, PagesState, Progress, Step, Task, Ticket, testing,
+    CallSync, Client, Flow, PagesState, PagesStep, Progress, Step, SyncStep, Task, Ticket, testing,
 };
 use call_assistant::rest::{ErrorCode, ListCalls};
 use http::{Response, Uri};
@@ -27,17 +27,24 @@ pub fn flow(bytes: &[u8]) {
             client
                 .sync(stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap()))
         };
-        play(script, hostile, true, make, |batch| {
-            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
+        let unpack =
+            |batch: &SyncStep| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        play(script, hostile, true, make, unpack, |flow, stored, call| {
+            let state =
+                stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
+            let next = state.take_call(call)?;
+            let text = serde_json::to_string(&next).unwrap();
+            flow.continue_from(next);
+            Some(text)
         });
     } else {
         let new = || PagesState::from(ListCalls::new());
         let make = |stored: Option<&str>| {
             client.pages(stored.map_or_else(new, |text| serde_json::from_str(text).unwrap()))
         };
-        play(script, hostile, false, make, |batch| {
-            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
-        });
+        let unpack =
+            |batch: &PagesStep| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        play(script, hostile, false, make, unpack, |_, _, _| None);
     }
 }
 
@@ -80,6 +87,7 @@ fn play<T: Task>(
     syncing: bool,
     make: impl Fn(Option<&str>) -> Flow<T>,
     unpack: impl Fn(&T::Batch) -> (Vec<Call>, String),
+    take: impl Fn(&mut Flow<T>, Option<&str>, &Call) -> Option<String>,
 ) {
     let now = Timestamp::from_unix(1_767_225_600).unwrap();
     let mut service = Service { calls: vec![], now, clock: now };
@@ -155,6 +163,15 @@ fn play<T: Task>(
                 flow.lost(old);
                 assert_eq!((said(&mut flow, random, now), flow.progress()), before);
                 waited = sent(flow.next(random, now)).or(waited);
+            }
+            // An event brings a call.
+            12 => {
+                let call = service.calls[usize::from(how) % service.calls.len()].clone();
+                if let Some(next) = take(&mut flow, state.as_deref(), &call) {
+                    store(vec![call]);
+                    state = Some(next);
+                    waited = sent(flow.next(random, now)).or(waited);
+                }
             }
             _ => {
                 let first = said(&mut flow, random, now);

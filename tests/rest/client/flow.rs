@@ -251,7 +251,90 @@ fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
     assert_eq!(error, FlowError::Restarts { restarts: 2 });
     assert_eq!(error.action(), Action::ContactSupport);
     assert_eq!(stored, [call(5), call(4), call(3)]);
-    assert_eq!(first_pages, 3);
+    assert_eq!(first_pages, 4, "the second pass came further, to call 3: two more");
+}
+
+/// A long walk outlives any number of cursor keys, as long as it comes further.
+#[test]
+fn restarts_are_counted_from_where_the_list_came_furthest() {
+    let mut flow = client().sync(CallSync::new()).with_restarts(1);
+    let (mut now, mut stored, mut pass) = (at(0), 0, 0);
+    let result = loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { request, ticket, .. } => {
+                let query = request.uri().query().unwrap();
+                let index = query.split_once("cursor=c").map_or(0, |(_, at)| at.parse().unwrap());
+                // Each pass comes a page further than the one before.
+                let answered = if index == 0 || index < pass {
+                    page(&[90 - index, 80 - index], Some(&format!("c{}", index + 10)))
+                } else {
+                    refused(400, "invalid_cursor")
+                };
+                if index == 0 && pass < 70 {
+                    pass += 20;
+                }
+                answer(&mut flow, ticket, answered, now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                stored += batch.calls.len();
+                flow.stored();
+            }
+            Step::Done(result) => break result,
+        }
+    };
+    assert_eq!(result, Err(FlowError::Restarts { restarts: 1 }));
+    assert_eq!((flow.progress().restarts, stored), (4, 9), "four passes came further, one did not");
+}
+
+/// D-71: a state that an event has changed meanwhile is not written over.
+#[test]
+fn a_sync_continues_from_what_was_stored_meanwhile() {
+    let (now, mut flow) = (at(MINUTE), client().sync(CallSync::new()));
+    let (_, ticket) = sent(flow.next(RANDOM, now));
+    // While a request is under way: its answer is applied to the new state.
+    let taken = CallSync::new().take_call(&call(3)).unwrap();
+    flow.continue_from(taken.clone());
+    answer(&mut flow, ticket, page(&[3, 2, 1], None), now);
+    match flow.next(RANDOM, now) {
+        Step::Store(batch) => assert_eq!(batch.calls, [call(2), call(1)]),
+        other => panic!("{other:?}"),
+    }
+    // While a batch is to be stored: its page is asked for again.
+    flow.continue_from(taken.take_call(&call(2)).unwrap());
+    flow.stored(); // of nothing
+    let now = waits(flow.next(RANDOM, now));
+    let (_, ticket) = sent(flow.next(RANDOM, now));
+    answer(&mut flow, ticket, page(&[3, 2, 1], None), now);
+    let stored = match flow.next(RANDOM, now) {
+        Step::Store(batch) => {
+            assert_eq!(batch.calls, [call(1)]);
+            batch.next.clone()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!([1, 2, 3].iter().all(|number| stored.take_call(&call(*number)).is_none()));
+    flow.stored();
+    assert!(matches!(flow.next(RANDOM, now), Step::Done(Ok(()))));
+    flow.continue_from(CallSync::new());
+    assert!(matches!(flow.next(RANDOM, now), Step::Done(Ok(()))));
+
+    // The state stays bound, and another account's is refused.
+    let [one, two] =
+        ["acct_1", "acct_2"].map(|id| Account::new(AccountId::parse(id).unwrap(), "UTC"));
+    let bound = |account| {
+        let mut flow = client().sync_of(account, CallSync::new());
+        flow.continue_from(CallSync::new());
+        let (_, ticket) = sent(flow.next(RANDOM, now));
+        answer(&mut flow, ticket, page(&[1], None), now);
+        match flow.next(RANDOM, now) {
+            Step::Store(batch) => batch.next.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut flow = client().sync_of(&one, bound(&one));
+    flow.continue_from(bound(&two));
+    assert_eq!(stopped(flow.next(RANDOM, now)), FlowError::OtherAccount);
 }
 
 /// An item that cannot be read is returned once, also where its page comes again.
@@ -369,7 +452,7 @@ fn a_request_that_no_url_can_carry_is_not_sent() {
 /// A test key shows other calls than a live one, and a key of another account all others: without
 /// this, such a key would make a copy of two accounts.
 #[test]
-fn a_sync_refuses_the_key_of_another_mode_or_account() {
+fn a_state_refuses_the_key_of_another_mode_or_account() {
     let test =
         Client::new("https://api.example.com", "service_test_kept-where-secrets-are").unwrap();
     let mine = Account::new(AccountId::parse("acct_1").unwrap(), "UTC");
@@ -388,6 +471,15 @@ fn a_sync_refuses_the_key_of_another_mode_or_account() {
     assert_eq!((refused.action(), refused), (Action::ReplaceKey, FlowError::OtherAccount));
     let _ = sent(client().sync_of(&mine, stored()).next(RANDOM, at(0)));
     let _ = sent(client().sync(stored()).next(RANDOM, at(0)));
+
+    let mut flow = client().pages(ListCalls::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+    answer(&mut flow, ticket, page(&[1], Some("c")), at(0));
+    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    let stored: PagesState =
+        serde_json::from_str(&serde_json::to_string(&batch.next).unwrap()).unwrap();
+    let _ = sent(client().pages(stored.clone()).next(RANDOM, at(0)));
+    assert_eq!(stopped(test.pages(stored).next(RANDOM, at(0))), FlowError::OtherMode);
 }
 
 #[test]

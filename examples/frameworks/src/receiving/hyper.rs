@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 
-use http::{Request, Response, StatusCode};
+use call_assistant::webhook::WebhookResponse;
+use http::{Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Empty, Limited};
 
@@ -18,9 +19,7 @@ where
 {
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
-        let mut response = Answer::default();
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-        return Ok(response);
+        return Ok(WebhookResponse::Rejected.into_response()); // too long, or broken off
     };
     let body = body.to_bytes();
     Ok(match hooks.verifier.receive(&head.headers, &body, now()) {

@@ -17,11 +17,11 @@ pub enum FlowError {
     /// The service refused the list's cursor again and again.
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     Restarts {
-        /// How often the list was restarted.
+        /// How often the list was restarted without reading further than before.
         restarts: u32,
     },
-    /// The sync was begun with a live key and this one is a test key, or the other way round.
-    #[error("the sync was begun with a key of the other mode, live or test")]
+    /// The state was begun with a live key and this one is a test key, or the other way round.
+    #[error("the state was begun with a key of the other mode, live or test")]
     OtherMode,
     /// The sync was begun for another account.
     #[error("the sync was begun for another account")]

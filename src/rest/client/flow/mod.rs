@@ -12,7 +12,7 @@ pub use error::FlowError;
 pub use pages::{Pages, PagesState, PagesStep};
 pub use task::{Fetch, Sync, Task};
 
-use self::task::Applied;
+use self::task::{Applied, PageCount};
 use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 use crate::model::Account;
@@ -69,6 +69,10 @@ pub struct Flow<T: Task> {
     failure: Option<FlowError>,
     /// Failed tries of the current request.
     tried: u32,
+    /// How often the list was restarted since it was read further than ever before.
+    restarted: u32,
+    /// How far that was, in this walk.
+    deepest: Option<Timestamp>,
     tickets: u64,
     progress: Progress,
 }
@@ -166,10 +170,14 @@ impl Client {
     }
 
     /// Creates the flow through all pages of a list: from a
-    /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored.
+    /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored. The state
+    /// remembers whether it was begun with a live or a test key, and a key of the other mode is
+    /// refused.
     #[must_use]
     pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
-        Flow::new(self, Pages::new(from.into()))
+        let mut state = from.into();
+        let bound = state.bind(self.key().mode());
+        Flow::new(self, Pages::new(state)).unless_refused(bound)
     }
 
     /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
@@ -193,13 +201,10 @@ impl Client {
         self.bound_sync(state, Some(account))
     }
 
-    fn bound_sync(&self, state: CallSync, account: Option<&Account>) -> Flow<Sync> {
-        let bound = state.clone().bound_to(self.key().mode(), account);
-        let mut flow = Flow::new(self, Sync::new(bound.clone().unwrap_or(state)));
-        if let Err(error) = bound {
-            flow.position = Position::Stopped(error);
-        }
-        flow
+    fn bound_sync(&self, mut state: CallSync, account: Option<&Account>) -> Flow<Sync> {
+        let account = account.map(|account| &account.id);
+        let bound = state.bind(Some(self.key().mode()), account);
+        Flow::new(self, Sync::new(state)).unless_refused(bound)
     }
 }
 
@@ -214,9 +219,18 @@ impl<T: Task> Flow<T> {
             position: task.finished().map_or(Position::Waiting(Wait::OVER), Position::Done),
             failure: None,
             tried: 0,
+            restarted: 0,
+            deepest: None,
             tickets: 0,
             progress: Progress { wanted: task.wanted(), ..Progress::default() },
             task,
+        }
+    }
+
+    fn unless_refused(self, bound: Result<(), FlowError>) -> Self {
+        match bound {
+            Ok(()) => self,
+            Err(error) => Self { position: Position::Stopped(error), ..self },
         }
     }
 
@@ -234,7 +248,8 @@ impl<T: Task> Flow<T> {
     }
 
     /// Sets how often the list may be restarted, because its cursor is refused or leads to pages
-    /// that do not follow: 3 times by default. No call is returned again.
+    /// that do not follow: 3 times by default. No call is returned again. A list that is read
+    /// further than ever before resets the count.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }
@@ -299,7 +314,13 @@ impl<T: Task> Flow<T> {
         match self.task.apply(&self.client, head.into(), body, now) {
             Ok(applied) => {
                 (self.tried, self.failure) = (0, None);
-                self.position = self.applied(applied);
+                self.position = match applied {
+                    Applied::Done(output) => Position::Done(output),
+                    Applied::Store(batch, page) => {
+                        self.count(&page);
+                        Position::Storing(batch)
+                    }
+                };
             }
             Err(error) => self.failed(error),
         }
@@ -317,6 +338,9 @@ impl<T: Task> Flow<T> {
     pub fn stored(&mut self) {
         if let Position::Storing(batch) = &self.position {
             let done = self.task.stored(batch);
+            if !self.task.is_past_first_page() {
+                self.deepest = None;
+            }
             self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
         }
     }
@@ -348,17 +372,14 @@ impl<T: Task> Flow<T> {
         matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
     }
 
-    fn applied(&mut self, applied: Applied<T>) -> Position<T> {
-        match applied {
-            Applied::Done(output) => Position::Done(output),
-            Applied::Store(batch, page) => {
-                let progress = &mut self.progress;
-                progress.pages = progress.pages.saturating_add(1);
-                progress.calls = progress.calls.saturating_add(page.calls);
-                progress.unreadable = progress.unreadable.saturating_add(page.unreadable);
-                progress.reached = page.reached.or(progress.reached);
-                Position::Storing(batch)
-            }
+    fn count(&mut self, page: &PageCount) {
+        let progress = &mut self.progress;
+        progress.pages = progress.pages.saturating_add(1);
+        progress.calls = progress.calls.saturating_add(page.calls);
+        progress.unreadable = progress.unreadable.saturating_add(page.unreadable);
+        progress.reached = page.reached.or(progress.reached);
+        if page.reached.is_some_and(|at| self.deepest.is_none_or(|deepest| at < deepest)) {
+            (self.deepest, self.restarted) = (page.reached, 0);
         }
     }
 
@@ -382,8 +403,9 @@ impl<T: Task> Flow<T> {
         }
         let refused = error.action() == Action::RestartList;
         let astray = matches!(error, FlowError::Paging(_)) && self.task.is_past_first_page();
-        if (refused || astray) && self.progress.restarts < self.restarts && self.task.restart() {
+        if (refused || astray) && self.restarted < self.restarts && self.task.restart() {
             self.progress.restarts = self.progress.restarts.saturating_add(1);
+            self.restarted = self.restarted.saturating_add(1);
             self.tried = 0;
             return Position::Waiting(Wait::OVER);
         }
@@ -413,6 +435,26 @@ impl<T: Task> Flow<T> {
                 Position::Sent(Ticket { number: self.tickets, random }, request)
             }
             Err(error) => Position::Stopped(FlowError::Unsendable(error)),
+        }
+    }
+}
+
+impl Flow<Sync> {
+    /// Continues from a state that was stored while the flow was under way: by an event whose call
+    /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is dropped,
+    /// and its page asked for again.
+    ///
+    /// Call it after each such change. If a change may be made by another process, store a batch
+    /// only over the state that you stored last, and otherwise call this with what is stored.
+    pub fn continue_from(&mut self, state: CallSync) {
+        if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
+            return;
+        }
+        if matches!(self.position, Position::Storing(_)) {
+            self.position = Position::Waiting(Wait::OVER);
+        }
+        if let Err(error) = self.task.continue_from(state) {
+            self.position = Position::Stopped(error);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::Timestamp;
 use crate::model::{Call, ListedCall, UnreadableCall};
 use crate::rest::client::sync::{Place, UnreadableKey};
 use crate::rest::client::{Client, Paging, ResponseHead};
-use crate::rest::{ListCalls, Quota, UnsendableError};
+use crate::rest::{ListCalls, Mode, Quota, UnsendableError};
 
 /// Reads all pages of a list. Created by [`Client::pages`].
 #[derive(Debug)]
@@ -36,6 +36,9 @@ pub struct PagesState {
     /// The next page, or the last one if the list is done.
     paging: Paging,
     done: bool,
+    /// Of the key that the list was begun with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
     /// The last call returned.
     #[serde(default)]
     place: Option<Place>,
@@ -73,6 +76,13 @@ impl PagesState {
         self.done
     }
 
+    pub(super) fn bind(&mut self, mode: Mode) -> Result<(), FlowError> {
+        match *self.mode.get_or_insert(mode) == mode {
+            true => Ok(()),
+            false => Err(FlowError::OtherMode),
+        }
+    }
+
     /// Moves past a call. Returns whether it is new.
     fn pass(&mut self, call: &Call) -> bool {
         if let (Some(at_place), Some(place)) = (&mut self.repeats, &self.place)
@@ -99,7 +109,7 @@ impl PagesState {
 impl From<ListCalls> for PagesState {
     fn from(list: ListCalls) -> Self {
         let paging = Paging::new(list);
-        Self { paging, done: false, place: None, tail: BTreeSet::new(), repeats: None }
+        Self { paging, done: false, mode: None, place: None, tail: BTreeSet::new(), repeats: None }
     }
 }
 

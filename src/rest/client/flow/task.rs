@@ -106,6 +106,12 @@ impl Sync {
     pub(super) fn new(state: CallSync) -> Self {
         Self { resumed: state.is_walking(), state }
     }
+
+    pub(super) fn continue_from(&mut self, mut state: CallSync) -> Result<(), FlowError> {
+        state.bind_like(&self.state)?;
+        self.state = state;
+        Ok(())
+    }
 }
 
 impl sealed::Sealed for Sync {}

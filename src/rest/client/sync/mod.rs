@@ -11,7 +11,7 @@ pub(super) use self::walk::{Place, UnreadableKey};
 use super::flow::FlowError;
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
-use crate::model::{Account, Call, CallList, ListedCall, UnreadableCall};
+use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::client::PagingError;
 use crate::rest::{ListCalls, Mode};
 
@@ -258,7 +258,8 @@ impl CallSync {
     /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call has
     /// been returned before. Otherwise it is fresh, and this returns the state to store together
     /// with the call: no walk will return it. The id is kept until the watermark has passed the
-    /// call, so walk now and then.
+    /// call, so walk now and then. A flow that is under way has to be told:
+    /// [`Flow::continue_from`](super::Flow::continue_from).
     ///
     /// A call written before the instant that this is a sync [since](Self::since) is fresh each time
     /// it comes: no walk returns it, and nothing is kept of it.
@@ -286,20 +287,22 @@ impl CallSync {
     }
 
     /// Binds the state to the mode and the account of a key, or refuses the key.
-    pub(super) fn bound_to(
-        mut self,
-        mode: Mode,
-        account: Option<&Account>,
-    ) -> Result<Self, FlowError> {
-        if *self.mode.get_or_insert(mode) != mode {
+    pub(super) fn bind(
+        &mut self,
+        mode: Option<Mode>,
+        account: Option<&AccountId>,
+    ) -> Result<(), FlowError> {
+        if mode.is_some_and(|mode| *self.mode.get_or_insert(mode) != mode) {
             return Err(FlowError::OtherMode);
         }
-        if let Some(account) = account
-            && *self.account_id.get_or_insert_with(|| account.id.clone()) != account.id
-        {
+        if account.is_some_and(|id| self.account_id.get_or_insert_with(|| id.clone()) != id) {
             return Err(FlowError::OtherAccount);
         }
-        Ok(self)
+        Ok(())
+    }
+
+    pub(super) fn bind_like(&mut self, other: &Self) -> Result<(), FlowError> {
+        self.bind(other.mode, other.account_id.as_ref())
     }
 
     /// The `created_after` of this walk.
