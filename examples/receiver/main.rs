@@ -33,6 +33,18 @@
 //! idempotency key. Standard output only shows the actions: each line is printed after it is
 //! written, so a line that was not printed before a crash is still written.
 //!
+//! # A relay for developing a receiver
+//!
+//! `cargo run --example receiver -- --forward http://127.0.0.1:3000/hooks`
+//!
+//! With `--forward`, nothing is stored or acted on. Each request is verified, explained on the
+//! terminal if it does not verify, kept as a file, and forwarded with its exact bytes and headers to
+//! a program on this machine, whose answer goes to the sender. An inbox says which event is a
+//! duplicate. `--replay ID` and `--since TIME` send what is kept once more, and `--sign-with-env NAME`
+//! signs it again with a secret of that program: a signature expires after five minutes.
+//!
+//! # The files
+//!
 //! Both files are text, with one JSON object on each line. They contain what callers said, so protect
 //! them accordingly. Only one receiver writes them at a time: a second one says so and exits. Every
 //! id is kept, although no event is sent again after thirty days; a table would delete older ids.
@@ -43,6 +55,8 @@ mod support;
 mod actions;
 mod intake;
 mod journal;
+mod kept;
+mod relay;
 mod told;
 
 use std::net::SocketAddr;
@@ -65,7 +79,8 @@ use crate::journal::{Journal, open_to_append};
 
 const HELP: Help = Help {
     usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
-            [--listen ADDR] [--journal FILE]",
+            [--listen ADDR] ([--journal FILE] | --forward URL [--keep FOLDER]\n\
+            \x20      [--replay ID | --since TIME])",
     about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
             Kill it at any point: no event is acted on twice, and none is lost.",
     flags: &[
@@ -94,12 +109,32 @@ const HELP: Help = Help {
         ),
         Flag::value("--product", "NAME", "whose header names are used [Service]"),
         Flag::switch("--explain", "look for the cause of a mismatch, once a second at most"),
+        Flag::value(
+            "--forward",
+            "URL",
+            "be a relay: verify, explain and keep each request, and forward it to this\n\
+             program on this machine, http://HOST:PORT/PATH",
+        ),
+        Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
+        Flag::value("--replay", "ID", "forward the kept requests of this event or file, and end"),
+        Flag::value(
+            "--since",
+            "TIME",
+            "forward all that are kept since this time, RFC 3339 or seconds, and end",
+        ),
+        Flag::value(
+            "--sign-with-env",
+            "NAME",
+            "sign what is forwarded again, with the secret in this variable",
+        ),
     ],
     positional: 0,
 };
 
 const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
+
+const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
 
 /// How long to act on what has come, once the end is asked for.
 const LAST_ACTIONS: Duration = Duration::from_secs(5);
@@ -110,10 +145,19 @@ fn main() -> ExitCode {
         Ok(set_up) => set_up,
         Err(message) => HELP.exit(&message),
     };
+    let relay = match relay::Plan::from_flags(&flags) {
+        Ok(relay) => relay,
+        Err(message) => HELP.exit(&message),
+    };
     let run = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let run = run.map_err(|error| format!("cannot start: {error}"));
     let ended = run.and_then(|runtime| {
-        let ended = runtime.block_on(receive(set_up));
+        let ended = runtime.block_on(async {
+            match relay {
+                Some(plan) => relay::run(plan, set_up).await,
+                None => receive(set_up).await,
+            }
+        });
         // An action that does not end holds nobody up.
         runtime.shutdown_background();
         ended
@@ -131,8 +175,10 @@ fn main() -> ExitCode {
 /// What the command line says.
 struct SetUp {
     verifier: Verifier,
-    /// The secrets' texts, if mismatches are to be explained.
-    explain_with: Option<Vec<String>>,
+    /// The secrets' texts.
+    secrets: Vec<String>,
+    /// Whether mismatches are to be explained.
+    explains: bool,
     product: Product,
     listen: SocketAddr,
     journal: PathBuf,
@@ -156,7 +202,8 @@ impl SetUp {
         let verifier = parsed.fold(Verifier::new(first), Verifier::and);
         Ok(Self {
             verifier: verifier.with_product(product.clone()),
-            explain_with: flags.has("--explain").then_some(texts),
+            secrets: texts,
+            explains: flags.has("--explain"),
             product,
             listen: flags.read("--listen", DEFAULT_LISTEN)?,
             journal: flags.text("--journal").unwrap_or("events.journal").into(),
@@ -167,10 +214,7 @@ impl SetUp {
 /// Receives until the end is asked for, or the disk fails.
 async fn receive(set_up: SetUp) -> Result<(), String> {
     let (journal, actions) = recover(&set_up)?;
-    let listener = TcpListener::bind(set_up.listen)
-        .await
-        .map_err(|error| format!("--listen {}: {error}", set_up.listen))?;
-    let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
+    let (listener, address) = listen(set_up.listen).await?;
     let (trigger, shutdown) =
         shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
 
@@ -186,7 +230,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     let (intake, storing) = Intake::start(
         set_up.verifier,
         set_up.product,
-        set_up.explain_with,
+        set_up.explains.then_some(set_up.secrets),
         journal,
         stored,
         trigger,
@@ -194,7 +238,6 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     let intake = Arc::new(intake);
 
     log::line(&format!("listening on http://{address}"));
-    let limits = Limits { connections: 512, patience: Duration::from_secs(5) };
     let handler = {
         let intake = Arc::clone(&intake);
         move |request, _peer| {
@@ -202,7 +245,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
             async move { intake.answer(request).await }
         }
     };
-    serve(listener, limits, handler, shutdown).await;
+    serve(listener, LIMITS, handler, shutdown).await;
 
     log::line("stopping: storing and acting on what has come");
     intake.stop().await;
@@ -214,6 +257,15 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
         Ok(ended) => ended.map_err(|_| failed.to_owned())?,
         Err(_) => Err("stopped while still acting: the next start goes on from there".to_owned()),
     }
+}
+
+/// # Errors
+/// Another program listens there, or nobody may.
+async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
+    let listener = TcpListener::bind(at).await;
+    let listener = listener.map_err(|error| format!("--listen {at}: {error}"))?;
+    let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
+    Ok((listener, address))
 }
 
 /// Opens both files, cuts off what a crash left half-written, and says what was found.

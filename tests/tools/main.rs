@@ -22,6 +22,7 @@ mod http;
 mod killing;
 mod program;
 mod receiver;
+mod relay;
 mod service;
 mod short;
 mod simulate;
