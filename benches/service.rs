@@ -203,3 +203,28 @@ fn rate_check_of_one(bencher: Bencher<'_, '_>, step: u64) {
         window.check(Quota::READS, instant)
     });
 }
+
+/// A full window of a key that is evenly used, as a process reads and writes it at each request.
+fn full() -> RateWindow {
+    let mut window = RateWindow::default();
+    for nth in 0..600 {
+        let instant = now().saturating_add(Duration::from_micros(nth * 99_990));
+        window.check(Quota::READS, instant).unwrap();
+    }
+    window
+}
+
+#[divan::bench]
+fn rate_window_through_bytes(bencher: Bencher<'_, '_>) {
+    let bytes = full().to_bytes();
+    bencher.bench(|| RateWindow::from_bytes(black_box(&bytes)).unwrap().to_bytes());
+}
+
+#[divan::bench]
+fn rate_window_through_json(bencher: Bencher<'_, '_>) {
+    let text = serde_json::to_string(&full()).unwrap();
+    bencher.bench(|| {
+        let window: RateWindow = serde_json::from_str(black_box(&text)).unwrap();
+        serde_json::to_string(&window).unwrap()
+    });
+}

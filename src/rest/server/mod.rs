@@ -226,6 +226,8 @@
 //! - Log the [reason](Rejection::reason) of each rejection with its request id.
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
 //!   must take effect at once.
+//! - Take `now` once for each request. Where rates are counted by [SQL](RateWindow#in-sql), they have the
+//!   clock of the database, and its result is a duration, which every clock can add to its own `now`.
 //! - Limit sizes and times. The HTTP library answers what it cannot parse as HTTP (400, 408, 431),
 //!   without an envelope and a request id. Everything that can be parsed is answered here.
 //!

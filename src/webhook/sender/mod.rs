@@ -161,8 +161,8 @@
 //! ## Park
 //!
 //! For each of [`Settled::disabled`], and after [`Endpoint::pause`] and [`Endpoint::delete`]: when the
-//! change of the endpoint is committed, not with it. A row that is locked is skipped, for whoever holds
-//! the lock parks it.
+//! change of the endpoint is committed, not with it. A row that is locked is skipped, so that this waits
+//! for nobody: whoever holds the lock parks it, or whoever begins it next.
 //!
 //! ```sql
 #![doc = include_str!("sql/park.sql")]
@@ -224,7 +224,7 @@
 //!
 //! | step | clock |
 //! |---|---|
-//! | accept | that of the change: it also gives the event's `created_at` |
+//! | accept | the host's or the database's; the event's `created_at` is that of the change |
 //! | begin, park, enable, redeliver | the database's, which the statement that finds the rows returns |
 //! | finish | the `now` of begin, and the time since, by a clock that is never set |
 //! | any, of an owner who begins in memory | the `now` of its last look, and the time since |

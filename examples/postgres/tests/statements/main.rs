@@ -3,6 +3,7 @@
 mod accept;
 mod pages;
 mod rate;
+mod receiver;
 mod steps;
 mod store;
 mod support;

@@ -1,3 +1,4 @@
+-- Once a day. Or give each table a partition for each day, and drop those.
 -- $1 oldest_kept(now)
 DELETE FROM deliveries WHERE event_created_at < $1 AND status NOT IN ('waiting', 'sending');
 
