@@ -38,9 +38,11 @@ async function line(stream, found) {
 
 // A receiver: one path for each kind of answer, one of them hostile to whoever shows it.
 const HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>';
+const LONG = "/hooks/" + "a-rather-long-path/".repeat(12);
+let later = 410; // what the last one answers
 const receiver = createServer((request, response) => {
   request.resume().on("end", () => {
-    response.statusCode = { "/good": 204, "/broken": 503, "/gone": 410 }[request.url] || 404;
+    response.statusCode = { "/good": 204, "/broken": 503, "/gone": 410, [LONG]: later }[request.url] || 404;
     response.end(response.statusCode === 503 ? HOSTILE : undefined);
   });
 }).listen(0, "127.0.0.1");
@@ -161,11 +163,14 @@ try {
   await run(`[...document.querySelectorAll("tbody tr")].find((tr) => tr.textContent.includes("failed")).querySelector(".expand").focus()`);
   await press("Enter");
   await until("six attempts", `document.querySelectorAll(".tries .try").length === 6`);
-  await until("the receiver's answer as text", `document.querySelector(".answer").textContent.includes("<script>")`);
+  await until("the body as it is signed", `${text(".exact")}.startsWith('{"id":"evt_')`);
+  await until("the receiver's answer as text", `[...document.querySelectorAll(".answer")].some((el) => el.textContent.includes("<script>"))`);
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
   await shot("whole");
   assert.equal(await run("document.title.includes('owned')"), false, "the page runs what it shows");
   passed++;
+
+  await until("nothing but elements", `[...document.querySelector("main").childNodes].every((node) => node.nodeType === 1)`);
 
   // Enable, ping, redeliver.
   await run(`[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Enable").focus()`);
@@ -177,6 +182,75 @@ try {
   await run(`[...document.querySelectorAll("tbody button")].find((b) => b.textContent === "Redeliver").focus()`);
   await press("Enter");
   await until("redelivered by hand", `document.querySelectorAll(".pips[aria-label*='by hand']").length > 0`);
+
+  // What is found is not among the latest fifty: the store looks at all of them.
+  const account = first.dashboard + "/accounts/acct_fjord_dental";
+  const emit = (type) => fetch(account + "/events", { method: "POST", body: JSON.stringify({ type, data: {} }) }).then((answer) => assert.equal(answer.status, 201));
+  for (let n = 0; n < 25; n++) await emit("note");
+  await until("the failed one is no longer among the latest", `![...document.querySelectorAll("tbody tr .badge")].some((b) => b.textContent === "failed") || document.querySelectorAll("tbody tr").length > 40`);
+  const set = (name, value) => run(`{ const el = document.querySelector('[data-key="filter ${name}"]'); el.value = ${JSON.stringify(value)}; el.dispatchEvent(new Event("change")); }`);
+  const rows = `document.querySelectorAll("[aria-labelledby=h-deliveries] tbody .expand").length`;
+  await set("type", "call.ended");
+  await until("only calls", `${rows} === 3 && ![...document.querySelectorAll("[aria-labelledby=h-deliveries] td.nowrap .two .strong")].some((el) => el.textContent !== "call.ended")`);
+  await set("status", "missed");
+  await until("the one that failed", `${rows} >= 1 && ${rows} < 3`);
+  await set("id", "evt_nobody");
+  await until("none", says("No delivery of the last thirty days fits the filters."));
+  await focus("filter none");
+  await press("Enter");
+  await until("all again", `${rows} === 50`);
+  await focus("older");
+  await press("Enter");
+  await until("the second page", `${says("Page 2")} && ${rows} > 1 && ${rows} < 50`);
+  await focus("newer");
+  await press("Enter");
+  await until("the first page", `${rows} === 50`);
+
+  // An endpoint with a long URL is down, comes back, and gets what it missed.
+  const add = await fetch(account + "/endpoints", { method: "POST", body: JSON.stringify({ url: receiving + LONG }) });
+  const { id: down } = await add.json();
+  for (let n = 0; n < 3; n++) { await emit("note"); await emit("other"); }
+  await until("it is disabled", `!!document.querySelector('[data-key="enable ${down}"]')`);
+  later = 204;
+  for (const width of [390, 1024]) {
+    await page("Emulation.setDeviceMetricsOverride", { width, height: 844, deviceScaleFactor: 1, mobile: width < 500 });
+    await until(`nothing is wider than ${width}`, `document.documentElement.scrollWidth <= ${width}`);
+    await until(`every action is within ${width}`, `[...document.querySelectorAll(".endpoint button")].every((b) => { const box = b.getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.right <= ${width}; })`);
+    await run(`document.querySelector('[data-key="enable ${down}"]').scrollIntoView({ block: "center" })`);
+    await shot("width-" + width);
+  }
+  const box = await run(`(() => { const { x, y, width, height } = document.querySelector('[data-key="enable ${down}"]').getBoundingClientRect(); return { x: x + width / 2, y: y + height / 2 }; })()`);
+  for (const type of ["mousePressed", "mouseReleased"]) await page("Input.dispatchMouseEvent", { type, ...box, button: "left", clickCount: 1 });
+  await until("what it missed, by type", `/Recover \\d/.test(${text(`[data-key="recover ${"${down}"}"]`)}) && ${says("It missed 3 note, 3 other.")}`.replaceAll("${down}", down));
+  await page("Emulation.clearDeviceMetricsOverride");
+  await focus("recover " + down);
+  await press("Enter");
+  await until("the dialog", `document.querySelectorAll("dialog input[name=type]").length === 2`);
+  await shot("recover");
+  await run(`document.querySelector("dialog button[type=submit]").focus()`);
+  await press("Enter");
+  await until("all are delivered", `!document.querySelector('[data-key="recover ${down}"]') && !document.querySelector("progress")`);
+  const recovered = await (await fetch(account + "/recoveries")).json();
+  assert.deepEqual(recovered.data.map((r) => [r.status, r.redelivered]), [["completed", 6]]);
+
+  // Pause, another secret, delete.
+  await focus("pause " + down);
+  await press("Enter");
+  await until("paused", says("its owner paused it"));
+  await focus("rotate " + down);
+  await press("Enter");
+  await until("the dialog", `!!document.querySelector("dialog select[name=overlap]")`);
+  await run(`document.querySelector("dialog button[type=submit]").focus()`);
+  await press("Enter");
+  await until("the new secret", `${text("dialog code")}.startsWith("whsec_")`);
+  await press("Escape");
+  await until("both sign", says("the previous secret signs, too"));
+  await focus("delete " + down);
+  await press("Enter");
+  await until("the question", says("Delete this endpoint?"));
+  await run(`document.querySelector("dialog button[type=submit]").focus()`);
+  await press("Enter");
+  await until("it is deleted", `!document.querySelector('[data-key="delete ${down}"]')`);
 
   // A key: its secret once, and then revoked.
   await focus("add key");
