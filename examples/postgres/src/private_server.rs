@@ -101,8 +101,7 @@ impl PrivateServer {
     /// The number of the server's first process.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        let text = fs::read_to_string(self.folder.join("data/postmaster.pid")).ok()?;
-        Pid::from_raw(text.lines().next()?.parse().ok()?)
+        Pid::from_raw(self.said()?.lines().next()?.parse().ok()?)
     }
 
     /// Sends a signal to the server's first process.
@@ -169,6 +168,8 @@ impl PrivateServer {
 
     fn try_launch(&mut self) -> Result<(), StartError> {
         self.wait();
+        // What a server that was killed has left says that it is ready.
+        let left = self.said();
         // The shell ends with the server, and ends it when its input ends: when we do, however that
         // happens. Then nobody else removes the folder.
         let keep = "exec 3<&0; \"$@\" & server=$!; \
@@ -191,7 +192,7 @@ impl PrivateServer {
             .map_err(|error| StartError::Io("the server", error))?;
         self.keeper = Some(keeper);
         let limit = Instant::now() + Duration::from_secs(60);
-        while !self.is_ready() {
+        while self.said() == left || !self.is_ready() {
             let ended =
                 self.keeper.as_mut().is_none_or(|keeper| !matches!(keeper.try_wait(), Ok(None)));
             if ended || limit < Instant::now() {
@@ -206,8 +207,12 @@ impl PrivateServer {
 
     /// The last line of the server's own file says how far it is.
     fn is_ready(&self) -> bool {
-        let file = fs::read_to_string(self.folder.join("data/postmaster.pid"));
-        file.is_ok_and(|text| text.lines().last().is_some_and(|line| line.trim() == "ready"))
+        let said = self.said();
+        said.is_some_and(|text| text.lines().last().is_some_and(|line| line.trim() == "ready"))
+    }
+
+    fn said(&self) -> Option<String> {
+        fs::read_to_string(self.folder.join("data/postmaster.pid")).ok()
     }
 
     fn wait(&mut self) {

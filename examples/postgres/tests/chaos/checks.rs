@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use serde_json::Value;
+
 use call_assistant_postgres::db::{Database, DbError, within};
 
 use crate::customers::Customers;
@@ -22,6 +24,7 @@ pub(crate) async fn pending(database: &Database) -> Option<i64> {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     events: usize,
+    calls: usize,
     statuses: BTreeMap<String, u32>,
     attempts: usize,
     late: usize,
@@ -37,9 +40,10 @@ impl fmt::Display for Figures {
             self.disabled.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
         write!(
             f,
-            "{} events accepted; deliveries: {}; endpoints disabled in the end: {}\n\
+            "{} events accepted, {} of them of calls that an API process recorded; deliveries: {}; endpoints disabled in the end: {}\n\
              {} attempts in the log, {} of them late; {} requests, {} more than attempts",
             self.events,
+            self.calls,
             statuses.join(", "),
             disabled.join(", "),
             self.attempts,
@@ -65,7 +69,23 @@ pub(crate) async fn check(
 ) -> (Figures, Vec<String>) {
     let session = database.session().await.unwrap();
     let mut wrong = Vec::new();
-    let accepted = customers.accepted();
+    let mut accepted = customers.accepted();
+    let calls = customers.calls();
+    let mut events: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let of_calls = "SELECT id, body FROM events WHERE type = 'call.ended'";
+    for row in session.query(of_calls, &[]).await.unwrap() {
+        let body: Value = serde_json::from_slice(row.get(1)).unwrap();
+        let call = body["data"]["object"]["id"].as_str().unwrap().to_owned();
+        events.entry(call).or_default().push(row.get(0));
+    }
+    for (call, account) in &calls {
+        match events.get(call).map(Vec::as_slice) {
+            Some([event]) => {
+                accepted.insert(event.clone(), account.clone());
+            }
+            events => wrong.push(format!("call {call} has the events {events:?}")),
+        }
+    }
     let mut figures =
         Figures { events: accepted.len(), requests: receiver.requests(), ..Figures::default() };
 

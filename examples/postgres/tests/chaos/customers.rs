@@ -15,6 +15,7 @@ use call_assistant_postgres::key_ring::KeyRing;
 use call_assistant_postgres::support::clock;
 use tokio::sync::watch;
 
+use crate::api::{self, Addresses};
 use crate::receiver::KINDS;
 
 const ACCOUNTS: u32 = 6;
@@ -28,11 +29,14 @@ pub(crate) struct Customers {
     database: Database,
     /// Accepted events, with their accounts: their COMMIT was answered.
     accepted: Arc<Mutex<BTreeMap<String, String>>>,
+    /// Calls that an API process has said are stored, with their accounts.
+    calls: Arc<Mutex<BTreeMap<String, String>>>,
+    apis: Addresses,
     seed: u64,
 }
 
 impl Customers {
-    pub(crate) async fn add(database: &Database, url: &str, seed: u64) -> Self {
+    pub(crate) async fn add(database: &Database, url: &str, apis: Addresses, seed: u64) -> Self {
         let ring = KeyRing::parse(RING).unwrap();
         let now = clock::now();
         let session = database.session().await.unwrap();
@@ -62,7 +66,13 @@ impl Customers {
             }
         }
         session.keep();
-        Self { database: database.clone(), accepted: Arc::default(), seed }
+        Self {
+            database: database.clone(),
+            accepted: Arc::default(),
+            calls: Arc::default(),
+            apis,
+            seed,
+        }
     }
 
     pub(crate) fn ring(&self) -> &'static str {
@@ -73,6 +83,10 @@ impl Customers {
         self.accepted.lock().unwrap().clone()
     }
 
+    pub(crate) fn calls(&self) -> BTreeMap<String, String> {
+        self.calls.lock().unwrap().clone()
+    }
+
     /// Accepts events until it is told to stop. Each is relayed until the database says that it
     /// has it, and now and then once more.
     pub(crate) async fn live(&self, stopped: watch::Receiver<bool>) {
@@ -81,6 +95,9 @@ impl Customers {
             nth += 1;
             let account = format!("acct_{}", nth % u64::from(ACCOUNTS));
             let occurrence = format!("{}-{nth}", self.seed);
+            if nth.is_multiple_of(3) {
+                self.record(&account, &format!("call_{nth}"), &stopped).await;
+            }
             let id = EventId::derived(&[&account, "ping", &occurrence]);
             let event = NewEvent::new(
                 id,
@@ -108,6 +125,23 @@ impl Customers {
                 let _ = within(self.redeliver_one(nth)).await;
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+
+    /// Has an API process record a call, and asks again, whichever it is, until one says yes.
+    async fn record(&self, account: &str, call: &str, stopped: &watch::Receiver<bool>) {
+        for nth in 0.. {
+            let stored = match self.apis.nth(nth) {
+                Some(address) => api::record(address, account, call).await,
+                None => None,
+            };
+            if stored == Some(true) {
+                self.calls.lock().unwrap().insert(call.to_owned(), account.to_owned());
+            }
+            if stored == Some(true) || *stopped.borrow() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -11,6 +11,7 @@ use call_assistant_postgres::support::clock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Plan;
+use crate::api::Addresses;
 
 /// Six hours in eleven seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "0.05"];
@@ -23,6 +24,8 @@ pub(crate) struct Fleet {
     url: String,
     ring: &'static str,
     senders: Vec<Child>,
+    apis: Vec<Child>,
+    addresses: Addresses,
     paused: Vec<(usize, Instant)>,
     dice: u64,
     plan: Plan,
@@ -33,6 +36,7 @@ pub(crate) struct Fleet {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     senders: u32,
+    apis: u32,
     databases: u32,
     restarts: u32,
     refused: u32,
@@ -45,9 +49,10 @@ impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "killed: {} senders, {} database servers; {} restarts of the database, {} times away for \
+            "killed: {} senders, {} API processes, {} database servers; {} restarts of the database, {} times away for \
              seconds; {} senders paused past their leases, {} asked to end; {} transactions held open",
             self.senders,
+            self.apis,
             self.databases,
             self.restarts,
             self.refused,
@@ -59,12 +64,20 @@ impl fmt::Display for Done {
 }
 
 impl Fleet {
-    pub(crate) fn start(server: PrivateServer, url: &str, ring: &'static str, plan: Plan) -> Self {
+    pub(crate) fn start(
+        server: PrivateServer,
+        url: &str,
+        ring: &'static str,
+        addresses: Addresses,
+        plan: Plan,
+    ) -> Self {
         let mut fleet = Self {
             server: Some(server),
             url: url.to_owned(),
             ring,
             senders: Vec::new(),
+            apis: Vec::new(),
+            addresses,
             paused: Vec::new(),
             dice: plan.seed.max(1),
             plan,
@@ -74,6 +87,10 @@ impl Fleet {
             let sender = fleet.sender(nth);
             fleet.senders.push(sender);
         }
+        for nth in 0..plan.apis {
+            let api = fleet.api(nth);
+            fleet.apis.push(api);
+        }
         fleet
     }
 
@@ -81,7 +98,7 @@ impl Fleet {
     pub(crate) async fn run(mut self, began: Instant) -> (Self, Done) {
         let pace = Duration::from_secs(self.plan.seconds) / self.plan.kills.max(1);
         let mut at = began;
-        while self.done.senders + self.done.databases < self.plan.kills {
+        while self.done.senders + self.done.apis + self.done.databases < self.plan.kills {
             at += pace;
             tokio::time::sleep_until(at.into()).await;
             self.resume(Instant::now());
@@ -93,6 +110,7 @@ impl Fleet {
                 8..=12 => self.pause(),
                 13..=15 => self.hold_transaction(),
                 16..=20 => self.ask_to_end(),
+                21..=35 => self.kill_api(),
                 _ => self.kill_sender(),
             }
             // A fault that took its time does not make the next ones come all at once.
@@ -104,23 +122,24 @@ impl Fleet {
         (self, done)
     }
 
-    /// Asks every sender to end. How many did so within their time; and the server, for the checks.
+    /// Asks every process to end. How many did so within their time; and the server, for the checks.
     pub(crate) async fn end(mut self) -> (usize, PrivateServer) {
-        for sender in &self.senders {
-            signal(sender, Signal::TERM);
+        let mut all: Vec<Child> = self.senders.drain(..).chain(self.apis.drain(..)).collect();
+        for process in &all {
+            signal(process, Signal::TERM);
         }
         let limit = Instant::now() + Duration::from_secs(30);
         let mut ended = 0;
-        for sender in &mut self.senders {
+        for process in &mut all {
             loop {
-                match sender.try_wait() {
+                match process.try_wait() {
                     Ok(Some(status)) => {
                         ended += usize::from(status.success());
                         break;
                     }
                     _ if limit < Instant::now() => {
-                        let _ = sender.kill();
-                        let _ = sender.wait();
+                        let _ = process.kill();
+                        let _ = process.wait();
                         break;
                     }
                     _ => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -147,6 +166,21 @@ impl Fleet {
         command.spawn().unwrap()
     }
 
+    fn api(&self, nth: usize) -> Child {
+        self.addresses.forget(nth);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command
+            .args(["api", "--allow-loopback-endpoints", "--database", &self.url])
+            .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
+            .env(key_ring::VARIABLE, self.ring)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut api = command.spawn().unwrap();
+        self.addresses.hear(nth, api.stdout.take().unwrap());
+        api
+    }
+
     /// Starts what has ended: what was killed, and what did not find the database.
     fn revive(&mut self) {
         for nth in 0..self.senders.len() {
@@ -154,6 +188,19 @@ impl Fleet {
                 self.senders[nth] = self.sender(nth);
             }
         }
+        for nth in 0..self.apis.len() {
+            if let Ok(Some(_)) = self.apis[nth].try_wait() {
+                self.apis[nth] = self.api(nth);
+            }
+        }
+    }
+
+    fn kill_api(&mut self) {
+        let nth = usize::try_from(self.roll(u64::try_from(self.apis.len()).unwrap())).unwrap();
+        let _ = self.apis[nth].kill();
+        let _ = self.apis[nth].wait();
+        self.apis[nth] = self.api(nth);
+        self.done.apis += 1;
     }
 
     fn kill_sender(&mut self) {
@@ -250,9 +297,9 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        for sender in &mut self.senders {
-            let _ = sender.kill();
-            let _ = sender.wait();
+        for process in self.senders.iter_mut().chain(&mut self.apis) {
+            let _ = process.kill();
+            let _ = process.wait();
         }
     }
 }

@@ -7,6 +7,7 @@
 //! ```
 #![allow(clippy::disallowed_methods, reason = "real time is what this is about")]
 
+mod api;
 mod checks;
 mod customers;
 mod faults;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::private_server::{PrivateServer, Settings};
 
+use crate::api::Addresses;
 use crate::customers::Customers;
 use crate::faults::Fleet;
 use crate::receiver::Receiver;
@@ -28,6 +30,7 @@ struct Plan {
     seconds: u64,
     seed: u64,
     senders: usize,
+    apis: usize,
 }
 
 /// How long what is pending has to end, once nothing is killed any more.
@@ -44,7 +47,7 @@ fn main() {
 }
 
 fn plan() -> Plan {
-    let mut plan = Plan { kills: 0, seconds: 0, seed: 1, senders: 3 };
+    let mut plan = Plan { kills: 0, seconds: 0, seed: 1, senders: 3, apis: 2 };
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
@@ -72,9 +75,10 @@ async fn run(plan: Plan) -> usize {
     let database = Database::new(&server.url(), 8).unwrap();
     db::migrate(&database).await.unwrap();
     let receiver = Receiver::start().await;
-    let customers = Customers::add(&database, &receiver.url(), plan.seed).await;
+    let apis = Addresses::of(plan.apis);
+    let customers = Customers::add(&database, &receiver.url(), apis.clone(), plan.seed).await;
     let url = server.url();
-    let fleet = Fleet::start(server, &url, customers.ring(), plan);
+    let fleet = Fleet::start(server, &url, customers.ring(), apis, plan);
 
     let began = Instant::now();
     let accepting = customers.clone();
@@ -95,7 +99,7 @@ async fn run(plan: Plan) -> usize {
     let (drained, _server) = fleet.end().await;
     let (figures, wrong) = checks::check(&database, &customers, &receiver).await;
     println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);
-    println!("{done}\n{figures}\nsenders that ended by themselves when asked: {drained}");
+    println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");
     }

@@ -1,0 +1,68 @@
+//! API processes as seen from outside: where they listen, and one request.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::ChildStdout;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+/// Where the dashboards of the API processes listen. `None` for one that is not ready.
+#[derive(Clone, Debug)]
+pub(crate) struct Addresses(Arc<Mutex<Vec<Option<SocketAddr>>>>);
+
+impl Addresses {
+    pub(crate) fn of(processes: usize) -> Self {
+        Self(Arc::new(Mutex::new(vec![None; processes])))
+    }
+
+    pub(crate) fn forget(&self, nth: usize) {
+        self.0.lock().unwrap()[nth] = None;
+    }
+
+    /// Waits, on a thread of its own, for the line that a process says when it is ready.
+    pub(crate) fn hear(&self, nth: usize, out: ChildStdout) {
+        let addresses = self.clone();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = BufReader::new(out).read_line(&mut line);
+            let said: Value = serde_json::from_str(&line).unwrap_or_default();
+            let url = said["dashboard"].as_str().unwrap_or_default();
+            addresses.0.lock().unwrap()[nth] = url.trim_start_matches("http://").parse().ok();
+        });
+    }
+
+    pub(crate) fn nth(&self, nth: u64) -> Option<SocketAddr> {
+        let addresses = self.0.lock().unwrap();
+        addresses[usize::try_from(nth).unwrap() % addresses.len()]
+    }
+}
+
+/// Has a call recorded. Whether it is stored; `None` if nobody says.
+pub(crate) async fn record(address: SocketAddr, account: &str, call: &str) -> Option<bool> {
+    let asked = tokio::time::timeout(Duration::from_secs(5), async {
+        let stream = TcpStream::connect(address).await.ok()?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
+        let driver = tokio::spawn(connection);
+        let request = Request::post(format!("/accounts/{account}/calls"))
+            .header("host", address.to_string())
+            .header("content-type", "application/json")
+            .body(Full::<Bytes>::from(json!({ "id": call }).to_string()))
+            .unwrap();
+        let status = sender.send_request(request).await.ok().map(|response| response.status());
+        driver.abort();
+        status
+    });
+    match asked.await.ok()?? {
+        // The second answer to a request that was repeated.
+        StatusCode::CREATED | StatusCode::CONFLICT => Some(true),
+        _ => Some(false),
+    }
+}
