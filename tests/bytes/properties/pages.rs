@@ -255,6 +255,13 @@ pub(crate) fn rate(bytes: &[u8]) {
     }
     let stored = serde_json::to_string(&window).unwrap();
     assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
+    assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
+    // And whatever is read as bytes is a window that can be stored either way.
+    if let Ok(window) = RateWindow::from_bytes(bytes) {
+        let stored = serde_json::to_string(&window).unwrap();
+        assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
+        assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
+    }
 }
 
 const MINUTE: i128 = 60_000_000_000;

@@ -6,10 +6,13 @@ mod windows;
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Timestamp;
 use crate::rest::Quota;
 
 use gaps::Gaps;
+use stored::Stored;
 
 pub use stored::RateWindowError;
 pub use windows::RateWindows;
@@ -58,8 +61,8 @@ pub use windows::RateWindows;
 /// form only if it has not changed. Otherwise two processes would admit the same last request.
 ///
 /// A refusal holds until [`RateLimitError::until`], whatever else is requested. So a process keeps it
-/// and refuses by itself until then, and requests that are too many cost the store nothing. (If the
-/// quota is raised meanwhile, that counts from then on.)
+/// and refuses by itself until then, and a credential that asks too often costs the store nothing. A
+/// quota that is raised meanwhile applies from then on.
 ///
 /// # In SQL
 ///
@@ -124,7 +127,8 @@ pub use windows::RateWindows;
 ///
 /// Microseconds are written if each gap is a whole number of them, as it is where `now` is
 /// [rounded](Timestamp::floor_to_micros). No bytes are a window without any admission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Stored", try_from = "Stored")]
 pub struct RateWindow {
     /// The newest admission, in the two parts of a timestamp, which packs better. They mean nothing
     /// while `admitted` is 0.

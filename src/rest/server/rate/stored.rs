@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use super::{RateWindow, SPAN};
 use crate::Timestamp;
@@ -82,40 +81,34 @@ impl RateWindow {
     }
 }
 
-impl Serialize for RateWindow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut gaps = Vec::new();
-        self.write_gaps(1, &mut gaps);
-        let newest = (self.admitted > 0).then(|| self.newest());
-        let mut stored = serializer.serialize_struct("RateWindow", 2)?;
-        stored.serialize_field("newest", &newest)?;
-        stored.serialize_field("gaps", &URL_SAFE_NO_PAD.encode(gaps))?;
-        stored.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for RateWindow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Stored::deserialize(deserializer)?.check().map_err(de::Error::custom)
-    }
-}
-
-#[derive(Deserialize)]
-struct Stored {
+/// The JSON form.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
     #[serde(default)]
     newest: Option<Timestamp>,
     #[serde(default)]
     gaps: String,
 }
 
-impl Stored {
-    fn check(self) -> Result<RateWindow, &'static str> {
-        match self.newest {
+impl From<RateWindow> for Stored {
+    fn from(window: RateWindow) -> Self {
+        let mut gaps = Vec::new();
+        window.write_gaps(1, &mut gaps);
+        let newest = (window.admitted > 0).then(|| window.newest());
+        Self { newest, gaps: URL_SAFE_NO_PAD.encode(gaps) }
+    }
+}
+
+impl TryFrom<Stored> for RateWindow {
+    type Error = &'static str;
+
+    fn try_from(stored: Stored) -> Result<Self, &'static str> {
+        match stored.newest {
             Some(newest) => {
-                let gaps = URL_SAFE_NO_PAD.decode(self.gaps);
-                RateWindow::read(newest, &gaps.map_err(|_| "gaps are not base64url")?, 1)
+                let gaps = URL_SAFE_NO_PAD.decode(stored.gaps);
+                Self::read(newest, &gaps.map_err(|_| "gaps are not base64url")?, 1)
             }
-            None if self.gaps.is_empty() => Ok(RateWindow::default()),
+            None if stored.gaps.is_empty() => Ok(Self::default()),
             None => Err("gaps without newest"),
         }
     }
