@@ -205,9 +205,13 @@ CREATE TABLE attempts (
     -- What became of the delivery.
     status           text NOT NULL,
     next_at          timestamptz,
-    -- The beginning of the answer's body, and whether there was more.
+    -- The beginning of the answer's body and of its fields, and whether there was more.
     response         text,
-    response_cut     boolean NOT NULL
+    response_cut     boolean NOT NULL,
+    headers          text,
+    headers_cut      boolean NOT NULL,
+    -- Why there was no answer.
+    reason           text
 ) PARTITION BY RANGE (event_created_at);
 
 CREATE INDEX attempts_delivery ON attempts (delivery);

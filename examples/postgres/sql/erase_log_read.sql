@@ -1,5 +1,6 @@
 -- Answers that were kept for an endpoint's deliveries, in steps, and whether the event was erased.
-SELECT d.id, d.event_created_at, v.body IS NULL AS erased, a.began_at, a.number, a.response
+SELECT d.id, d.event_created_at, v.body IS NULL AS erased, a.began_at, a.number,
+    coalesce(a.response, '') || E'\n' || coalesce(a.headers, '') AS response
 FROM (
     SELECT id, account_id, event_id, event_created_at FROM ended
     WHERE endpoint = $2 AND id > $3
@@ -12,5 +13,5 @@ FROM (
 JOIN events AS v
     ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
 LEFT JOIN attempts AS a
-    ON a.delivery = d.id AND a.event_created_at = d.event_created_at AND a.response IS NOT NULL
+    ON a.delivery = d.id AND a.event_created_at = d.event_created_at AND (a.response IS NOT NULL OR a.headers IS NOT NULL)
 ORDER BY d.id;

@@ -289,12 +289,16 @@ async fn responses(database: &Database, endpoints: &[Of], digits: &[char]) -> Re
                 let (mut ids, mut created) = (Vec::<i64>::new(), Vec::<At>::new());
                 let (mut began, mut numbers) = (Vec::<At>::new(), Vec::<i16>::new());
                 for row in &rows {
-                    let response: Option<&str> = row.try_get("response")?;
-                    let Some(response) = response else { continue };
+                    let began_at: Option<At> = row.try_get("began_at")?;
+                    let (Some(began_at), response) =
+                        (began_at, row.try_get::<_, &str>("response")?)
+                    else {
+                        continue;
+                    };
                     if row.try_get("erased")? || mentions(response, digits) {
                         ids.push(row.try_get("id")?);
                         created.push(row.try_get("event_created_at")?);
-                        began.push(row.try_get("began_at")?);
+                        began.push(began_at);
                         numbers.push(row.try_get("number")?);
                     }
                 }

@@ -173,8 +173,8 @@ impl PrivateServer {
         // The shell ends with the server, and ends it when its input ends: when we do, however that
         // happens. Then nobody else removes the folder.
         let keep = "exec 3<&0; \"$@\" & server=$!; \
-            (cat >/dev/null; kill -QUIT $server; sleep 1; rm -rf \"$PWD\") <&3 2>/dev/null & \
-            wait $server; kill $! 2>/dev/null";
+            (cat >/dev/null; : >left; kill -QUIT $server) <&3 2>/dev/null & \
+            wait $server; kill $! 2>/dev/null; [ ! -e left ] || rm -rf \"$PWD\"";
         let log = fs::File::create(self.folder.join("log"))
             .map_err(|error| StartError::Io("the server's log", error))?;
         let keeper = self

@@ -144,10 +144,11 @@ async fn log(change: &deadpool_postgres::Transaction<'_>, delivery: i64, now: Ti
     change
         .execute(
             "INSERT INTO attempts (delivery, event_created_at, number, manual, began_at, took_ms,
-                outcome, late, status, next_at, response, response_cut)
+                outcome, late, status, next_at, response, response_cut, headers, headers_cut)
              VALUES ($1, $2, 1, false, $2, 5, '500', false, 'waiting', NULL,
                 (SELECT 'cannot store ' || convert_from(body, 'UTF8') FROM events AS e
-                 JOIN deliveries AS d ON d.event_id = e.id WHERE d.id = $1), true)",
+                 JOIN deliveries AS d ON d.event_id = e.id WHERE d.id = $1), true,
+                'x-request: 1', false)",
             &[&delivery, &At(now)],
         )
         .await

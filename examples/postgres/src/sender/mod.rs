@@ -364,9 +364,8 @@ impl Core {
                 shard: held.shard,
                 row,
                 attempt,
-                outcome: Outcome::Forbidden,
                 at: now,
-                response: None,
+                sent: post::Sent::without_answer(Outcome::Forbidden, now),
                 began_at: now,
             };
             let _ = self.done.send(done);
@@ -378,18 +377,10 @@ impl Core {
         let slot = Slot::new(endpoint, self.sender.clone());
         self.attempts.spawn(async move {
             let sent = post::send(&target, request, &trust, patience, &slot).await;
-            let at = sent.at.floor_to_micros();
-            let _ = done.send(Done {
-                key,
-                shard: held.shard,
-                row,
-                attempt,
-                outcome: sent.outcome,
-                at,
-                response: sent.body,
-                began_at: now,
-            });
-            slot.finish(sent.outcome);
+            let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
+            let began_at = now;
+            let _ = done.send(Done { key, shard: held.shard, row, attempt, at, sent, began_at });
+            slot.finish(outcome);
         });
     }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, LogEntry, Outcome, Row, Settled, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Excerpt, FailureReason, LogEntry, Outcome,
+    Row, Settled, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -20,6 +21,7 @@ use super::Message;
 use super::due::due;
 use crate::db::{At, Database, DbError, within};
 use crate::deliveries::{self, Key, Locked, Table};
+use crate::host::post::Sent;
 use crate::host::scale::Scale;
 use crate::support::log;
 
@@ -31,9 +33,9 @@ pub(super) struct Done {
     /// The delivery as it was begun in memory.
     pub(super) row: Row<Delivery>,
     pub(super) attempt: Attempt,
-    pub(super) outcome: Outcome,
     pub(super) at: Timestamp,
-    pub(super) response: Option<Vec<u8>>,
+    /// What came of it.
+    pub(super) sent: Sent,
     /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
     pub(super) began_at: Timestamp,
 }
@@ -136,7 +138,7 @@ async fn store(
         .iter()
         .map(|done| {
             // Whatever we are short of will not be there at once.
-            let least = match done.outcome {
+            let least = match done.sent.outcome {
                 Outcome::Unsent => done.at.saturating_add(UNSENT),
                 _ => Timestamp::MIN,
             };
@@ -244,9 +246,9 @@ fn settle_rows(
             delivery: done.key.id,
             endpoint: done.key.endpoint,
             attempt: done.attempt,
-            outcome: done.outcome,
+            outcome: done.sent.outcome,
             at: done.at,
-            response: done.response.as_deref(),
+            response: done.sent.body.as_deref(),
         })
         .collect();
     let rows = rows.iter().map(|(id, locked)| (*id, locked.row)).collect();
@@ -273,13 +275,15 @@ fn in_time_of_this_host(
     for (id, entry) in &mut settled.log {
         let Some(done) = done.get(id) else { continue };
         entry.began_at = done.began_at;
-        let took = done.at.since(done.began_at).as_millis();
-        entry.took_ms = u64::try_from(took).unwrap_or(u64::MAX);
+        done.sent.describe(entry);
         if let Some(next) = entry.next_at {
             entry.next_at = delivery(id).and_then(|delivery| due(&delivery, scale, next));
         }
     }
 }
+
+/// A part of an answer that is kept.
+type Part = fn(&LogEntry) -> Option<&Excerpt>;
 
 async fn write_log(
     change: &Transaction<'_>,
@@ -301,12 +305,16 @@ async fn write_log(
     let statuses: Vec<&str> = entries().map(|entry| entry.status.as_str()).collect();
     let nexts: Vec<Option<At>> = entries().map(|entry| entry.next_at.map(At)).collect();
     // PostgreSQL's text holds every character but one.
-    let text = |entry: &LogEntry| {
-        entry.response.as_ref().map(|excerpt| excerpt.text.replace('\0', "\u{fffd}"))
+    let text = |excerpt: &Excerpt| excerpt.text.replace('\0', "\u{fffd}");
+    let texts =
+        |of: Part| -> Vec<Option<String>> { entries().map(|entry| of(entry).map(text)).collect() };
+    let cuts = |of: Part| -> Vec<bool> {
+        entries().map(|entry| of(entry).is_some_and(|excerpt| excerpt.cut)).collect()
     };
-    let texts: Vec<Option<String>> = entries().map(text).collect();
-    let cuts: Vec<bool> =
-        entries().map(|entry| entry.response.as_ref().is_some_and(|excerpt| excerpt.cut)).collect();
+    let body: Part = |entry| entry.response.as_ref();
+    let headers: Part = |entry| entry.headers.as_ref();
+    let reasons: Vec<Option<&str>> =
+        entries().map(|entry| entry.reason.as_ref().map(FailureReason::as_str)).collect();
     let insert = change.prepare_cached(include_str!("../../sql/attempts_insert.sql")).await?;
     change
         .execute(
@@ -322,9 +330,12 @@ async fn write_log(
                 &lates,
                 &statuses,
                 &nexts,
-                &texts,
-                &cuts,
+                &texts(body),
+                &cuts(body),
                 &may_be_there,
+                &texts(headers),
+                &cuts(headers),
+                &reasons,
             ],
         )
         .await?;

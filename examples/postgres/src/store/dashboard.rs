@@ -1,5 +1,6 @@
 //! The operations of the dashboard, each one step.
 
+use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::model::Call;
 use call_assistant::rest::Mode;
@@ -7,16 +8,18 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::Target;
 
+use tokio_postgres::IsolationLevel;
+
 use super::deliveries::DeliveryKey;
 use super::endpoints::{Change, Found};
 use super::{Postgres, accounts, calls, deliveries, endpoints, sql};
 use crate::accept::{self, Accepted};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    NewAccount, NewEndpoint, NewSecret,
+    LastHour, NewAccount, NewEndpoint, NewSecret,
 };
 use crate::host::store::{Done, Refused, Store};
-use crate::support::clock;
+use crate::support::{clock, log};
 
 /// One step that reads: `$body` is `Done`, with `$client` as its connection.
 macro_rules! read {
@@ -26,6 +29,27 @@ macro_rules! read {
                 let session = $store.session().await?;
                 let $client = &*session;
                 let done = $body.await;
+                session.end(done)
+            })
+            .await
+    };
+}
+
+/// One step that reads with several statements what is true at one instant.
+macro_rules! snapshot {
+    ($store:ident, |$client:ident| $body:expr) => {
+        $store
+            .within(async {
+                let mut session = $store.session().await?;
+                let done = async {
+                    let $client = session.build_transaction();
+                    let $client = $client.isolation_level(IsolationLevel::RepeatableRead);
+                    let $client = $client.read_only(true).start().await?;
+                    let done: Done<_> = $body.await;
+                    $client.commit().await?;
+                    done
+                };
+                let done = done.await;
                 session.end(done)
             })
             .await
@@ -173,17 +197,25 @@ impl Store for Postgres {
         change!(self, |change| endpoints::rotate(&change, &self.ring, id, new, now))
     }
 
-    async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
+    async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
         let now = clock::now();
         read!(self, |client| async {
-            let of = endpoints::of_account(client, &self.ring, account, true, now).await?;
-            deliveries::page(client, &of, filter, now).await
+            let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
+            endpoints::last_hour(client, &of, now).await
+        })
+    }
+
+    async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
+        let now = clock::now();
+        snapshot!(self, |client| async {
+            let of = endpoints::of_account(&client, &self.ring, account, true, now).await?;
+            deliveries::page(&client, &of, filter, now).await
         })
     }
 
     async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
         let key: DeliveryKey = id.parse()?;
-        read!(self, |client| deliveries::one(client, key, clock::now()))
+        snapshot!(self, |client| deliveries::one(&client, key, clock::now()))
     }
 
     async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
@@ -230,10 +262,29 @@ impl Postgres {
         })
     }
 
+    /// Parks what is pending of an endpoint that is disabled, for people who look at it: what is not
+    /// parked now is parked when it is due.
+    fn park(&self, found: &Found, now: Timestamp) {
+        let (database, shard, number) = (self.database.clone(), found.shard, found.number);
+        tokio::spawn(async move {
+            if let Err(error) = crate::deliveries::park(&database, shard, number, now).await {
+                log::line(&format!("parking of endpoint {number}: {error}"));
+            }
+        });
+    }
+
     async fn disable(&self, id: &str, how: Change) -> Done<EndpointRow> {
         let now = clock::now();
         let found: Found =
             change!(self, |change| endpoints::disable(&change, &self.ring, id, how, now))?;
+        if let Some(reason) = found.shown.health.disabled() {
+            let account = &found.shown.account_id;
+            log::line(&format!(
+                "endpoint {id} of {account} disabled: {}; by its owner",
+                reason.as_str()
+            ));
+        }
+        self.park(&found, now);
         Ok(found.shown)
     }
 }

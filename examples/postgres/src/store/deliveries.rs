@@ -271,8 +271,11 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
 
 /// An entry of the log, by its stored form: its fields may grow.
 fn entry_of(row: &Row) -> Done<Option<LogEntry>> {
+    let excerpt = |text: Option<&str>, cut: bool| match text {
+        Some(text) => json!({ "text": text, "cut": cut }),
+        None => Value::Null,
+    };
     let response: Option<&str> = row.try_get("response")?;
-    let cut: bool = row.try_get("response_cut")?;
     let next_at: Option<At> = row.try_get("next_at")?;
     let number: i16 = row.try_get("number")?;
     let entry = json!({
@@ -284,7 +287,9 @@ fn entry_of(row: &Row) -> Done<Option<LogEntry>> {
         "late": row.try_get::<_, bool>("late")?,
         "status": row.try_get::<_, &str>("status")?,
         "next_at": next_at.map(|at| at.0),
-        "response": response.map_or(Value::Null, |text| json!({ "text": text, "cut": cut })),
+        "response": excerpt(response, row.try_get("response_cut")?),
+        "headers": excerpt(row.try_get("headers")?, row.try_get("headers_cut")?),
+        "reason": row.try_get::<_, Option<&str>>("reason")?,
     });
     Ok(serde_json::from_value(entry).ok())
 }

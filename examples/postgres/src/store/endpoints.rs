@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 use super::deliveries::DeliveryKey;
 use super::{accounts, sql, unreadable};
 use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
-use crate::host::rows::{EndpointRow, NewEndpoint, NewSecret};
+use crate::host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
 use crate::host::store::{Done, Refused};
 use crate::key_ring::KeyRing;
 use crate::support::log;
@@ -216,6 +216,34 @@ pub(super) async fn missed(
         }
     }
     Ok(ids)
+}
+
+/// How each endpoint has answered in the last hour, as far as its latest deliveries tell.
+pub(super) async fn last_hour(
+    client: &impl GenericClient,
+    found: &[Found],
+    now: Timestamp,
+) -> Done<Vec<(EndpointId, LastHour)>> {
+    let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
+    let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
+    let since = At(now.saturating_sub(Duration::from_secs(3600)));
+    let mut hours = Vec::new();
+    for row in query(client, sql!("last_hour"), &[&shards, &numbers, &since]).await? {
+        let number: i32 = row.try_get("number")?;
+        let Some(of) = found.iter().find(|found| found.number == number) else { continue };
+        let count = |name: &str| -> Done<u64> { Ok(row.try_get::<_, i64>(name)?.unsigned_abs()) };
+        let took = |name: &str| -> Done<Option<u64>> {
+            Ok(row.try_get::<_, Option<i64>>(name)?.map(i64::unsigned_abs))
+        };
+        let hour = LastHour {
+            attempts: count("attempts")?,
+            succeeded: count("succeeded")?,
+            p50_ms: took("p50_ms")?,
+            p99_ms: took("p99_ms")?,
+        };
+        hours.push((of.shown.id.clone(), hour));
+    }
+    Ok(hours)
 }
 
 /// An endpoint to change, locked, with the row it was read from.
