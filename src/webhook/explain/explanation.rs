@@ -165,7 +165,7 @@ impl fmt::Display for Explanation {
 /// | `body_changed` | it was changed: a [known delivery](super::Evidence::known_delivery) of the same event has what was signed |
 /// | `body_empty` | it is empty: something has read it before; a guess unless the body that was signed is known |
 /// | `body_cut_off` | it is JSON that ends too soon; a guess unless the body that was signed is known |
-/// | `body_gzip` | it is compressed with gzip; a guess, for nothing here can expand it |
+/// | `body_gzip` | it is compressed with gzip; a guess, because the crate does not decompress it |
 /// | `body_replacement_characters` | it was decoded with the wrong charset, which lost bytes; a guess |
 /// | `body_not_json` | it is not JSON; a guess |
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,7 +31,12 @@
 //! them.
 //!
 //! This is the cold path: it may compute thousands of digests, of 128 MiB in all, which takes up to
-//! half a second. Do not run it for every sender of a bad signature. The [protocol](crate::guide::protocol) says what a right signature is.
+//! a second. Do not run it for every sender of a bad signature. The
+//! [protocol](crate::guide::protocol) says what a right signature is.
+//!
+//! The same explanations are available without a program: the example `verify explain` takes a
+//! captured request, and `examples/host/dashboard/explain.html` is a page for a browser that sends
+//! nothing anywhere.
 
 // Each file uses only those named before it: evidence, explanation, base64, wrapping, header, secret,
 // body, json, guess, search.
