@@ -12,7 +12,7 @@ use call_assistant::rest::server::{self, Received, RequestHead};
 use call_assistant::webhook::event::{ApiVersion, EventError, NewEvent, Origin};
 use call_assistant::webhook::receiver::{self, CLAIM_LEASE, Claim, Inbox};
 use call_assistant::webhook::sender::{
-    self, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
+    self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
 };
 use call_assistant::webhook::{
     DeliveryHeader, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
@@ -52,6 +52,7 @@ fn sent() -> sender::Tally {
     tally.changed(endpoint.pause(seconds(9)));
     tally.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));
     tally.enabled(DisabledReason::Failing);
+    tally.alerted(&Alert::StillDisabled { reason: DisabledReason::Gone, days: 1 });
     tally.lease_expired();
     tally.lost_write();
     tally
@@ -156,6 +157,9 @@ fn each_tally_counts_what_happened() {
         r#"sender_endpoints_disabled_total{reason="gone"} 1"#,
         r#"sender_endpoints_disabled_total{reason="paused"} 1"#,
         r#"sender_endpoints_enabled_total{reason="failing"} 1"#,
+        // A pause is its owner's, and no alert.
+        r#"sender_alerts_total{kind="disabled"} 1"#,
+        r#"sender_alerts_total{kind="still_disabled"} 1"#,
         "sender_leases_expired_total 1",
         "sender_writes_lost_total 1",
         r#"sender_deliveries{status="sending"} 3"#,

@@ -127,7 +127,10 @@ CREATE TABLE endpoints (
     since          timestamptz NOT NULL,
     failures       smallint NOT NULL,
     generation     integer NOT NULL,
-    version        integer NOT NULL
+    version        integer NOT NULL,
+    first_failures  smallint NOT NULL DEFAULT 0,
+    first_failed_at timestamptz,
+    reminders       smallint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
 CREATE INDEX endpoints_account ON endpoints (account_id);

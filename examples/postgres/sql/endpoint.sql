@@ -1,5 +1,6 @@
 SELECT
     number, id, account_id, shard, created_at, url, secrets,
-    disabled, since, failures, generation, version
+    disabled, since, failures,
+    first_failures, first_failed_at, reminders, generation, version
 FROM endpoints
 WHERE id = $1;

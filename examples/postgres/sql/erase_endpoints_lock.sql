@@ -1,4 +1,5 @@
-SELECT number, disabled, since, failures, generation, version
+SELECT number, disabled, since, failures,
+    first_failures, first_failed_at, reminders, generation, version
 FROM endpoints
 WHERE number = ANY ($1)
 ORDER BY number

@@ -231,11 +231,18 @@ pub async fn write_endpoints(
     let failures: Vec<i16> = columns.iter().map(|columns| columns.failures).collect();
     let generations: Vec<i32> = columns.iter().map(|columns| columns.generation).collect();
     let versions: Vec<i32> = columns.iter().map(|columns| columns.version).collect();
+    let firsts: Vec<i16> = columns.iter().map(|columns| columns.first_failures).collect();
+    let first_at: Vec<Option<At>> =
+        columns.iter().map(|columns| columns.first_failed_at.map(At)).collect();
+    let reminders: Vec<i16> = columns.iter().map(|columns| columns.reminders).collect();
     let statement = change.prepare_cached(include_str!("../sql/endpoint_write.sql")).await?;
     let affected = change
         .execute(
             &statement,
-            &[&numbers, &if_versions, &disabled, &since, &failures, &generations, &versions],
+            &[
+                &numbers, &if_versions, &disabled, &since, &failures, &generations, &versions, &firsts,
+                &first_at, &reminders,
+            ],
         )
         .await?;
     Ok(usize::try_from(affected).is_ok_and(|affected| affected == writes.len()))

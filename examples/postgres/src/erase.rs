@@ -172,6 +172,9 @@ async fn close(database: &Database, account: &str, endpoints: &[Of]) -> Result<(
                     &columns.failures,
                     &columns.generation,
                     &columns.version,
+                    &columns.first_failures,
+                    &columns.first_failed_at.map(At),
+                    &columns.reminders,
                 ],
             )
             .await?;

@@ -3,8 +3,10 @@
 use core::str::FromStr;
 
 use super::delivery::Delivery;
-use super::endpoint::{DisabledReason, Endpoint};
-use super::schedule::{FAILURES_TO_DISABLE, MAX_ATTEMPTS};
+use super::disabled::DisabledReason;
+use super::endpoint::Endpoint;
+use super::numbers::MAX_REMINDERS;
+use super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMPTS};
 use super::status::Status;
 use super::unknown_text::UnknownTextError;
 use crate::Timestamp;
@@ -83,6 +85,12 @@ pub struct EndpointColumns {
     pub since: Timestamp,
     /// Deliveries in a row that failed for good, 0 to 20.
     pub failures: i16,
+    /// Deliveries in a row whose first attempts failed, 0 to 5. At 5 it is suspect.
+    pub first_failures: i16,
+    /// When the first of them failed.
+    pub first_failed_at: Option<Timestamp>,
+    /// Reminders that it is disabled, 0 to 2.
+    pub reminders: i16,
     /// How often it was enabled again.
     pub generation: i32,
     /// Changes with every change.
@@ -140,6 +148,9 @@ impl From<Endpoint> for EndpointColumns {
             disabled: endpoint.disabled,
             since: endpoint.since,
             failures: endpoint.failures.into(),
+            first_failures: endpoint.first_failures.into(),
+            first_failed_at: endpoint.first_failed_at,
+            reminders: endpoint.reminders.into(),
             generation: signed(endpoint.generation),
             version: signed(endpoint.version),
         }
@@ -156,6 +167,13 @@ impl TryFrom<EndpointColumns> for Endpoint {
             disabled: columns.disabled,
             since: columns.since,
             failures: small("failures", columns.failures, FAILURES_TO_DISABLE)?,
+            first_failures: small(
+                "first_failures",
+                columns.first_failures,
+                FIRST_FAILURES_TO_SUSPECT,
+            )?,
+            first_failed_at: columns.first_failed_at,
+            reminders: small("reminders", columns.reminders, MAX_REMINDERS)?,
             generation: unsigned("generation", columns.generation)?,
             version: unsigned("version", columns.version)?,
         })
@@ -168,15 +186,6 @@ impl FromStr for Status {
     fn from_str(text: &str) -> Result<Self, UnknownTextError> {
         let known = Self::ALL.into_iter().find(|status| status.as_str() == text);
         known.ok_or_else(|| UnknownTextError { field: "status", text: text.into() })
-    }
-}
-
-impl FromStr for DisabledReason {
-    type Err = UnknownTextError;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
-        let known = Self::ALL.into_iter().find(|reason| reason.as_str() == text);
-        known.ok_or_else(|| UnknownTextError { field: "disabled", text: text.into() })
     }
 }
 

@@ -328,7 +328,7 @@ impl Delivery {
         match wait_after(self.attempts) {
             Some(wait) => {
                 self.set(Status::Waiting, now.saturating_add(wait));
-                Effect::None
+                if attempt.number == 1 { Effect::FirstFailure } else { Effect::None }
             }
             None => {
                 self.end(Status::Failed, now);

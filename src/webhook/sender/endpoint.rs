@@ -1,9 +1,16 @@
 //! One endpoint's health: active or disabled, and the count that decides.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use super::alert::Alert;
+use super::disabled::DisabledReason;
 use super::numbers::{self, next_version};
-use super::schedule::{FAILURES_TO_DISABLE, FAILURES_TO_WARN};
+use super::schedule::{
+    FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
+    is_reached,
+};
 use crate::Timestamp;
 
 /// Health of one endpoint. Its URL and secrets are other columns of the same row.
@@ -21,6 +28,7 @@ use crate::Timestamp;
 ///         r#""failures":0,"#,                   // in a row, until now
 ///         r#""generation":0,"#,                 // how often it was enabled again
 ///         r#""version":0}"#,                    // changes with every change
+///         // and, where there is something to tell: first_failures, first_failed_at, reminders
 ///     ),
 /// );
 /// # Ok::<(), serde_json::Error>(())
@@ -29,6 +37,10 @@ use crate::Timestamp;
 /// A delivery changes the count at most once, when it ends: a sixth failure adds one, any 2xx resets
 /// it to zero. Deliveries count in the order in which their ends are stored. At
 /// [`FAILURES_TO_DISABLE`], and on a 410, the endpoint is disabled.
+///
+/// An endpoint is *suspect* when the first attempts of [`FIRST_FAILURES_TO_SUSPECT`] deliveries in a
+/// row have failed, over at least [`SUSPECT_SPAN`]. That is an early sign for its owner, and the first
+/// 2xx ends it. It changes neither the count nor what is sent.
 ///
 /// While an endpoint is disabled, nothing is sent to it. Pending deliveries are parked, and new
 /// events are skipped, until the owner [enables](Self::enable) it.
@@ -52,50 +64,21 @@ pub struct Endpoint {
     pub(super) since: Timestamp,
     #[serde(deserialize_with = "numbers::failures")]
     pub(super) failures: u8,
+    /// In a row, of first attempts. At the number that makes it suspect, it is suspect.
+    #[serde(default, skip_serializing_if = "numbers::is_zero")]
+    #[serde(deserialize_with = "numbers::first_failures")]
+    pub(super) first_failures: u8,
+    /// When the first of them failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first_failed_at: Option<Timestamp>,
+    /// How many of the reminders that it is disabled were given.
+    #[serde(default, skip_serializing_if = "numbers::is_zero")]
+    #[serde(deserialize_with = "numbers::reminders")]
+    pub(super) reminders: u8,
     #[serde(deserialize_with = "numbers::version")]
     pub(super) generation: u32,
     #[serde(deserialize_with = "numbers::version")]
     pub(super) version: u32,
-}
-
-/// Why an endpoint is disabled.
-///
-/// ```
-/// use call_assistant::webhook::sender::DisabledReason;
-///
-/// assert_eq!(DisabledReason::Failing.as_str(), "failing"); // in JSON and in a column
-/// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
-/// ```
-///
-/// A text of a later version is an error that names it, as with [`Status`](super::Status).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DisabledReason {
-    /// It answered 410.
-    Gone,
-    /// [`FAILURES_TO_DISABLE`] deliveries in a row failed for good.
-    Failing,
-    /// Its owner paused it.
-    Paused,
-    /// Its owner deleted it. It cannot be enabled again.
-    Deleted,
-}
-
-impl DisabledReason {
-    /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
-
-    /// Returns its text, in JSON and in a column.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::Failing => "failing",
-            Self::Paused => "paused",
-            Self::Deleted => "deleted",
-        }
-    }
 }
 
 /// What a finished attempt means for its endpoint. Made by
@@ -113,6 +96,8 @@ pub struct Report {
 pub(super) enum Effect {
     /// The delivery goes on, or the outcome does not count.
     None,
+    /// The first attempt of a delivery failed, and the delivery goes on.
+    FirstFailure,
     /// A delivery ended in failure.
     Failure,
     /// A 2xx.
@@ -127,6 +112,10 @@ pub(super) enum Effect {
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
     Unchanged,
+    /// First attempts in a row that failed: one more, or none any more. There is something to store.
+    Noted,
+    /// The endpoint is suspect.
+    Suspect,
     /// A delivery failed for good.
     Counted {
         /// Failed deliveries in a row, this one included.
@@ -134,10 +123,27 @@ pub enum EndpointChange {
         /// Whether to warn the owner: at each of [`FAILURES_TO_WARN`], once in a row of failures.
         warn: bool,
     },
-    /// A 2xx ended a row of failures.
-    Recovered,
+    /// A 2xx ended a row of failures, or the endpoint is suspect no more.
+    Recovered {
+        /// Whether there was an [`Alert`] about them.
+        warned: bool,
+    },
     /// The endpoint is disabled.
     Disabled(DisabledReason),
+}
+
+impl EndpointChange {
+    /// Returns what to tell the owner. `None` if there is nothing, or if the owner did it.
+    #[must_use]
+    pub fn alert(self) -> Option<Alert> {
+        match self {
+            Self::Suspect => Some(Alert::Suspect),
+            Self::Recovered { warned: true } => Some(Alert::Recovered),
+            Self::Counted { failures, warn: true } => Some(Alert::Failing { failures }),
+            Self::Disabled(reason) if reason.is_automatic() => Some(Alert::Disabled { reason }),
+            _ => None,
+        }
+    }
 }
 
 impl Report {
@@ -161,7 +167,16 @@ impl Endpoint {
     /// Creates an endpoint that has just been registered: active, no failures.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { disabled: None, since: now, failures: 0, generation: 0, version: 0 }
+        Self {
+            disabled: None,
+            since: now,
+            failures: 0,
+            first_failures: 0,
+            first_failed_at: None,
+            reminders: 0,
+            generation: 0,
+            version: 0,
+        }
     }
 
     /// Records the report of a finished attempt.
@@ -175,11 +190,17 @@ impl Endpoint {
         }
         match report.effect {
             Effect::None => EndpointChange::Unchanged,
-            Effect::Success if self.failures == 0 => EndpointChange::Unchanged,
+            Effect::FirstFailure => self.fail_first(now),
+            Effect::Success if self.failures == 0 && self.first_failures == 0 => {
+                EndpointChange::Unchanged
+            }
             Effect::Success => {
+                let warned = self.is_suspect() || self.failures >= FAILURES_TO_WARN[0];
+                let recovered = warned || self.failures > 0;
                 self.failures = 0;
+                self.forget_first_failures();
                 self.changed();
-                EndpointChange::Recovered
+                if recovered { EndpointChange::Recovered { warned } } else { EndpointChange::Noted }
             }
             Effect::Failure => {
                 self.failures = self.failures.saturating_add(1);
@@ -193,6 +214,42 @@ impl Endpoint {
             // The count stays: a 410 is not one of the failures.
             Effect::Gone => self.disable(DisabledReason::Gone, now),
         }
+    }
+
+    /// Counts below the number that makes it suspect until the span is over. Then nothing more is
+    /// stored until a 2xx, however much fails.
+    fn fail_first(&mut self, now: Timestamp) -> EndpointChange {
+        let first = self.first_failed_at.unwrap_or(now);
+        let more = self.first_failures.saturating_add(1);
+        if more < FIRST_FAILURES_TO_SUSPECT {
+            (self.first_failures, self.first_failed_at) = (more, Some(first));
+            self.changed();
+            return EndpointChange::Noted;
+        }
+        if self.is_suspect() || !is_reached(first.saturating_add(SUSPECT_SPAN), SUSPECT_SPAN, now) {
+            return EndpointChange::Unchanged;
+        }
+        self.first_failures = FIRST_FAILURES_TO_SUSPECT;
+        self.changed();
+        EndpointChange::Suspect
+    }
+
+    /// Returns the reminder that is due if the endpoint is disabled by itself, once for each of
+    /// [`REMINDER_DAYS`]: store the endpoint, and tell its owner. `None` changes nothing.
+    pub fn remind(&mut self, now: Timestamp) -> Option<Alert> {
+        let reason = self.disabled.filter(|reason| reason.is_automatic())?;
+        let is_due = |days: u8| {
+            let span = Duration::from_secs(86_400).saturating_mul(days.into());
+            is_reached(self.since.saturating_add(span), span, now)
+        };
+        let (days, count) =
+            REMINDER_DAYS.into_iter().zip(1..).filter(|(days, _)| is_due(*days)).last()?;
+        if count <= self.reminders {
+            return None;
+        }
+        self.reminders = count;
+        self.changed();
+        Some(Alert::StillDisabled { reason, days })
     }
 
     /// Disables an active endpoint because its owner wants a pause. A disabled one stays as it is.
@@ -223,6 +280,7 @@ impl Endpoint {
             Some(_) => self.disabled = None,
         }
         self.failures = 0;
+        self.reminders = 0;
         self.generation = next_version(self.generation);
         self.changed();
         Some(core::mem::replace(&mut self.since, now))
@@ -244,6 +302,19 @@ impl Endpoint {
     #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
+    }
+
+    /// Tells whether it is suspect: active, but the first attempts of several deliveries in a row have
+    /// failed.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.first_failures == FIRST_FAILURES_TO_SUSPECT
+    }
+
+    /// Returns since when first attempts have failed, without a 2xx between them.
+    #[must_use]
+    pub fn first_failed_at(&self) -> Option<Timestamp> {
+        self.first_failed_at
     }
 
     /// Returns how many deliveries in a row have failed for good.
@@ -269,8 +340,13 @@ impl Endpoint {
     fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> EndpointChange {
         self.disabled = Some(reason);
         self.since = now;
+        self.forget_first_failures();
         self.changed();
         EndpointChange::Disabled(reason)
+    }
+
+    fn forget_first_failures(&mut self) {
+        (self.first_failures, self.first_failed_at) = (0, None);
     }
 
     fn changed(&mut self) {

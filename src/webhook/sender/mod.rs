@@ -107,9 +107,8 @@
 //! | between 2 and 4 | the lease expires and the same attempt is made again: the receiver may get it twice, but never not at all |
 //! | after 4 | everything is stored |
 //!
-//! A store that cannot write two rows at once still loses no event and counts none twice. On
-//! [`EndpointChange::Recovered`] and [`DisabledReason::Gone`], write the endpoint before the
-//! delivery, else the delivery before the endpoint. If only the second row has changed meanwhile,
+//! A store that cannot write two rows at once still loses no event and counts none twice. After a
+//! 2xx and a 410, write the endpoint before the delivery, else the delivery before the endpoint. If only the second row has changed meanwhile,
 //! read it again and [record](Endpoint::record) the same report, or finish the same attempt, again.
 //! A crash between the two writes can cost one failure that is not counted.
 //!
@@ -179,6 +178,14 @@
 //! long transaction anywhere in the server delays 4, and nothing else. The steps of a [`Recovery`] are
 //! on its page.
 //!
+//! ## Remind
+//!
+//! Every few minutes, for the owners of endpoints that stay disabled (see [alerts](#alerts)).
+//!
+//! ```sql
+#![doc = include_str!("sql/remind.sql")]
+//! ```
+//!
 //! ## Sweep
 //!
 //! ```sql
@@ -218,6 +225,23 @@
 //! one finds the row waiting and makes the same attempt. An owner that loses shards
 //! [retains](Planner::retain) the others.
 //!
+//! # Alerts
+//!
+//! The owner of an endpoint is told by an [`Alert`]:
+//!
+//! | alert | when |
+//! |---|---|
+//! | suspect | the first attempts of five deliveries in a row failed, over at least a minute |
+//! | failing | 5, 10 or 15 deliveries in a row failed for good, which takes seven hours each |
+//! | recovered | the first 2xx after one of these two |
+//! | disabled | by a 410 or 20 failures; [`Endpoint::missed`] says what it misses |
+//! | still disabled | after one day and after three: [`Endpoint::remind`] |
+//!
+//! Each fact is one alert, also over restarts and several processes, because it comes from a write
+//! of the endpoint's row, and the row's version lets one process write it. Store the alert in the
+//! same transaction, and tell the owner from the stored alert. What an owner does (pause, delete,
+//! enable) is no alert.
+//!
 //! # Clocks
 //!
 //! Take `now` once for each step, from one clock:
@@ -239,7 +263,7 @@
 //! | a clock | costs |
 //! |---|---|
 //! | that is set back | waits and leases that are longer by as much, by twelve hours and a minute at most |
-//! | that is set forward | waits that are shorter by as much; attempts in flight that are made twice |
+//! | that is set forward | waits that are shorter by as much; attempts in flight that are made twice; alerts that come early |
 //! | far ahead, once | at most one attempt of each delivery that it stored is made early |
 //!
 //! No clock changes how many attempts a delivery has, or what counts against an endpoint. An event
@@ -252,9 +276,11 @@
 //! [`Recovery`] ends, and nothing is redelivered or enabled: check before each.
 
 mod address;
+mod alert;
 mod attempt;
 mod columns;
 mod delivery;
+mod disabled;
 mod endpoint;
 mod limits;
 mod log;
@@ -277,10 +303,12 @@ mod target;
 mod unknown_text;
 
 pub use address::{AddressError, check_public};
+pub use alert::Alert;
 pub use attempt::Attempt;
 pub use columns::{ColumnError, DeliveryColumns, EndpointColumns};
 pub use delivery::Delivery;
-pub use endpoint::{DisabledReason, Endpoint, EndpointChange, Report};
+pub use disabled::DisabledReason;
+pub use endpoint::{Endpoint, EndpointChange, Report};
 pub use limits::Limits;
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::{MissedDeliveries, MissedSearch};
@@ -292,8 +320,9 @@ pub use recovery::{RecoverError, Recovery, RecoveryStatus};
 pub use retention::{RETENTION, oldest_kept};
 pub use row::{Row, Write};
 pub use schedule::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN, LONGEST_DELIVERY,
-    MAX_ATTEMPTS, RETRY_WAITS, jitter,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN,
+    FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETRY_WAITS,
+    SUSPECT_SPAN, jitter,
 };
 pub use secrets::EndpointSecrets;
 pub use settle::{Ended, Settled, settle};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::schedule::{FAILURES_TO_DISABLE, MAX_ATTEMPTS};
+use super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMPTS};
 
 /// The largest version or generation: what an `integer` column holds.
 const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
@@ -41,17 +41,35 @@ pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, 
 }
 
 pub(super) fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    match u8::deserialize(deserializer)? {
-        attempts @ 0..=MAX_ATTEMPTS => Ok(attempts),
-        _ => Err(serde::de::Error::custom("attempts is more than 6")),
-    }
+    at_most(MAX_ATTEMPTS, "attempts", deserializer)
+}
+
+/// How many reminders there are.
+pub(super) const MAX_REMINDERS: u8 = 2;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+pub(super) fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+pub(super) fn first_failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    at_most(FIRST_FAILURES_TO_SUSPECT, "first_failures", deserializer)
+}
+
+pub(super) fn reminders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    at_most(MAX_REMINDERS, "reminders", deserializer)
 }
 
 pub(super) fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    match u8::deserialize(deserializer)? {
-        failures @ 0..=FAILURES_TO_DISABLE => Ok(failures),
-        _ => Err(serde::de::Error::custom(format_args!(
-            "failures is more than {FAILURES_TO_DISABLE}"
-        ))),
-    }
+    at_most(FAILURES_TO_DISABLE, "failures", deserializer)
+}
+
+fn at_most<'de, D: Deserializer<'de>>(
+    max: u8,
+    field: &str,
+    deserializer: D,
+) -> Result<u8, D::Error> {
+    let number = u8::deserialize(deserializer)?;
+    let fits = (number <= max).then_some(number);
+    fits.ok_or_else(|| serde::de::Error::custom(format_args!("{field} is more than {max}")))
 }

@@ -45,6 +45,16 @@ pub const FAILURES_TO_DISABLE: u8 = 20;
 /// Counts of failures at which to warn the owner of an endpoint.
 pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
+/// Number of deliveries in a row whose first attempts fail, over at least [`SUSPECT_SPAN`], that make
+/// an endpoint suspect.
+pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
+
+/// Shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`].
+pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
+
+/// Days after which to remind the owner of a disabled endpoint.
+pub const REMINDER_DAYS: [u8; 2] = [1, 3];
+
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Returns the wait after this number of failed attempts; `None` if the last one has failed.

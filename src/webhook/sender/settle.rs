@@ -3,9 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::alert::Alert;
 use super::attempt::Attempt;
 use super::delivery::Delivery;
-use super::endpoint::{DisabledReason, Endpoint, EndpointChange};
+use super::disabled::DisabledReason;
+use super::endpoint::{Endpoint, EndpointChange};
 use super::log::LogEntry;
 use super::outcome::Outcome;
 use super::row::{Row, Write};
@@ -33,7 +35,7 @@ pub struct Ended<'a, D, E> {
 
 /// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
 ///
-/// Store `deliveries`, `endpoints` and `log` in one transaction, in this order, and act on the rest
+/// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on the rest
 /// after its commit. If one write affects no row, roll back, read the rows again and settle again;
 /// this value then says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +53,9 @@ pub struct Settled<D, E> {
     /// Endpoints that are disabled by this, with the reason. Park what is pending of them, after
     /// the commit.
     pub disabled: Vec<(E, DisabledReason)>,
-    /// Endpoints whose owners to warn, with the failed deliveries in a row.
-    pub warn: Vec<(E, u8)>,
+    /// Endpoints whose owners to tell something. Store it in the same transaction, so that it is told
+    /// once.
+    pub alerts: Vec<(E, Alert)>,
     /// Positions in `ended` of attempts whose delivery or endpoint is not in the maps. Nothing is
     /// stored of them.
     pub left: Vec<usize>,
@@ -158,13 +161,10 @@ fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Row<Endpoint>>, id: &E) -> &'a End
 
 impl<D, E: Clone> Settled<D, E> {
     fn note(&mut self, endpoint: &E, change: EndpointChange) {
-        match change {
-            EndpointChange::Disabled(reason) => self.disabled.push((endpoint.clone(), reason)),
-            EndpointChange::Counted { failures, warn: true } => {
-                self.warn.push((endpoint.clone(), failures));
-            }
-            _ => {}
+        if let EndpointChange::Disabled(reason) = change {
+            self.disabled.push((endpoint.clone(), reason));
         }
+        self.alerts.extend(change.alert().map(|alert| (endpoint.clone(), alert)));
     }
 }
 
@@ -176,7 +176,7 @@ impl<D, E> Default for Settled<D, E> {
             log: Vec::new(),
             again: Vec::new(),
             disabled: Vec::new(),
-            warn: Vec::new(),
+            alerts: Vec::new(),
             left: Vec::new(),
         }
     }

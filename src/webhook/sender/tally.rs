@@ -3,8 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::alert::Alert;
 use super::delivery::Delivery;
-use super::endpoint::{DisabledReason, EndpointChange};
+use super::disabled::DisabledReason;
+use super::endpoint::EndpointChange;
 use super::log::LogEntry;
 use super::outcome::Outcome;
 use super::settle::Settled;
@@ -47,6 +49,7 @@ pub struct Tally {
     until_delivered: Histogram<16>,
     disabled: Counters<4>,
     enabled: Counters<4>,
+    alerts: Counters<5>,
     leases: Counters<1>,
     lost_writes: Counters<1>,
 }
@@ -93,6 +96,7 @@ impl Default for Tally {
             until_delivered: Histogram::new(&UNTIL_DELIVERED),
             disabled: <_>::default(),
             enabled: <_>::default(),
+            alerts: <_>::default(),
             leases: <_>::default(),
             lost_writes: <_>::default(),
         }
@@ -114,7 +118,10 @@ impl Tally {
             self.attempted(entry, write.map(|(_, write)| &write.value));
         }
         for (_, reason) in &settled.disabled {
-            self.changed(EndpointChange::Disabled(*reason));
+            self.disabled.count_of(&DisabledReason::ALL, reason);
+        }
+        for (_, alert) in &settled.alerts {
+            self.alerted(alert);
         }
     }
 
@@ -169,6 +176,14 @@ impl Tally {
         if let EndpointChange::Disabled(reason) = change {
             self.disabled.count_of(&DisabledReason::ALL, &reason);
         }
+        if let Some(alert) = change.alert() {
+            self.alerted(&alert);
+        }
+    }
+
+    /// Counts a [reminder](super::Endpoint::remind).
+    pub fn alerted(&mut self, alert: &Alert) {
+        self.alerts.count_of(&Alert::KINDS, &alert.kind());
     }
 
     /// Counts an endpoint that was enabled, and why it had been disabled.
@@ -197,6 +212,7 @@ impl Tally {
         self.until_delivered.merge(&other.until_delivered);
         self.disabled.merge(&other.disabled);
         self.enabled.merge(&other.enabled);
+        self.alerts.merge(&other.alerts);
         self.leases.merge(&other.leases);
         self.lost_writes.merge(&other.lost_writes);
     }
@@ -246,6 +262,11 @@ impl Tally {
             "call_assistant_sender_endpoints_enabled",
             "Endpoints that were enabled, by why they had been disabled.",
             self.enabled.by("reason", reasons),
+        )?;
+        text.counter(
+            "call_assistant_sender_alerts",
+            "Alerts to the owners of endpoints.",
+            self.alerts.by("kind", Alert::KINDS),
         )?;
         text.counter(
             "call_assistant_sender_leases_expired",

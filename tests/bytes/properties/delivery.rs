@@ -18,7 +18,7 @@ pub fn delivery(bytes: &[u8]) {
     let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
     let mut endpoint = Endpoint::new(now);
     let mut delivery = Delivery::accept(&event(now), &endpoint, now);
-    let mut health = Health { count: 0, disabled: None, life: 0 };
+    let mut health = Health::default();
     let mut model = Model::accept(&health, now);
     let mut jobs: Vec<(Attempt, bool, u32)> = Vec::new();
 
@@ -43,7 +43,8 @@ pub fn delivery(bytes: &[u8]) {
                 let step = model.finish(job, attempt.number(), manual, life, verdict, now);
                 assert_eq!(seen(&report, &delivery, outcome, now), step);
                 let failed = step == Step::Failed && !manual;
-                let change = health.hear(step, failed, verdict, life);
+                let first = attempt.number() == 1 && !manual;
+                let change = health.hear(step, failed, first, verdict, life, now);
                 assert_eq!(endpoint.record(report, now), change);
             }
             // A clock may be set back.
@@ -59,12 +60,14 @@ pub fn delivery(bytes: &[u8]) {
                     Some(_) => EndpointChange::Unchanged,
                 };
                 assert_eq!(endpoint.pause(now), expected);
-                health.disabled = health.disabled.or(Some(DisabledReason::Paused));
+                if health.disabled.is_none() {
+                    let _ = health.disable(DisabledReason::Paused);
+                }
             }
             7 => {
                 assert_eq!(endpoint.enable(now).is_some(), health.disabled.is_some());
                 if health.disabled.is_some() {
-                    health = Health { count: 0, disabled: None, life: health.life + 1 };
+                    health = Health { life: health.life + 1, ..Health::default() };
                 }
             }
             8 => now = another(&mut endpoint, &mut health, how, now),
@@ -77,6 +80,7 @@ pub fn delivery(bytes: &[u8]) {
         }
         model.check(&delivery, now);
         assert_eq!((endpoint.disabled(), endpoint.failures()), (health.disabled, health.count));
+        assert_eq!(endpoint.is_suspect(), health.suspect);
     }
     // What is stored is all there is. Bytes may end after any operation, so the end suffices.
     let stored = serde_json::to_string(&(delivery, endpoint)).unwrap();
@@ -111,7 +115,8 @@ fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timesta
             (_, None) => Step::Failed,
         };
         assert_eq!(seen(&report, &delivery, outcome, now), step);
-        let change = health.hear(step, step == Step::Failed, verdict, health.life);
+        let failed = step == Step::Failed;
+        let change = health.hear(step, failed, number == 1, verdict, health.life, now);
         assert_eq!(endpoint.record(report, now), change);
         let Step::Again { at } = step else { break };
         let early = at.saturating_sub(Duration::from_nanos(1));
@@ -201,8 +206,13 @@ struct Model {
     life: u32,
 }
 
+#[derive(Default)]
 struct Health {
     count: u8,
+    /// First attempts in a row that failed, and when the first of them did.
+    firsts: u8,
+    first_at: Option<Timestamp>,
+    suspect: bool,
     disabled: Option<DisabledReason>,
     life: u32,
 }
@@ -328,27 +338,54 @@ impl Model {
 }
 
 impl Health {
-    fn hear(&mut self, step: Step, failed: bool, verdict: Verdict, life: u32) -> EndpointChange {
+    fn hear(
+        &mut self,
+        step: Step,
+        failed: bool,
+        first: bool,
+        verdict: Verdict,
+        life: u32,
+        now: Timestamp,
+    ) -> EndpointChange {
         if self.disabled.is_some() || life != self.life {
             return EndpointChange::Unchanged;
         }
         if verdict == Verdict::Gone {
-            self.disabled = Some(DisabledReason::Gone);
-            return EndpointChange::Disabled(DisabledReason::Gone);
+            return self.disable(DisabledReason::Gone);
         }
-        if step == Step::Delivered && self.count > 0 {
-            self.count = 0;
-            return EndpointChange::Recovered;
+        if step == Step::Delivered && (self.count > 0 || self.firsts > 0) {
+            let (count, warned) = (self.count, self.suspect || self.count >= 5);
+            *self = Self { life, ..Self::default() };
+            return match count > 0 || warned {
+                true => EndpointChange::Recovered { warned },
+                false => EndpointChange::Noted,
+            };
+        }
+        if matches!(step, Step::Again { .. }) && first && !self.suspect {
+            let began = *self.first_at.get_or_insert(now);
+            self.firsts = self.firsts.saturating_add(1);
+            if self.firsts < 5 {
+                return EndpointChange::Noted;
+            }
+            // A minute, or more than two that only a wrong clock can have stored.
+            let end = began.saturating_add(Duration::from_secs(60));
+            self.suspect = end <= now || end.since(now) > Duration::from_secs(120);
+            return if self.suspect { EndpointChange::Suspect } else { EndpointChange::Unchanged };
         }
         if !failed {
             return EndpointChange::Unchanged;
         }
         self.count += 1;
         if self.count == 20 {
-            self.disabled = Some(DisabledReason::Failing);
-            return EndpointChange::Disabled(DisabledReason::Failing);
+            return self.disable(DisabledReason::Failing);
         }
         EndpointChange::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
+    }
+
+    fn disable(&mut self, reason: DisabledReason) -> EndpointChange {
+        (self.disabled, self.firsts, self.first_at) = (Some(reason), 0, None);
+        self.suspect = false;
+        EndpointChange::Disabled(reason)
     }
 }
 

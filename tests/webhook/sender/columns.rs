@@ -45,13 +45,20 @@ fn delivery_of(columns: &str) -> DeliveryColumns {
 
 fn endpoint_of(columns: &str) -> EndpointColumns {
     let columns: Vec<_> = columns.split(' ').collect();
-    let [disabled, since, failures, generation, version] = columns[..] else {
-        panic!("{columns:?}")
+    // The first five columns of a table that had no others, and what is added to it by default.
+    let ([disabled, since, failures, generation, version], added) = match columns[..] {
+        [a, b, c, d, e] => ([a, b, c, d, e], ["0", "NULL", "0"]),
+        [a, b, c, d, e, f, g, h] => ([a, b, c, d, e], [f, g, h]),
+        _ => panic!("{columns:?}"),
     };
+    let [first_failures, first_failed_at, reminders] = added;
     EndpointColumns {
         disabled: (disabled != "NULL").then(|| disabled.parse().unwrap()),
         since: micros(since),
         failures: failures.parse().unwrap(),
+        first_failures: first_failures.parse().unwrap(),
+        first_failed_at: (first_failed_at != "NULL").then(|| micros(first_failed_at)),
+        reminders: reminders.parse().unwrap(),
         generation: generation.parse().unwrap(),
         version: version.parse().unwrap(),
     }
@@ -134,6 +141,8 @@ fn numbers_that_this_crate_cannot_have_stored_are_refused() {
     for (bad, field, value, max) in [
         (EndpointColumns { failures: 21, ..good }, "failures", 21, 20),
         (EndpointColumns { failures: -1, ..good }, "failures", -1, 20),
+        (EndpointColumns { first_failures: 6, ..good }, "first_failures", 6, 5),
+        (EndpointColumns { reminders: 3, ..good }, "reminders", 3, 2),
         (EndpointColumns { generation: -7, ..good }, "generation", -7, i32::MAX),
         (EndpointColumns { version: -1, ..good }, "version", -1, i32::MAX),
     ] {
@@ -248,7 +257,8 @@ fn a_report_that_is_nothing_changes_no_endpoint() {
     assert!(!report.is_nothing(), "a sixth failure");
     let _ = counted.record(report, start());
     for (failed, outcome, nothing) in [
-        (0, answered(500), true),
+        (0, answered(500), false),
+        (1, answered(500), true),
         (0, Outcome::Unsent, true),
         (0, answered(200), false),
         (0, answered(410), false),

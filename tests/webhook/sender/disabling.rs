@@ -50,8 +50,9 @@ impl Naive {
         }
         Some(match event {
             Success if self.count > 0 => {
+                let warned = self.count >= 5;
                 self.count = 0;
-                EndpointChange::Recovered
+                EndpointChange::Recovered { warned }
             }
             LastFailure => self.fail(),
             // Nothing was begun before an endpoint that was never enabled again.
@@ -143,7 +144,8 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
         }
         if round == 0 {
             let success = report(&endpoint, 3, answered(201));
-            assert_eq!(endpoint.record(success, at(2)), EndpointChange::Recovered);
+            let recovered = EndpointChange::Recovered { warned: true };
+            assert_eq!(endpoint.record(success, at(2)), recovered);
         }
     }
     assert_eq!(warned, [(0, 5), (0, 10), (0, 15), (1, 5), (1, 10), (1, 15)]);

@@ -211,7 +211,7 @@ fn late_outcomes_say_what_is_still_true() {
     let unsent = Outcome::Unsent;
     const LATE: bool = true;
     let unchanged = EndpointChange::Unchanged;
-    let recovered = EndpointChange::Recovered;
+    let recovered = EndpointChange::Recovered { warned: false };
     let disabled = EndpointChange::Disabled(DisabledReason::Gone);
     // (what the second sender heard, the late outcome, whether it is too late, status, endpoint)
     let rows: [(Option<Outcome>, Outcome, bool, Status, EndpointChange); 15] = [
@@ -306,7 +306,8 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     let report = delivery.finish(&attempt, answered(204), at(92));
     assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 6));
     assert!(!delivery.is_manual(), "nothing is pending");
-    assert_eq!(endpoint.record(report, at(92)), EndpointChange::Recovered);
+    let recovered = EndpointChange::Recovered { warned: false };
+    assert_eq!(endpoint.record(report, at(92)), recovered);
 }
 
 /// D-53: a 410 is final on any attempt, also on a manual one.
@@ -458,7 +459,7 @@ fn the_ends_of_time_are_ordinary() {
         let attempt = delivery.begin(&endpoint, now).unwrap();
         let report = delivery.finish(&attempt, Outcome::Dns, Timestamp::MAX);
         assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
-        assert_eq!(endpoint.record(report, Timestamp::MIN), EndpointChange::Unchanged, "{now}");
+        assert_eq!(endpoint.record(report, Timestamp::MIN), EndpointChange::Noted, "{now}");
     }
 }
 

@@ -7,6 +7,7 @@ mod columns;
 mod day;
 mod disabling;
 mod isolation;
+mod ledger;
 mod life;
 mod model;
 mod owned;
@@ -18,6 +19,7 @@ mod recovery;
 mod settling;
 mod simulation;
 mod stored;
+mod suspect;
 mod target;
 
 use std::cell::RefCell;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DisabledReason, Ended, Endpoint, LogEntry, Outcome, Row, Settled, Status,
-    settle,
+    Alert, Attempt, Delivery, DisabledReason, Ended, Endpoint, LogEntry, Outcome, Row, Settled,
+    Status, settle,
 };
 
 use super::{answered, at, failed_before, start};
@@ -159,7 +159,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
         if !settled.left.is_empty() {
             seen.insert("left");
         }
-        if settled.warn.iter().any(|(_, failures)| *failures == 5) {
+        if settled.alerts.iter().any(|(_, alert)| *alert == Alert::Failing { failures: 5 }) {
             seen.insert("warn");
         }
         // Pure: again it is the same.
@@ -207,7 +207,7 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
     assert_eq!(settled.log, [(1, entry)]);
     assert_eq!(settled.deliveries[0].1.value, delivery);
     assert_eq!(settled.again, [(1, 9, at(5).saturating_add(Duration::from_secs(3_600)))]);
-    assert!(settled.endpoints.is_empty() && settled.warn.is_empty() && settled.left.is_empty());
+    assert!(settled.endpoints.is_empty() && settled.alerts.is_empty() && settled.left.is_empty());
 }
 
 /// Rows that cannot be read are left out, and the others are settled. Nothing is stored of them.

@@ -205,6 +205,6 @@ fn rows_that_are_not_ours_are_refused() {
 #[test]
 fn the_values_are_small() {
     assert!(size_of::<Delivery>() <= 48, "{}", size_of::<Delivery>());
-    assert!(size_of::<Endpoint>() <= 32, "{}", size_of::<Endpoint>());
+    assert!(size_of::<Endpoint>() <= 56, "{}", size_of::<Endpoint>());
     assert!(size_of::<Attempt>() <= 48, "{}", size_of::<Attempt>());
 }

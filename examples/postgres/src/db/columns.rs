@@ -68,6 +68,11 @@ pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
         disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
         since: row.try_get::<_, At>(named("since").as_str())?.0,
         failures: row.try_get(named("failures").as_str())?,
+        first_failures: row.try_get(named("first_failures").as_str())?,
+        first_failed_at: row
+            .try_get::<_, Option<At>>(named("first_failed_at").as_str())?
+            .map(|at| at.0),
+        reminders: row.try_get(named("reminders").as_str())?,
         generation: row.try_get(named("generation").as_str())?,
         version: row.try_get(named("version").as_str())?,
     };

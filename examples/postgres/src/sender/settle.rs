@@ -125,11 +125,8 @@ async fn store(
             }
         }
     };
-    for (endpoint, failures) in &settled.warn {
-        log::line(&format!("endpoint {endpoint}: {failures} deliveries in a row have failed"));
-    }
-    for (endpoint, reason) in &settled.disabled {
-        log::line(&format!("endpoint {endpoint} is disabled: {}", reason.as_str()));
+    for (endpoint, alert) in &settled.alerts {
+        log::line(&format!("endpoint {endpoint}: {alert}"));
     }
     let disabled = settled.disabled.iter().map(|(endpoint, _)| *endpoint).collect();
     let mut again: BTreeMap<i64, Timestamp> =

@@ -279,6 +279,9 @@ async fn write(
             &columns.failures,
             &columns.generation,
             &columns.version,
+            &columns.first_failures,
+            &columns.first_failed_at.map(At),
+            &columns.reminders,
         ],
     )
     .await;

@@ -9,7 +9,7 @@ use http::StatusCode;
 use tokio_postgres::Client;
 
 use super::store::{
-    ACCEPT, BEGIN, ENABLE, FINISH, MISSED, PARK, RECOVER, SWEEP, TABLES, accept, begin, endpoint,
+    ACCEPT, BEGIN, ENABLE, FINISH, MISSED, PARK, RECOVER, REMIND, SWEEP, TABLES, accept, begin, endpoint,
     event, finish, park, recover, register, statuses, store,
 };
 use super::support::{connect, database_now, second, server, statements};
@@ -34,7 +34,7 @@ async fn make_due(client: &Client) {
 async fn every_statement_is_one_that_postgresql_knows() {
     let (_server, client) = database(&[]).await;
     let mut prepared = 0;
-    for file in [ACCEPT, BEGIN, FINISH, PARK, ENABLE, MISSED, RECOVER, SWEEP] {
+    for file in [ACCEPT, BEGIN, FINISH, PARK, ENABLE, MISSED, RECOVER, REMIND, SWEEP] {
         for statement in statements(file) {
             if !["BEGIN;\n", "COMMIT;\n"].contains(&statement.as_str()) {
                 client.prepare(&statement).await.expect(&statement);
@@ -42,7 +42,7 @@ async fn every_statement_is_one_that_postgresql_knows() {
             }
         }
     }
-    assert_eq!(prepared, 27);
+    assert_eq!(prepared, 29);
 }
 
 // Twenty events fail six times each: the endpoint is disabled, one event that waits is parked, and

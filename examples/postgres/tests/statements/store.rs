@@ -23,6 +23,7 @@ pub(crate) const PARK: &str = include_str!("../../../../src/webhook/sender/sql/p
 pub(crate) const ENABLE: &str = include_str!("../../../../src/webhook/sender/sql/enable.sql");
 pub(crate) const MISSED: &str = include_str!("../../../../src/webhook/sender/sql/missed.sql");
 pub(crate) const RECOVER: &str = include_str!("../../../../src/webhook/sender/sql/recover.sql");
+pub(crate) const REMIND: &str = include_str!("../../../../src/webhook/sender/sql/remind.sql");
 pub(crate) const SWEEP: &str = include_str!("../../../../src/webhook/sender/sql/sweep.sql");
 
 pub(crate) type Result<T> = std::result::Result<T, tokio_postgres::Error>;
@@ -163,11 +164,17 @@ async fn write_endpoints(client: &Client, writes: &[(String, Write<Endpoint>)]) 
     let failures: Vec<i16> = rows.iter().map(|row| row.failures).collect();
     let generations: Vec<i32> = rows.iter().map(|row| row.generation).collect();
     let new_versions: Vec<i32> = rows.iter().map(|row| row.version).collect();
+    let firsts: Vec<i16> = rows.iter().map(|row| row.first_failures).collect();
+    let first_at: Vec<Option<At>> = rows.iter().map(|row| row.first_failed_at.map(At)).collect();
+    let reminders: Vec<i16> = rows.iter().map(|row| row.reminders).collect();
     let update = statement(FINISH, "UPDATE endpoints");
     let affected = client
         .execute(
             &update,
-            &[&ids, &versions, &disabled, &since, &failures, &generations, &new_versions],
+            &[
+                &ids, &versions, &disabled, &since, &failures, &generations, &new_versions, &firsts,
+                &first_at, &reminders,
+            ],
         )
         .await?;
     Ok(affected == writes.len() as u64)
@@ -289,7 +296,8 @@ pub(crate) async fn store(client: &Client, id: &str, endpoint: &Row<Endpoint>) -
     let write = endpoint.write().unwrap();
     let columns = EndpointColumns::from(write.value);
     let disabled = columns.disabled.map(|reason| reason.as_str());
-    let values: [&(dyn ToSql + Sync); 7] = [
+    let first_failed_at = columns.first_failed_at.map(At);
+    let values: [&(dyn ToSql + Sync); 10] = [
         &id,
         &write.if_version,
         &disabled,
@@ -297,6 +305,9 @@ pub(crate) async fn store(client: &Client, id: &str, endpoint: &Row<Endpoint>) -
         &columns.failures,
         &columns.generation,
         &columns.version,
+        &columns.first_failures,
+        &first_failed_at,
+        &columns.reminders,
     ];
     Ok(client.execute(&statements(ENABLE)[0], &values).await? == 1)
 }

@@ -6,7 +6,8 @@ INSERT INTO events (account_id, id, created_at, type, body) VALUES ($1, $2, $3, 
 -- No row is affected: the event was accepted before. COMMIT, and stop here.
 
 -- $1 the account
-SELECT id, disabled, since, failures, generation, version
+SELECT id, disabled, since, failures,
+    first_failures, first_failed_at, reminders, generation, version
 FROM endpoints
 WHERE account_id = $1 AND disabled IS DISTINCT FROM 'deleted';
 -- Delivery::accept for each of them.

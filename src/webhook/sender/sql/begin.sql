@@ -15,7 +15,9 @@ ORDER BY at LIMIT 64
 FOR UPDATE SKIP LOCKED;
 
 -- $1 the endpoints of these deliveries
-SELECT id, disabled, since, failures, generation, version FROM endpoints WHERE id = ANY ($1::text[]);
+SELECT id, disabled, since, failures, first_failures, first_failed_at, reminders,
+    generation, version
+FROM endpoints WHERE id = ANY ($1::text[]);
 -- Delivery::begin on a Row of each. Then all of their writes at once:
 
 -- $1 id, $2 if_version, and $3 to $8 the columns of each

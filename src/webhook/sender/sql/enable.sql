@@ -1,6 +1,7 @@
--- 1. Endpoint::enable. $1 id, $2 if_version, $3 to $7 the columns
+-- 1. Endpoint::enable. $1 id, $2 if_version, $3 to $10 the columns
 UPDATE endpoints
-SET disabled = $3, since = $4, failures = $5, generation = $6, version = $7
+SET disabled = $3, since = $4, failures = $5, generation = $6, version = $7,
+    first_failures = $8, first_failed_at = $9, reminders = $10
 WHERE id = $1 AND version = $2;
 
 -- 2. When that is committed: the first transaction that must have seen it.

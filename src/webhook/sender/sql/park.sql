@@ -8,6 +8,8 @@ ORDER BY id LIMIT 500
 FOR UPDATE SKIP LOCKED;
 
 -- $1 the endpoint
-SELECT disabled, since, failures, generation, version FROM endpoints WHERE id = $1;
+SELECT disabled, since, failures, first_failures, first_failed_at, reminders,
+    generation, version
+FROM endpoints WHERE id = $1;
 -- Delivery::park on a Row of each, and the UPDATE of step 2.
 COMMIT; -- And again, until there is no row.

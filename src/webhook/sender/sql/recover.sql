@@ -3,7 +3,9 @@ BEGIN;
 SELECT recovery::text, version FROM recoveries WHERE id = $1 AND status = 'running' FOR UPDATE;
 
 -- $1 its endpoint
-SELECT disabled, since, failures, generation, version FROM endpoints WHERE id = $1;
+SELECT disabled, since, failures, first_failures, first_failed_at, reminders,
+    generation, version
+FROM endpoints WHERE id = $1;
 
 -- For Recovery::room. $1 the endpoint
 SELECT count(*) FROM deliveries

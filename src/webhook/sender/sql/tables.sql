@@ -6,7 +6,10 @@ CREATE TABLE endpoints (
     since      timestamptz NOT NULL,
     failures   smallint NOT NULL,
     generation int NOT NULL,
-    version    int NOT NULL
+    version    int NOT NULL,
+    first_failures  smallint NOT NULL DEFAULT 0,
+    first_failed_at timestamptz,
+    reminders       smallint NOT NULL DEFAULT 0
 );
 CREATE INDEX endpoints_by_account ON endpoints (account_id);
 
@@ -44,6 +47,13 @@ CREATE TABLE attempts (
     entry       jsonb NOT NULL -- LogEntry
 );
 CREATE INDEX attempts_of_delivery ON attempts (delivery_id);
+
+CREATE TABLE alerts (
+    endpoint_id text COLLATE "C" NOT NULL,
+    at          timestamptz NOT NULL,
+    alert       jsonb NOT NULL -- Alert
+);
+CREATE INDEX alerts_of_endpoint ON alerts (endpoint_id, at);
 
 CREATE TABLE recoveries (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

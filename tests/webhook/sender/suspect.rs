@@ -1,0 +1,261 @@
+//! Alerts: the early sign and its end, warnings, disabling, reminders; each fact once.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Alert, Delivery, DisabledReason, Endpoint, EndpointChange, FIRST_FAILURES_TO_SUSPECT, Outcome,
+    REMINDER_DAYS, SUSPECT_SPAN,
+};
+
+use super::{answered, at, event, failed_before, start};
+use crate::dice::Dice;
+
+/// An attempt of a delivery that has failed so often before, begun when the endpoint was as it is.
+#[track_caller]
+fn record(endpoint: &mut Endpoint, failed: u8, outcome: Outcome, now: Timestamp) -> EndpointChange {
+    let mut delivery = failed_before(failed, endpoint, now);
+    let attempt = delivery.begin(endpoint, now).unwrap();
+    let report = delivery.finish(&attempt, outcome, now);
+    endpoint.record(report, now)
+}
+
+#[test]
+fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
+    assert_eq!((FIRST_FAILURES_TO_SUSPECT, SUSPECT_SPAN.as_secs()), (5, 60));
+    let failures = [Outcome::TimedOut, answered(500), Outcome::Dns, Outcome::Tls, answered(302)];
+    let mut endpoint = Endpoint::new(start());
+    for round in 0..2 {
+        let now = |second| at(1_000 * round + second);
+        for (second, outcome) in failures.into_iter().enumerate() {
+            let change = record(&mut endpoint, 0, outcome, now(10 * second as u64));
+            let noted = if second < 4 { EndpointChange::Noted } else { EndpointChange::Unchanged };
+            assert_eq!(change, noted, "{round}, {second}");
+        }
+        let before = endpoint;
+        let almost = now(60).saturating_sub(Duration::from_nanos(1));
+        assert_eq!(record(&mut endpoint, 0, Outcome::Dns, almost), EndpointChange::Unchanged);
+        assert_eq!(endpoint, before, "nothing to store, however much fails");
+        assert!(!endpoint.is_suspect());
+        let change = record(&mut endpoint, 0, Outcome::Dns, now(60));
+        assert_eq!((change, change.alert()), (EndpointChange::Suspect, Some(Alert::Suspect)));
+        assert!(endpoint.is_suspect() && endpoint.is_active());
+        assert_eq!((endpoint.first_failed_at(), endpoint.failures()), (Some(now(0)), 0));
+        let before = endpoint;
+        assert_eq!(record(&mut endpoint, 0, Outcome::Dns, now(500)), EndpointChange::Unchanged);
+        assert_eq!(endpoint, before, "told once");
+
+        // Any 2xx, that of a retry too.
+        let change = record(&mut endpoint, 3, answered(202), now(501));
+        assert_eq!(change, EndpointChange::Recovered { warned: true });
+        assert_eq!(change.alert(), Some(Alert::Recovered));
+        assert_eq!((endpoint.is_suspect(), endpoint.first_failed_at()), (false, None));
+        assert_eq!(record(&mut endpoint, 0, answered(200), now(502)), EndpointChange::Unchanged);
+    }
+}
+
+/// A retry, a manual attempt, what is unsent or late: none of it is a first attempt that failed.
+#[test]
+fn only_first_attempts_that_failed_make_it_suspect() {
+    let mut endpoint = Endpoint::new(start());
+    for second in (0..600).step_by(10) {
+        for failed in 1..5 {
+            let change = record(&mut endpoint, failed, Outcome::Reset, at(second));
+            assert_eq!(change, EndpointChange::Unchanged, "{failed} at {second}");
+        }
+        let change = record(&mut endpoint, 0, Outcome::Unsent, at(second));
+        assert_eq!(change, EndpointChange::Unchanged, "unsent at {second}");
+    }
+    let mut failed = failed_before(5, &endpoint, start());
+    let attempt = failed.begin(&endpoint, start()).unwrap();
+    let _ = failed.finish(&attempt, answered(500), start());
+    for second in (0..600).step_by(60) {
+        failed.redeliver(&endpoint, at(second)).unwrap();
+        let attempt = failed.begin(&endpoint, at(second)).unwrap();
+        let report = failed.finish(&attempt, Outcome::TimedOut, at(second));
+        assert_eq!(endpoint.record(report, at(second)), EndpointChange::Unchanged, "{second}");
+    }
+    // Said once more, it is late.
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let attempt = delivery.begin(&endpoint, start()).unwrap();
+    for again in 0..5 {
+        let report = delivery.finish(&attempt, Outcome::TimedOut, at(70 * again));
+        let change = endpoint.record(report, at(70 * again));
+        let noted = if again == 0 { EndpointChange::Noted } else { EndpointChange::Unchanged };
+        assert_eq!(change, noted, "{again}");
+    }
+}
+
+/// The early sign leaves the counter alone, and is over when the endpoint is disabled.
+#[test]
+fn the_count_and_the_early_sign_know_nothing_of_each_other() {
+    let mut endpoint = Endpoint::new(start());
+    for number in 0..5 {
+        let _ = record(&mut endpoint, 0, Outcome::Dns, at(20 * number));
+    }
+    assert!(endpoint.is_suspect());
+    for failures in 1..=19 {
+        let change = record(&mut endpoint, 5, Outcome::Dns, at(100));
+        let warn = [5, 10, 15].contains(&failures);
+        assert_eq!(change, EndpointChange::Counted { failures, warn });
+        assert_eq!(change.alert(), warn.then_some(Alert::Failing { failures }));
+        assert!(endpoint.is_suspect(), "{failures}");
+    }
+    let change = record(&mut endpoint, 5, Outcome::Dns, at(101));
+    let reason = DisabledReason::Failing;
+    assert_eq!(change.alert(), Some(Alert::Disabled { reason }));
+    assert!(!endpoint.is_suspect() && endpoint.first_failed_at().is_none());
+    assert!(endpoint.missed(at(102)).is_some());
+    let _ = endpoint.enable(at(103));
+    assert_eq!(record(&mut endpoint, 0, answered(200), at(104)), EndpointChange::Unchanged);
+}
+
+/// A clock that was ahead does not silence the sign, nor does one that is set back.
+#[test]
+fn a_wrong_clock_does_not_hide_it() {
+    let year = Duration::from_secs(365 * 86_400);
+    let mut endpoint = Endpoint::new(start());
+    let _ = record(&mut endpoint, 0, Outcome::Dns, start().saturating_add(year));
+    let changes: Vec<_> =
+        (1..5).map(|second| record(&mut endpoint, 0, Outcome::Dns, at(second))).collect();
+    assert_eq!(changes[3], EndpointChange::Suspect, "{changes:?}");
+    let mut disabled = Endpoint::new(start());
+    let _ = record(&mut disabled, 0, answered(410), start().saturating_add(year));
+    assert!(disabled.remind(start()).is_some());
+}
+
+#[test]
+fn owners_are_reminded_after_a_day_and_after_three_and_no_more() {
+    assert_eq!(REMINDER_DAYS, [1, 3]);
+    let reason = DisabledReason::Gone;
+    let still = |days| Some(Alert::StillDisabled { reason, days });
+    let mut endpoint = Endpoint::new(start());
+    assert_eq!(endpoint.remind(Timestamp::MAX), None, "active");
+    let _ = record(&mut endpoint, 0, answered(410), start());
+    let day = 86_400;
+    let seconds = [0, day - 1, day, day, 2 * day, 3 * day - 1, 3 * day, 4 * day, 400 * day];
+    let told: Vec<_> = seconds.iter().map(|second| endpoint.remind(at(*second))).collect();
+    assert_eq!(told, [None, None, still(1), None, None, None, still(3), None, None]);
+
+    // Nobody looked for a week: one is enough. After enabling it begins again.
+    let _ = endpoint.enable(at(400 * day));
+    let _ = record(&mut endpoint, 0, answered(410), at(401 * day));
+    assert_eq!(endpoint.remind(at(408 * day)), still(3));
+    assert_eq!(endpoint.remind(at(409 * day)), None);
+
+    for (name, reason) in [("paused", DisabledReason::Paused), ("deleted", DisabledReason::Deleted)]
+    {
+        let mut endpoint = Endpoint::new(start());
+        let change = match reason {
+            DisabledReason::Paused => endpoint.pause(start()),
+            _ => endpoint.delete(start()),
+        };
+        assert_eq!((change, change.alert()), (EndpointChange::Disabled(reason), None), "{name}");
+        assert_eq!(endpoint.remind(at(9 * day)), None, "{name}: its owner knows");
+    }
+}
+
+/// The specification of the early sign, as naively as can be: everything since the last 2xx.
+#[derive(Default)]
+struct Naive {
+    firsts: Vec<Timestamp>,
+    failures: u8,
+    told: bool,
+    disabled: bool,
+}
+
+impl Naive {
+    fn expect(&mut self, failed: u8, outcome: Outcome, now: Timestamp) -> Option<Alert> {
+        if self.disabled {
+            return None;
+        }
+        if outcome.is_success() {
+            let told = self.told || self.failures >= 5;
+            *self = Self::default();
+            return told.then_some(Alert::Recovered);
+        }
+        if failed == 5 {
+            self.failures += 1;
+            if self.failures == 20 {
+                self.disabled = true;
+                return Some(Alert::Disabled { reason: DisabledReason::Failing });
+            }
+            let failures = self.failures;
+            return failures.is_multiple_of(5).then_some(Alert::Failing { failures });
+        }
+        if failed > 0 || self.told {
+            return None;
+        }
+        self.firsts.push(now);
+        let long = now.since(self.firsts[0]) >= Duration::from_secs(60);
+        self.told = self.firsts.len() >= 5 && long;
+        self.told.then_some(Alert::Suspect)
+    }
+}
+
+/// Over every restart: the endpoint is stored and read again after each step.
+#[test]
+fn random_lives_are_told_of_each_fact_once() {
+    let mut seen = [0; 4];
+    for seed in 0..400 {
+        let mut dice = Dice::new(seed);
+        let (mut endpoint, mut naive, mut now) =
+            (Endpoint::new(start()), Naive::default(), start());
+        for step in 0..300 {
+            now = now.saturating_add(Duration::from_secs(dice.bits() % 30));
+            let failed = [0, 0, 0, 2, 5][(dice.bits() % 5) as usize];
+            // Some lives have many successes, others nearly none.
+            let good = dice.bits() % 100 < [1, 4, 20][(seed % 3) as usize];
+            let outcome = if good { answered(200) } else { Outcome::Refused };
+            if naive.disabled {
+                let _ = endpoint.enable(now);
+                naive = Naive::default();
+            }
+            let told = record(&mut endpoint, failed, outcome, now).alert();
+            assert_eq!(told, naive.expect(failed, outcome, now), "seed {seed}, step {step}");
+            match told {
+                Some(Alert::Suspect) => seen[0] += 1,
+                Some(Alert::Recovered) => seen[1] += 1,
+                Some(Alert::Failing { .. }) => seen[2] += 1,
+                Some(_) => seen[3] += 1,
+                None => {}
+            }
+            let stored = serde_json::to_string(&endpoint).unwrap();
+            endpoint = serde_json::from_str(&stored).unwrap();
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+}
+
+#[test]
+fn alerts_are_stored_and_told_like_this() {
+    let gone = DisabledReason::Gone;
+    for (alert, json, says) in [
+        (
+            Alert::Suspect,
+            r#"{"kind":"suspect"}"#,
+            "the first attempts of several deliveries in a row failed",
+        ),
+        (Alert::Recovered, r#"{"kind":"recovered"}"#, "deliveries arrive again"),
+        (
+            Alert::Failing { failures: 10 },
+            r#"{"kind":"failing","failures":10}"#,
+            "10 deliveries in a row failed; 20 disable the endpoint",
+        ),
+        (
+            Alert::Disabled { reason: DisabledReason::Failing },
+            r#"{"kind":"disabled","reason":"failing"}"#,
+            "disabled: too many deliveries in a row failed",
+        ),
+        (
+            Alert::StillDisabled { reason: gone, days: 1 },
+            r#"{"kind":"still_disabled","reason":"gone","days":1}"#,
+            "disabled for 1 day: it answered 410",
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&alert).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Alert>(json).unwrap(), alert);
+        assert!(json.contains(&format!("\"kind\":{:?}", alert.kind())), "{json}");
+        assert_eq!(alert.to_string(), says);
+    }
+}
