@@ -240,8 +240,16 @@ pub async fn write_endpoints(
         .execute(
             &statement,
             &[
-                &numbers, &if_versions, &disabled, &since, &failures, &generations, &versions, &firsts,
-                &first_at, &reminders,
+                &numbers,
+                &if_versions,
+                &disabled,
+                &since,
+                &failures,
+                &generations,
+                &versions,
+                &firsts,
+                &first_at,
+                &reminders,
             ],
         )
         .await?;

@@ -9,8 +9,8 @@ use http::StatusCode;
 use tokio_postgres::Client;
 
 use super::store::{
-    ACCEPT, BEGIN, ENABLE, FINISH, MISSED, PARK, RECOVER, REMIND, SWEEP, TABLES, accept, begin, endpoint,
-    event, finish, park, recover, register, statuses, store,
+    ACCEPT, BEGIN, ENABLE, FINISH, MISSED, PARK, RECOVER, REMIND, SWEEP, TABLES, accept, begin,
+    endpoint, event, finish, park, recover, register, statuses, store,
 };
 use super::support::{connect, database_now, second, server, statements};
 
@@ -204,7 +204,8 @@ async fn no_search_reads_what_it_does_not_need() {
             FINISH,
             "UPDATE endpoints",
             "ARRAY['whep_1'], ARRAY[0], ARRAY[NULL], ARRAY[now()],
-            ARRAY[0::smallint], ARRAY[0], ARRAY[0]",
+            ARRAY[0::smallint], ARRAY[0], ARRAY[0],
+            ARRAY[0::smallint], ARRAY[NULL::timestamptz], ARRAY[0::smallint]",
         ),
         (PARK, "SELECT id", "'whep_1', 0"),
         (MISSED, "SELECT", MISSED_BY_ALL),

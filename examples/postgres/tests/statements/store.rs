@@ -172,8 +172,16 @@ async fn write_endpoints(client: &Client, writes: &[(String, Write<Endpoint>)]) 
         .execute(
             &update,
             &[
-                &ids, &versions, &disabled, &since, &failures, &generations, &new_versions, &firsts,
-                &first_at, &reminders,
+                &ids,
+                &versions,
+                &disabled,
+                &since,
+                &failures,
+                &generations,
+                &new_versions,
+                &firsts,
+                &first_at,
+                &reminders,
             ],
         )
         .await?;
@@ -256,6 +264,12 @@ pub(crate) async fn finish(
         let entries = settled.log.iter().map(|(_, entry)| serde_json::to_string(entry).unwrap());
         let entries: Vec<String> = entries.collect();
         client.execute(&of_finish[6], &[&ids, &entries]).await?;
+        let (owners, alerts): (Vec<&str>, Vec<String>) = settled
+            .alerts
+            .iter()
+            .map(|(id, alert)| (id.as_str(), serde_json::to_string(alert).unwrap()))
+            .unzip();
+        client.execute(&of_finish[7], &[&owners, &alerts]).await?;
         client.batch_execute("COMMIT").await?;
         return Ok(settled);
     }
