@@ -52,11 +52,8 @@ fn text(instant: Timestamp, utc: &str) -> FixedText<35> {
         let pairs = [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10];
         let [[f1, f2], [f3, f4], [f5, f6], [f7, f8]] = pairs.map(|pair| two_digits(pair % 100));
         let [_, f9] = two_digits(nanos % 10);
-        let mut fraction = &[b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9][..];
-        while let [shorter @ .., b'0'] = fraction {
-            fraction = shorter;
-        }
-        text.push(fraction);
+        text.push(&[b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9]);
+        text.trim_end(b'0');
     }
     text.push(utc.as_bytes());
     text
