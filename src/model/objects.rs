@@ -127,7 +127,7 @@ impl<'de> FromJson<'de> for Kept {
 }
 
 open_enum! {
-    /// The state of an appointment. The protocol names one value.
+    /// Names the state of an appointment. The protocol names one value.
     pub enum AppointmentStatus {
         /// The appointment will not take place.
         Cancelled = "cancelled",

@@ -7,7 +7,7 @@ use super::{ApiResponse, ListCalls, Operation, UnsendableError};
 use crate::id::CallId;
 use crate::model::{Account, Call, CallList};
 
-/// A request of the API: its path and query, and the type of its response.
+/// Writes a request of the API, and ties it to the type of its response.
 ///
 /// ```
 /// use call_assistant::id::CallId;

@@ -12,7 +12,7 @@ use crate::model::{Account, Call, CallList};
 /// Names the header of the request id, in every response. The body of an error repeats the id.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The body of a successful response: [`Account`], [`CallList`] or [`Call`].
+/// Writes a successful response, whose body is an [`Account`], a [`CallList`] or a [`Call`].
 ///
 /// ```
 /// use call_assistant::id::RequestId;

@@ -5,7 +5,7 @@ use super::parameter_error::MAX_LIMIT;
 /// The maximum length of a cursor in a request, in bytes.
 pub(super) const MAX_CURSOR_LEN: usize = 8192;
 
-/// A request that cannot be sent.
+/// Says why a request cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnsendableError {

@@ -2,7 +2,7 @@
 
 use crate::id::AccountId;
 
-/// The state of an account that decides whether the API answers.
+/// Decides whether the API answers for an account.
 ///
 /// ```
 /// use call_assistant::id::AccountId;

@@ -27,7 +27,7 @@ const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 /// Keeps these digests apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// The position of a call in the list, which is newest first, by `started_at` and then `id`.
+/// Marks the position of a call in the list, which is newest first, by `started_at` and then `id`.
 ///
 /// Of two positions the greater comes first in the list. Ids compare bytewise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,7 @@ pub struct Position {
     pub id: CallId,
 }
 
-/// The contents of a cursor: where a page ended, and the bounds of its list.
+/// Holds the contents of a cursor: where a page ended, and the bounds of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The last call of the page.
@@ -99,7 +99,7 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// The keys that authenticate cursors: the first signs, all verify.
+/// Authenticates cursors with a ring of keys: the first signs, all verify.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -232,7 +232,7 @@ impl CursorKeys {
     }
 }
 
-/// The error of a ring that has a key with the same number.
+/// Says that a ring has a key with the same number already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ring has a cursor key with id {id}")]
 #[non_exhaustive]
@@ -241,7 +241,7 @@ pub struct KeyIdTakenError {
     pub id: u8,
 }
 
-/// A cursor that is not valid.
+/// Says why a cursor is not valid.
 ///
 /// The error is for the operator's log. The caller always gets the same `invalid_cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use crate::id::{AccountId, CredentialId};
 use crate::rest::server::StoredKey;
 use crate::rest::{Mode, Scope};
 
-/// What a credential grants: scopes on one account, in one mode.
+/// Says what a credential grants: scopes on one account, in one mode.
 ///
 /// ```
 /// use call_assistant::rest::{Mode, Scope};

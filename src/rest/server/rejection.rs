@@ -14,7 +14,7 @@ use crate::id::{CredentialId, RequestId};
 use crate::rest::response::response;
 use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 
-/// A rejected request: a complete error response, and the reason for the operator's log.
+/// Rejects a request: a complete error response, and the reason for the operator's log.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
@@ -115,7 +115,7 @@ pub(super) fn headless(mut response: Response<Vec<u8>>, head_only: bool) -> Resp
     response
 }
 
-/// Why a request was rejected.
+/// Says why a request was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectionReason {

@@ -103,7 +103,11 @@ pub(crate) fn pages(bytes: &[u8]) {
     for how in script {
         asked.limit = usize::from(how % 5) + 1;
         // As text there and back, as it is sent.
-        assert_eq!(ListCalls::from_query(&asked.query().unwrap()).as_ref(), Ok(&asked));
+        assert_eq!(
+            ListCalls::from_query(&asked.query().unwrap()).as_ref(),
+            Ok(&asked),
+            "{asked:?}"
+        );
         if asked.cursor.is_some() {
             // A filter that was not there before, or another.
             let other = [instant(how), instant(how >> 1)];
@@ -114,14 +118,18 @@ pub(crate) fn pages(bytes: &[u8]) {
                 (bare.with_created_before(other[1]), before == Some(other[1])),
             ] {
                 let refused = RejectionReason::Cursor(CursorError::Filters);
-                assert_eq!(granted(&asked).err(), (!same).then_some(refused));
+                assert_eq!(granted(&asked).err(), (!same).then_some(refused), "{asked:?}");
             }
         }
         let granted = granted(&asked).unwrap();
         let query = granted.query();
-        assert_eq!(query.created(), window);
+        assert_eq!(query.created(), window, "{asked:?}");
         for (call, place) in calls.iter().zip(&places) {
-            assert_eq!(query.matches_call(call), place.is_some_and(|place| place >= met));
+            assert_eq!(
+                query.matches_call(call),
+                place.is_some_and(|place| place >= met),
+                "{asked:?}"
+            );
         }
         let rows: Vec<Call> =
             expected[met..].iter().take(query.fetch()).map(|call| (*call).clone()).collect();
@@ -130,12 +138,12 @@ pub(crate) fn pages(bytes: &[u8]) {
         let more = rows.len() > asked.limit;
         let page = granted.answer(rows.into_iter().map(row).collect()).unwrap();
         let page = CallList::from_json(page.body()).unwrap();
-        assert_eq!(page.has_more, Some(more));
-        assert!(page.calls().eq(expected[met..].iter().copied().take(asked.limit)));
+        assert_eq!(page.has_more, Some(more), "{asked:?}");
+        assert!(page.calls().eq(expected[met..].iter().copied().take(asked.limit)), "{asked:?}");
         met += page.data.len();
         asked.cursor = page.next_cursor;
         if asked.cursor.is_none() {
-            assert_eq!(met, expected.len());
+            assert_eq!(met, expected.len(), "{asked:?}");
             break;
         }
         // The filters may be repeated or left out.
@@ -147,7 +155,7 @@ pub(crate) fn pages(bytes: &[u8]) {
     // A store that keeps microseconds finds the same rows with the bounds made for it.
     let coarse = window.in_microseconds();
     for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
-        assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at));
+        assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at), "{call:?}");
     }
 }
 
@@ -249,9 +257,9 @@ pub(crate) fn rate(bytes: &[u8]) {
         let quota = Quota::READS.with_per_minute(NonZeroU16::new(per_minute as u16).unwrap());
         let now = start.checked_add(Duration::from_nanos(clock as u64)).unwrap();
         let ours = window.check(quota, now).map_err(|exceeded| exceeded.wait.as_nanos() as i128);
-        assert_eq!(ours, check(&mut naive, per_minute, clock));
-        assert_eq!(window.admitted(), naive.len());
-        assert!(window.heap_bytes() <= 8 * naive.len() + 160);
+        assert_eq!(ours, check(&mut naive, per_minute, clock), "{clock:?}");
+        assert_eq!(window.admitted(), naive.len(), "{clock:?}");
+        assert!(window.heap_bytes() <= 8 * naive.len() + 160, "{clock:?}");
     }
     let stored = serde_json::to_string(&window).unwrap();
     assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);

@@ -8,3 +8,4 @@ mod page;
 mod rate;
 mod rate_windows;
 pub(crate) mod scenario;
+mod stored_key;

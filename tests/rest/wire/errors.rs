@@ -27,7 +27,7 @@ fn request_id() -> RequestId {
 fn each_code_has_the_status_and_type_of_the_table() {
     assert_eq!(ErrorCode::KNOWN.len(), TABLE.len());
     for (code, (status, text, error_type)) in ErrorCode::KNOWN.iter().zip(TABLE) {
-        assert_eq!(code.as_str(), text);
+        assert_eq!(code.as_str(), text, "{text}");
         assert_eq!(code.status().map(|status| status.as_u16()), Some(status), "{text}");
         assert_eq!(code.error_type(), Some(ErrorType::from(error_type)), "{text}");
     }

@@ -79,19 +79,19 @@ fn operations_are_those_of_the_table() {
     let document = document();
     assert_eq!(keys(&document["paths"]), Operation::ALL.iter().map(|of| of.path()).collect());
     for of in Operation::ALL.iter().copied() {
-        assert_eq!(keys(&document["paths"][of.path()]), ["get"].into());
+        assert_eq!(keys(&document["paths"][of.path()]), ["get"].into(), "{of}");
         let it = operation(&document, of);
-        assert_eq!(it["operationId"], of.name());
-        assert_eq!(it["security"], json!([{ "api_key": [of.scope().as_str()] }]));
+        assert_eq!(it["operationId"], of.name(), "{of}");
+        assert_eq!(it["security"], json!([{ "api_key": [of.scope().as_str()] }]), "{of}");
         let quota = of.quota();
         let rate = json!({
             "quota": quota.name(),
             "requests": quota.per_minute(),
             "seconds": Quota::SPAN.as_secs(),
         });
-        assert_eq!(it["x-rate-limit"], rate);
-        assert!(it["requestBody"].is_null());
-        assert!(it["responses"]["200"].is_object());
+        assert_eq!(it["x-rate-limit"], rate, "{of}");
+        assert!(it["requestBody"].is_null(), "{of}");
+        assert!(it["responses"]["200"].is_object(), "{of}");
     }
     let scheme = &document["components"]["securitySchemes"]["api_key"];
     assert_eq!((&scheme["type"], &scheme["scheme"]), (&json!("http"), &json!("bearer")));

@@ -379,11 +379,11 @@ fn call_ids_are_decoded_once() {
 fn addresses_that_would_be_folded_are_not_sent() {
     let client = client(&base("https://api.example.com"));
     for dots in [".", ".."] {
-        assert_eq!(client.request(&call_id(dots)).unwrap_err(), UnsendableError::DotId);
+        assert_eq!(client.request(&call_id(dots)).unwrap_err(), UnsendableError::DotId, "{dots}");
     }
     for dots in ["...", ".a", "a.", "a..b", "../x"] {
         let url = client.url(&call_id(dots)).unwrap();
-        assert_eq!(url::Url::parse(&url).unwrap().as_str(), url);
+        assert_eq!(url::Url::parse(&url).unwrap().as_str(), url, "{dots}");
     }
     let list = ListCalls::new().with_cursor("x".repeat(8193));
     assert_eq!(client.url(&list), Err(UnsendableError::LongCursor { len: 8193 }));
@@ -399,8 +399,8 @@ fn limits_and_bounds_are_checked_where_the_request_is_written() {
     }
     for limit in [0, 101, usize::MAX] {
         let error = ListCalls::new().with_limit(limit).target().unwrap_err();
-        assert_eq!(error, UnsendableError::Limit { limit });
-        assert_eq!(error.to_string(), format!("limit is {limit}, not from 1 to 100"));
+        assert_eq!(error, UnsendableError::Limit { limit }, "{limit}");
+        assert_eq!(error.to_string(), format!("limit is {limit}, not from 1 to 100"), "{limit}");
     }
     let equal = ListCalls::new().with_created_after(second(1)).with_created_before(second(1));
     assert!(equal.target().is_ok());
@@ -530,16 +530,23 @@ fn errors_are_read_as_they_were_written() {
         let (head, _) = head.into_parts();
         let of = |name| head.headers.get(name).map(|value| value.to_str().unwrap());
         let only = |wanted: &ErrorCode, text| (code == wanted).then_some(text);
-        assert_eq!(of("www-authenticate"), only(&ErrorCode::InvalidCredentials, "Bearer"));
-        assert_eq!(of("allow"), only(&ErrorCode::MethodNotAllowed, "GET, HEAD"));
-        assert_eq!(of("retry-after"), only(&ErrorCode::RateLimitExceeded, "60"));
-        assert!(head.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
+        assert_eq!(
+            of("www-authenticate"),
+            only(&ErrorCode::InvalidCredentials, "Bearer"),
+            "{code}"
+        );
+        assert_eq!(of("allow"), only(&ErrorCode::MethodNotAllowed, "GET, HEAD"), "{code}");
+        assert_eq!(of("retry-after"), only(&ErrorCode::RateLimitExceeded, "60"), "{code}");
+        assert!(
+            head.headers.keys().all(|name| !name.as_str().starts_with("access-control")),
+            "{code}"
+        );
 
         let read = client(&base("https://h")).read(&GetAccount, &head, &body).unwrap_err();
-        assert_eq!(read.request_id, error.request_id);
+        assert_eq!(read.request_id, error.request_id, "{code}");
         let limited = code == &ErrorCode::RateLimitExceeded;
-        assert_eq!(read.retry_after, limited.then_some(RetryAfter::Seconds(60)));
-        assert_eq!(read.reason, ClientErrorReason::Refused(error.into()));
+        assert_eq!(read.retry_after, limited.then_some(RetryAfter::Seconds(60)), "{code}");
+        assert_eq!(read.reason, ClientErrorReason::Refused(error.into()), "{code}");
     }
 }
 

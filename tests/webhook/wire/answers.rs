@@ -20,7 +20,7 @@ fn receipts_have_their_status() {
     for (receipt, status) in cases {
         let response = receipt.into_response::<Vec<u8>>();
         assert_eq!(response.status(), status, "{receipt:?}");
-        assert_eq!(response.status(), receipt.status());
+        assert_eq!(response.status(), receipt.status(), "{receipt:?}");
         assert!(response.body().is_empty() && response.headers().is_empty(), "{receipt:?}");
     }
 }
@@ -94,7 +94,7 @@ fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
         ),
     ];
     for (error, words) in cases {
-        assert_eq!(error.to_string(), words);
+        assert_eq!(error.to_string(), words, "{words}");
         let response = error.into_response::<Vec<u8>>();
         assert_eq!(response.status(), 400, "{words}");
         assert_eq!(error.response(), WebhookResponse::Rejected, "{words}");

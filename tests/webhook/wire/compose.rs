@@ -67,11 +67,11 @@ fn each_type_is_written_as_specified() {
     ];
     assert_eq!(bodies.len(), EventType::KNOWN.len());
     for (made, (event_type, data)) in bodies.iter().zip(golden()) {
-        assert_eq!(made.as_str(), body(event_type.as_str(), &data));
-        assert_eq!(made.event_type(), &event_type);
+        assert_eq!(made.as_str(), body(event_type.as_str(), &data), "{event_type}");
+        assert_eq!(made.event_type(), &event_type, "{event_type}");
         assert_eq!(made.id().as_str(), "evt_1");
         assert_eq!(made.account_id().as_str(), "acct_1");
-        assert_eq!(made.created_at(), read(made).created_at);
+        assert_eq!(made.created_at(), read(made).created_at, "{event_type}");
     }
 }
 

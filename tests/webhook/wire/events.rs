@@ -81,14 +81,18 @@ fn the_nine_types_are_read_and_written() {
     for (event_type, data) in golden {
         let text = body(event_type.as_str(), &data);
         let event = read(&text);
-        assert_eq!(event.event_type(), &event_type);
+        assert_eq!(event.event_type(), &event_type, "{event_type}");
         assert_eq!(event.id.as_str(), "evt_1");
-        assert_eq!(event.created_at, Timestamp::parse("2026-01-01T09:34:11Z").unwrap());
-        assert_eq!(event.api_version, ApiVersion::parse("2026-01-15").ok());
+        assert_eq!(
+            event.created_at,
+            Timestamp::parse("2026-01-01T09:34:11Z").unwrap(),
+            "{event_type}"
+        );
+        assert_eq!(event.api_version, ApiVersion::parse("2026-01-15").ok(), "{event_type}");
         assert_eq!(event.account_id.as_str(), "acct_1");
-        assert_eq!(event.origin.as_ref().unwrap().source, OriginSource::Voice);
-        assert_eq!(event.other_fields().count(), 0);
-        assert_eq!(String::from_utf8(event.to_json()).unwrap(), text);
+        assert_eq!(event.origin.as_ref().unwrap().source, OriginSource::Voice, "{event_type}");
+        assert_eq!(event.other_fields().count(), 0, "{event_type}");
+        assert_eq!(String::from_utf8(event.to_json()).unwrap(), text, "{event_type}");
 
         let fits = match (&event_type, &event.data) {
             (EventType::CallEnded, EventData::CallEnded(call)) => call.id.as_str() == "call_1",
@@ -275,7 +279,7 @@ fn created_at_is_read_in_any_form() {
         let mut fields = fields("ping", r#"{"message":"m"}"#);
         let written = joined(&fields);
         fields[2] = format!(r#""created_at":"{text}""#);
-        assert_eq!(read(&joined(&fields)).to_json(), written.as_bytes());
+        assert_eq!(read(&joined(&fields)).to_json(), written.as_bytes(), "{text}");
     }
 }
 
@@ -284,8 +288,8 @@ fn created_at_is_read_in_any_form() {
 fn api_versions_are_dates() {
     for good in ["2026-01-15", "2024-02-29", "0000-01-01", "9999-12-31"] {
         let version = ApiVersion::parse(good).unwrap();
-        assert_eq!(version.as_str(), good);
-        assert_eq!(good.parse(), Ok(version));
+        assert_eq!(version.as_str(), good, "{good}");
+        assert_eq!(good.parse(), Ok(version), "{good}");
         assert_eq!(format!("{version} {version:?}"), format!("{good} ApiVersion(\"{good}\")"));
     }
     for bad in [
@@ -318,9 +322,9 @@ fn an_unknown_type_is_kept_whole() {
         let event = read(&text);
         let EventData::Unknown(unknown) = &event.data else { panic!("{event:?}") };
         assert_eq!(event.event_type().as_str(), "call.paused");
-        assert!(matches!(event.event_type(), EventType::Other(_)));
-        assert_eq!(unknown.json().get(), data);
-        assert_eq!(event.to_json(), text.as_bytes());
+        assert!(matches!(event.event_type(), EventType::Other(_)), "{data}");
+        assert_eq!(unknown.json().get(), data, "{data}");
+        assert_eq!(event.to_json(), text.as_bytes(), "{data}");
         assert!(format!("{unknown:?}").contains(&format!("data: {data} ")), "{unknown:?}");
     }
     // The same text is the same data, and no other.
@@ -366,10 +370,10 @@ fn a_known_type_that_drifted_is_kept_whole() {
             let text = joined(&fields);
             let event = read(&text);
             let EventData::Unreadable(drifted) = &event.data else { panic!("{event:?}") };
-            assert_eq!(event.event_type().as_str(), event_type);
-            assert!(EventType::KNOWN.contains(event.event_type()));
-            assert_eq!(drifted.json().get(), data);
-            assert_eq!((drifted.error().kind(), drifted.error().field()), (kind, field));
+            assert_eq!(event.event_type().as_str(), event_type, "{text}");
+            assert!(EventType::KNOWN.contains(event.event_type()), "{text}");
+            assert_eq!(drifted.json().get(), data, "{text}");
+            assert_eq!((drifted.error().kind(), drifted.error().field()), (kind, field), "{text}");
             // The place is one in the body, after the data's beginning.
             let start = text.find(r#""data":"#).unwrap();
             assert!(drifted.error().column() > start, "{}", drifted.error());
@@ -377,7 +381,7 @@ fn a_known_type_that_drifted_is_kept_whole() {
             assert!(!shown.contains("4712345678") && !shown.contains("appt_77"), "{shown}");
             let written = read(&String::from_utf8(event.to_json()).unwrap());
             let EventData::Unreadable(again) = written.data else { panic!("drifted no more") };
-            assert_eq!(again.json().get(), data);
+            assert_eq!(again.json().get(), data, "{text}");
             fields.rotate_left(1);
         }
     }
@@ -389,8 +393,8 @@ fn counters_that_are_no_object_are_kept_whole() {
     for data in ["[75, 100]", "null", "75"] {
         let event = read(&body("usage.threshold_reached", data));
         let EventData::Unreadable(drifted) = &event.data else { panic!("{event:?}") };
-        assert_eq!(drifted.json().get(), data);
-        assert_eq!(drifted.error().kind(), ParseErrorKind::Value);
+        assert_eq!(drifted.json().get(), data, "{data}");
+        assert_eq!(drifted.error().kind(), ParseErrorKind::Value, "{data}");
         assert!(drifted.error().to_string().contains("expected an object"), "{drifted:?}");
     }
 }
@@ -420,18 +424,22 @@ fn an_odd_field_of_the_envelope_costs_no_event() {
             for _ in 0..fields.len() {
                 let text = joined(&fields);
                 let event = read(&text);
-                assert_eq!((event.id.as_str(), event.account_id.as_str()), ("evt_1", "acct_1"));
+                assert_eq!(
+                    (event.id.as_str(), event.account_id.as_str()),
+                    ("evt_1", "acct_1"),
+                    "{text}"
+                );
                 assert_eq!(event.event_type().as_str(), event_type, "{text}");
                 let EventData::Unreadable(kept) = &event.data else { panic!("{text}: {event:?}") };
                 assert_eq!(kept.json().get(), data, "{text}");
-                assert_eq!(event.to_json(), text.as_bytes());
+                assert_eq!(event.to_json(), text.as_bytes(), "{text}");
                 // Of several faults the first is named.
                 if data != "{}" {
                     let named = kept.error().field().unwrap_or_default();
                     assert!(named.starts_with(name), "{text}: {:?}", kept.error());
                     assert_eq!(kept.error().kind(), kind, "{text}");
                 }
-                assert_eq!(EventBody::from_stored(&text).unwrap().as_str(), text);
+                assert_eq!(EventBody::from_stored(&text).unwrap().as_str(), text, "{text}");
                 fields.rotate_left(1);
             }
         }
@@ -510,14 +518,14 @@ fn what_stands_beside_the_object_is_kept() {
         let data = data.strip_suffix('}').unwrap().to_owned() + beside;
         let text = body(event_type.as_str(), &data);
         let event = read(&text);
-        assert!(!matches!(event.data, EventData::Unreadable(_)));
-        assert_eq!(event.to_json(), text.as_bytes());
+        assert!(!matches!(event.data, EventData::Unreadable(_)), "{event_type}");
+        assert_eq!(event.to_json(), text.as_bytes(), "{event_type}");
         let beside: Vec<_> = event.other_fields().map(|(name, json)| (name, json.get())).collect();
         if event_type == EventType::UsageThresholdReached {
-            assert_eq!(beside, []);
+            assert_eq!(beside, [], "{event_type}");
         } else {
             let previous = ("previous", r#"{"minutes": 1.50}"#);
-            assert_eq!(beside, [previous, ("tags", "[]"), ("previous", "null")]);
+            assert_eq!(beside, [previous, ("tags", "[]"), ("previous", "null")], "{event_type}");
         }
     }
 }
@@ -537,7 +545,7 @@ fn a_verified_body_gives_its_event() {
         .unwrap();
         let verifier = verifier();
         let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
-        assert_eq!(verified.event(), Ok(read(&text)));
+        assert_eq!(verified.event(), Ok(read(&text)), "{event_type}");
     }
 }
 
@@ -555,10 +563,10 @@ fn a_body_that_is_not_proven_is_not_read() {
         let forged = testing::signed_request(&other, "ping", "evt_1", body, at(NOW)).unwrap();
         let verifier = verifier();
         let refused = verifier.verify(forged.headers(), body, at(NOW)).unwrap_err();
-        assert_eq!(refused, call_assistant::webhook::VerifyError::Mismatch);
+        assert_eq!(refused, call_assistant::webhook::VerifyError::Mismatch, "{body:?}");
         let verified = verifier.verify(genuine.headers(), body, at(NOW)).unwrap();
-        assert_eq!(verified.bytes(), body);
-        assert_eq!(verified.event().is_ok(), body == event.as_bytes());
+        assert_eq!(verified.bytes(), body, "{body:?}");
+        assert_eq!(verified.event().is_ok(), body == event.as_bytes(), "{body:?}");
     }
 }
 
@@ -609,10 +617,14 @@ fn a_repeated_claim_is_refused_with_the_event() {
         let verifier = verifier();
         let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
         let error = verified.event().unwrap_err();
-        assert_eq!(error, EventError::Repeated { header });
+        assert_eq!(error, EventError::Repeated { header }, "{header}");
         assert_eq!(error.to_string(), format!("{header} header is present more than once"));
         // The body stays proven.
-        assert_eq!(Event::from_bytes_verified_earlier(verified.bytes()), Ok(read(&text)));
+        assert_eq!(
+            Event::from_bytes_verified_earlier(verified.bytes()),
+            Ok(read(&text)),
+            "{header}"
+        );
     }
 }
 

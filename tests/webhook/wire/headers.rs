@@ -93,7 +93,7 @@ fn a_repeated_header_is_refused() {
                 DeliveryHeaders::from_pairs(&product, pairs),
                 DeliveryHeaders::from_map(&product, &map),
             ] {
-                assert_eq!(headers.repeated(), Some(header));
+                assert_eq!(headers.repeated(), Some(header), "{header}");
                 assert_eq!(headers.value(header), None, "{header}");
                 let verdict = verifier().verify_parts(headers, b"{}", at(NOW)).map(drop);
                 assert_eq!(verdict, expected, "{header}");

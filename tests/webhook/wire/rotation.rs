@@ -16,7 +16,7 @@ fn a_verifier_tells_which_secret_matched() {
     let verifier = Verifier::new(secret("whsec_0")).and(secret("whsec_1")).and(secret("whsec_2"));
     for index in 0..3 {
         let signer = Signer::new(secret(&format!("whsec_{index}")));
-        assert_eq!(matched(&verifier, &signer), Ok(index));
+        assert_eq!(matched(&verifier, &signer), Ok(index), "{index}");
     }
     let signer = Signer::new(secret("whsec_3"));
     assert_eq!(matched(&verifier, &signer), Err(VerifyError::Mismatch));

@@ -23,8 +23,8 @@ fn parses_what_was_shown_and_nothing_else() {
     // From the first visible character to the last, quotes and backslashes included.
     let visible: String = ('!'..='~').collect();
     for text in ["whsec_a".to_owned(), format!("whsec_{visible}")] {
-        assert_eq!(SigningSecret::parse(&text).unwrap().reveal(), text);
-        assert_eq!(text.parse::<SigningSecret>().unwrap().reveal(), text);
+        assert_eq!(SigningSecret::parse(&text).unwrap().reveal(), text, "{text}");
+        assert_eq!(text.parse::<SigningSecret>().unwrap().reveal(), text, "{text}");
     }
     for outside in [' ', '\u{7f}', '\u{80}', '\u{200b}'] {
         let text = format!("whsec_{outside}");

@@ -140,9 +140,17 @@ fn uppercase_is_named_as_the_cause() {
     let mixed = format!("{}{}", &upper[..32], &digest()[32..]);
     for v1 in [&upper, &mixed] {
         let text = format!("t={NOW},x=y,v1={v1}");
-        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::UppercaseDigest { part: 3 }));
+        assert_eq!(
+            verdict(text.as_bytes()),
+            Err(VerifyError::UppercaseDigest { part: 3 }),
+            "{text}"
+        );
         let text = format!("t={NOW},v1={},v1={v1},v1={v1}", "F".repeat(64));
-        assert_eq!(verdict(text.as_bytes()), Err(VerifyError::UppercaseDigest { part: 3 }));
+        assert_eq!(
+            verdict(text.as_bytes()),
+            Err(VerifyError::UppercaseDigest { part: 3 }),
+            "{text}"
+        );
     }
     let text = format!("t={NOW},v1={}", "F".repeat(64));
     assert_eq!(verdict(text.as_bytes()), Err(VerifyError::Mismatch));

@@ -55,7 +55,11 @@ fn no_distance_overflows() {
             let distance = i128::from(t.parse::<u64>().unwrap()) - i128::from(now.unix_seconds());
             let ahead = Duration::from_secs(distance.try_into().unwrap())
                 - Duration::from_nanos(now.subsec_nanos().into());
-            assert_eq!(far(t, now), VerifyError::TooNew { ahead, tolerance: TOLERANCE });
+            assert_eq!(
+                far(t, now),
+                VerifyError::TooNew { ahead, tolerance: TOLERANCE },
+                "{t} {now}"
+            );
         }
     }
     let age = Timestamp::MAX.since(Timestamp::UNIX_EPOCH);

@@ -11,7 +11,7 @@ use crate::rest::server::cursor::CursorKey;
 use crate::rest::server::query::{CallQuery, CallRow, CallsQuery};
 use crate::rest::server::{Grant, Rejection, RejectionReason};
 
-/// A request that may be answered, by operation.
+/// Holds a request that may be answered, by operation.
 ///
 /// ```
 /// use call_assistant::rest::server::{Authorized, CallQuery, CallRow, CallsQuery, Rejection};
@@ -65,7 +65,7 @@ impl Authorized {
     }
 }
 
-/// An authorised `GET /v1/account`.
+/// Answers an authorised `GET /v1/account`.
 #[derive(Debug)]
 pub struct AccountGranted {
     pub(super) context: Context,
@@ -93,7 +93,7 @@ impl AccountGranted {
     }
 }
 
-/// An authorised `GET /v1/calls`.
+/// Answers an authorised `GET /v1/calls`.
 ///
 /// ```
 /// use call_assistant::rest::server::{CallRow, CallsGranted, CallsQuery, Rejection};
@@ -137,7 +137,7 @@ impl CallsGranted {
     }
 }
 
-/// An authorised `GET /v1/calls/{call_id}`.
+/// Answers an authorised `GET /v1/calls/{call_id}`.
 #[derive(Debug)]
 pub struct CallGranted {
     pub(super) context: Context,

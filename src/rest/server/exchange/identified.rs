@@ -9,7 +9,7 @@ use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindow, Rat
 use crate::rest::server::{Grant, Rejection, RejectionReason};
 use crate::rest::{Operation, Quota};
 
-/// A request with a valid credential, which has not been counted.
+/// Holds a request with a valid credential, which has not been counted.
 ///
 /// ```
 /// use call_assistant::Timestamp;

@@ -1,0 +1,149 @@
+//! What is stored of an API key.
+
+use std::time::Duration;
+
+use call_assistant::Product;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CredentialId};
+use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
+use call_assistant::rest::{ApiKey, Mode, Scope};
+
+const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
+
+fn product() -> Product {
+    Product::default()
+}
+
+fn now() -> Timestamp {
+    "2026-03-01T09:00:00Z".parse().unwrap()
+}
+
+fn stored(key: &ApiKey) -> StoredKey {
+    let account = AccountId::parse("acct_1").unwrap();
+    StoredKey::new(CredentialId::parse("cred_1").unwrap(), account, key, now())
+}
+
+/// KEY-2: the digest, as any other implementation computes it:
+/// `printf %s service_live_00112233445566778899aabbccddeeff | sha256sum`.
+#[test]
+fn the_digest_is_the_sha_256_of_the_whole_key() {
+    let digest = ApiKey::parse_for(&product(), SECRET).unwrap().digest();
+    assert_eq!(
+        serde_json::to_string(&digest).unwrap(),
+        "\"24e7a291d8e1a0cc77683e2f337f2f3056901ce87100d2f31957ac0f23202cfc\""
+    );
+    assert_eq!(digest, KeyDigest::of(SECRET.as_bytes()));
+    assert_eq!(digest, KeyDigest::from_bytes(*digest.as_bytes()));
+    for bit in 0..256 {
+        let mut bytes = *digest.as_bytes();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert_ne!(KeyDigest::from_bytes(bytes), digest, "bit {bit}");
+    }
+    for wrong in ["\"\"", "\"00\"", "5", "\"zz\""] {
+        assert!(serde_json::from_str::<KeyDigest>(wrong).unwrap_err().is_data(), "{wrong}");
+    }
+}
+
+/// KEY-7, KEY-2: neither shows in anything that is printed or stored.
+#[test]
+fn a_secret_shows_only_where_it_is_revealed() {
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
+    let stored = stored(&key);
+    let printed = [
+        format!("{key:?}"),
+        format!("{key:#?}"),
+        key.hint(),
+        format!("{stored:?}"),
+        serde_json::to_string(&stored).unwrap(),
+        format!("{:?}", ApiKey::parse_for(&Product::new("Other").unwrap(), SECRET)),
+    ];
+    for text in printed {
+        // The hint may show the last four characters, and nothing before them.
+        assert!(!text.contains("0011") && !text.contains("ccdd"), "{text}");
+    }
+}
+
+/// KEY-1, KEY-3: everything that is known of a key, its one account too, in storage's words.
+#[test]
+fn a_stored_key_is_stable_in_storage() {
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
+    let mut stored = stored(&key)
+        .named("Nightly sync")
+        .with_scopes([Scope::CallsRead, Scope::AccountRead, Scope::from("contacts:read")])
+        .expiring(now().saturating_add(Duration::from_secs(60)));
+    stored.last_used_at = Some(now());
+    stored.revoke(now());
+    let json = serde_json::json!({
+        "id": "cred_1",
+        "account_id": "acct_1",
+        "digest": "24e7a291d8e1a0cc77683e2f337f2f3056901ce87100d2f31957ac0f23202cfc",
+        "mode": "live",
+        "name": "Nightly sync",
+        "hint": "service_live_...eeff",
+        "scopes": ["account:read", "calls:read", "contacts:read"],
+        "created_at": "2026-03-01T09:00:00Z",
+        "last_used_at": "2026-03-01T09:00:00Z",
+        "expires_at": "2026-03-01T09:01:00Z",
+        "revoked_at": "2026-03-01T09:00:00Z",
+    });
+    assert_eq!(serde_json::to_value(&stored).unwrap(), json);
+    assert_eq!(serde_json::from_value::<StoredKey>(json.clone()).unwrap(), stored);
+
+    // Without its ends it would be valid for ever. It has never been written without.
+    for end in ["expires_at", "revoked_at", "last_used_at"] {
+        let mut without = json.clone();
+        without.as_object_mut().unwrap().remove(end);
+        let error = serde_json::from_value::<StoredKey>(without).unwrap_err().to_string();
+        assert_eq!(error, format!("missing field `{end}`"), "{end}");
+        let mut never = json.clone();
+        never[end] = serde_json::Value::Null;
+        assert!(serde_json::from_value::<StoredKey>(never).is_ok(), "{end}");
+    }
+}
+
+/// D-11: from `expires_at` on; KEY-4: revoked at once, whatever the clock does.
+#[test]
+fn a_key_is_valid_until_it_expires_or_is_revoked() {
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
+    let nano = Duration::from_nanos(1);
+    assert_eq!(stored(&key).state(Timestamp::MAX), KeyState::Valid);
+
+    let mut stored = stored(&key).expiring(now());
+    assert_eq!(stored.state(now().saturating_sub(nano)), KeyState::Valid);
+    assert_eq!(stored.state(now()), KeyState::Expired);
+    assert_eq!(stored.state(now().saturating_add(nano)), KeyState::Expired);
+
+    stored.revoke(now());
+    for at in [Timestamp::MIN, now().saturating_sub(nano), now(), Timestamp::MAX] {
+        assert_eq!(stored.state(at), KeyState::Revoked, "{at}");
+    }
+    stored.revoke(now().saturating_add(nano));
+    assert_eq!(stored.revoked_at, Some(now()), "the first revocation is the one that counts");
+}
+
+/// KEY-6: the new key works beside the old one until that is revoked.
+#[test]
+fn keys_are_rotated_side_by_side() {
+    let keys = [1, 2].map(|byte| ApiKey::from_random(&product(), Mode::Live, [byte; 32]));
+    let mut stored = keys.each_ref().map(stored);
+    let find = |stored: &[StoredKey], key: &ApiKey| {
+        let found = stored.iter().find(|stored| stored.digest == key.digest());
+        found.map(|key| key.state(now()))
+    };
+    assert_eq!(keys.each_ref().map(|key| find(&stored, key)), [Some(KeyState::Valid); 2]);
+    stored[0].revoke(now());
+    assert_eq!(find(&stored, &keys[0]), Some(KeyState::Revoked));
+    assert_eq!(find(&stored, &keys[1]), Some(KeyState::Valid));
+}
+
+/// AUTH-1: a scope is granted by its exact name.
+#[test]
+fn scopes_are_a_set_of_exact_names() {
+    let key = ApiKey::parse_for(&product(), SECRET).unwrap();
+    let stored = stored(&key).with_scopes([Scope::CallsRead, Scope::CallsRead]);
+    assert_eq!(stored.scopes.len(), 1);
+    assert!(!stored.scopes.contains(&Scope::AccountRead));
+    for other in ["calls", "calls:*", "calls:write", "CALLS:READ", "*"] {
+        assert!(!stored.scopes.contains(&Scope::from(other)), "{other}");
+    }
+}
