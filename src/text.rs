@@ -130,10 +130,9 @@ impl<const MAX: usize> FixedText<MAX> {
         free.get_mut(..len).expect("no text is longer than `MAX`")
     }
 
-    /// Drops this byte from the end as often as it is there.
-    pub(crate) fn trim_end(&mut self, byte: u8) {
-        let same = self.as_bytes().iter().rev().take_while(|last| **last == byte);
-        self.len = self.len.wrapping_sub(same.count());
+    /// Drops as many bytes from the end.
+    pub(crate) fn shorten(&mut self, by: usize) {
+        self.len = self.len.saturating_sub(by);
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

@@ -52,8 +52,9 @@ fn text(instant: Timestamp, utc: &str) -> FixedText<35> {
         let pairs = [nanos / 10_000_000, nanos / 100_000, nanos / 1_000, nanos / 10];
         let [[f1, f2], [f3, f4], [f5, f6], [f7, f8]] = pairs.map(|pair| two_digits(pair % 100));
         let [_, f9] = two_digits(nanos % 10);
-        text.push(&[b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9]);
-        text.trim_end(b'0');
+        let fraction = [b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9];
+        text.push(&fraction);
+        text.shorten(fraction.iter().rev().take_while(|digit| **digit == b'0').count());
     }
     text.push(utc.as_bytes());
     text
