@@ -39,7 +39,7 @@ const MAX_WORK: usize = 128 * 1024 * 1024;
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. This may take thousands of digests, of 128 MiB in all.
+    /// Finds the cause. This may take thousands of digests: of changed bodies, 128 MiB in all.
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(alloc::vec![Cause::refused(error)], true);
