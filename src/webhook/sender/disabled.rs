@@ -22,7 +22,7 @@ use super::unknown_text::UnknownTextError;
 pub enum DisabledReason {
     /// It answered 410.
     Gone,
-    /// [`FAILURES_TO_DISABLE`] deliveries in a row failed for good.
+    /// [`FAILURES_TO_DISABLE`](super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
     Failing,
     /// Its owner paused it.
     Paused,

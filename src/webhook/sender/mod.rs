@@ -33,7 +33,7 @@
 //!
 //! // 4. Finish, record, and store both. The next attempt follows ten seconds later.
 //! let report = delivery.finish(&attempt, Outcome::TimedOut, now);
-//! assert_eq!(endpoint.record(report, now), EndpointChange::Unchanged);
+//! assert_eq!(endpoint.record(report, now), EndpointChange::Noted); // a first attempt failed
 //! let next = now.saturating_add(Duration::from_secs(10));
 //! assert_eq!((delivery.status(), delivery.due(now)), (Status::Waiting, Some(next)));
 //!
@@ -44,7 +44,7 @@
 //! assert_eq!((lost.number(), attempt.number()), (2, 2));
 //!
 //! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now);
-//! assert_eq!(endpoint.record(report, now), EndpointChange::Unchanged); // it had no failures
+//! assert_eq!(endpoint.record(report, now), EndpointChange::Noted); // and that is over
 //! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
 //!
 //! // The first sender was not dead. What it reports now changes nothing.

@@ -100,7 +100,7 @@ pub struct Settled<D, E> {
 /// );
 /// let (id, write) = settled.deliveries[0];
 /// assert_eq!((id, write.if_version, write.value.attempts()), (7, 0, 1));
-/// assert!(settled.endpoints.is_empty()); // nothing changes, so it needs no condition
+/// assert_eq!(settled.endpoints.len(), 1); // a first attempt failed; a retry would change nothing
 /// assert_eq!(settled.again[0].0, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
