@@ -86,8 +86,12 @@ pub(crate) async fn check(
             events => wrong.push(format!("call {call} has the events {events:?}")),
         }
     }
-    let mut figures =
-        Figures { events: accepted.len(), requests: receiver.requests(), ..Figures::default() };
+    let mut figures = Figures {
+        events: accepted.len(),
+        calls: calls.len(),
+        requests: receiver.requests(),
+        ..Figures::default()
+    };
 
     let mut log: HashMap<i64, Vec<Entry>> = HashMap::new();
     let entries = "SELECT delivery, number, manual, outcome, late FROM attempts";

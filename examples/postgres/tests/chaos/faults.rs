@@ -1,5 +1,6 @@
 //! Processes, and what is done to them.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -150,7 +151,7 @@ impl Fleet {
     }
 
     fn sender(&self, nth: usize) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        let mut command = Command::new(program());
         command
             .args(["sender", "--allow-loopback-endpoints", "--database", &self.url])
             .args(SCALE)
@@ -168,7 +169,7 @@ impl Fleet {
 
     fn api(&self, nth: usize) -> Child {
         self.addresses.forget(nth);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        let mut command = Command::new(program());
         command
             .args(["api", "--allow-loopback-endpoints", "--database", &self.url])
             .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
@@ -302,6 +303,12 @@ impl Drop for Fleet {
             let _ = process.wait();
         }
     }
+}
+
+/// This build's program, or another one, for a run that outlasts the next build.
+fn program() -> OsString {
+    let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
+    std::env::var_os("CHAOS_PROGRAM").unwrap_or_else(|| built.into())
 }
 
 fn signal(child: &Child, signal: Signal) {

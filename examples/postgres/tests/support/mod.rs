@@ -5,12 +5,13 @@
 pub mod running;
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
 use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use self::running::{Answer, eventually, request};
@@ -128,6 +129,17 @@ impl Running {
         let answer = request(self.dashboard(), method, path, "", body.to_string().as_bytes());
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
         answer.json()
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub fn ask_to_end(&self) {
+        let id = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        kill_process(id, Signal::TERM).unwrap();
+    }
+
+    /// Waits until it has ended.
+    pub fn ended(&mut self) -> ExitStatus {
+        eventually("the end", || self.child.try_wait().unwrap())
     }
 
     /// What it has written to standard error.

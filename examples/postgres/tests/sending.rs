@@ -1,0 +1,288 @@
+//! Senders over one database, from acceptance to what the receiver and the store have in the end.
+#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+
+#[path = "../../../tests/server/receiver.rs"]
+#[allow(dead_code)]
+mod receiver;
+mod support;
+
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::db::{DbError, within};
+use call_assistant_postgres::private_server::Settings;
+use serde_json::json;
+use tokio_postgres::types::ToSql;
+
+use receiver::{Receiver, Reply};
+use support::running::{self, File};
+use support::{Running, World, data};
+
+const SENDER: [&str; 5] =
+    ["--allow-loopback-endpoints", "--time-scale", "0.001", "--timeout-scale", "0.2"];
+
+/// A database with an account, a process that answers for it, and its endpoints.
+struct Service {
+    world: World,
+    api: Running,
+    receiver: Receiver,
+}
+
+impl Service {
+    async fn new() -> Self {
+        let world = World::new(Settings::default()).await;
+        let file = File::new("sending.json", &data(0).to_string());
+        let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
+        Self { world, api, receiver: Receiver::start() }
+    }
+
+    fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
+        let url = self.receiver.url(path, replies);
+        let made = self.api.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": url }), 201);
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    fn ping(&self, endpoint: &str) {
+        self.api.ask("POST", &format!("/endpoints/{endpoint}/ping"), &json!({}), 201);
+    }
+
+    fn sender(&self) -> Running {
+        let sender = self.world.start("sender", &SENDER);
+        assert_eq!(sender.first, json!({ "ready": true }));
+        sender
+    }
+
+    /// The first column of the first row.
+    async fn count(&self, sql: &str) -> i64 {
+        self.ask(sql, &[]).await
+    }
+
+    async fn ask(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
+        let asked = within(async {
+            let session = self.world.database.session().await?;
+            let row = session.query_one(sql, parameters).await?;
+            session.keep();
+            Ok::<i64, DbError>(row.try_get(0)?)
+        });
+        asked.await.unwrap()
+    }
+
+    async fn becomes(&self, sql: &str, wanted: i64) {
+        let limit = Instant::now() + running::PATIENCE;
+        loop {
+            let n = self.count(sql).await;
+            if n == wanted {
+                return;
+            }
+            assert!(Instant::now() < limit, "{n}, not {wanted}: {sql}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn run(&self, sql: &str) {
+        let session = self.world.database.session().await.unwrap();
+        session.batch_execute(sql).await.unwrap();
+        session.keep();
+    }
+}
+
+const OWNED: &str = "SELECT count(*) FROM shards WHERE owner IS NOT NULL AND expires_at > now()";
+const LEAST: &str = "SELECT coalesce(min(n), 0) FROM (
+    SELECT count(*) AS n FROM shards WHERE owner IS NOT NULL GROUP BY owner) AS of";
+const OWNERS: &str = "SELECT count(DISTINCT owner) FROM shards WHERE expires_at > now()";
+const PENDING: &str = "SELECT count(*) FROM deliveries";
+const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn senders_share_the_shards_and_take_over() {
+    let service = Service::new().await;
+    let mut first = service.sender();
+    assert_eq!(service.count(OWNED).await, 64, "one sender owns all when it is ready");
+
+    let second = service.sender();
+    service.becomes(LEAST, 32).await;
+    assert_eq!(service.count(OWNERS).await, 2);
+
+    // One that dies is missed when its leases end, one that is asked to end lets go of them.
+    drop(second);
+    service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
+    service.becomes(LEAST, 64).await;
+    first.ask_to_end();
+    assert!(first.ended().success());
+    assert_eq!(service.count(OWNED).await, 0);
+    assert_eq!(service.count("SELECT count(*) FROM senders WHERE expires_at > now()").await, 0);
+}
+
+// SEND-1, D-58: what is answered is stored, also at the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_flight_is_stored_before_the_end() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/held", &[Reply::Held(200)]);
+    let mut sender = service.sender();
+    service.ping(&endpoint);
+    running::eventually("the request", || {
+        (!service.receiver.got("/held").is_empty()).then_some(())
+    });
+    sender.ask_to_end();
+    service.receiver.release();
+    assert!(sender.ended().success());
+    assert_eq!(service.count(DELIVERED).await, 1);
+    assert_eq!(service.receiver.got("/held").len(), 1);
+}
+
+// The whole schedule, a success after failures, a 410, a pause, and a redelivery.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_end_of_a_delivery_is_reached() {
+    let service = Service::new().await;
+    let down = service.endpoint("/down", &[Reply::Status(500)]);
+    let later = service.endpoint("/later", &[Reply::Status(503), Reply::Status(204)]);
+    let gone = service.endpoint("/gone", &[Reply::Status(410)]);
+    for endpoint in [&down, &later, &gone] {
+        service.ping(endpoint);
+    }
+    let _sender = service.sender();
+    service.becomes(PENDING, 0).await;
+    for (path, status, requests) in
+        [("/down", "failed", 6), ("/later", "delivered", 2), ("/gone", "gone", 1)]
+    {
+        let sql = "SELECT count(*) FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
+            WHERE e.url LIKE '%' || $1 AND d.status = $2";
+        assert_eq!(service.ask(sql, &[&path, &status]).await, 1, "{path} {status}");
+        assert_eq!(service.receiver.got(path).len(), requests, "{path}");
+    }
+    assert_eq!(service.count("SELECT count(*) FROM attempts").await, 9);
+    assert_eq!(service.count("SELECT count(*) FROM endpoints WHERE disabled = 'gone'").await, 1);
+
+    let deliveries = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!(null), 200);
+    let failed =
+        deliveries["data"].as_array().unwrap().iter().find(|row| row["status"] == "failed");
+    let id = failed.unwrap()["id"].as_str().unwrap();
+    service.api.ask("POST", &format!("/deliveries/{id}/redeliver"), &json!({}), 202);
+    service.becomes("SELECT count(*) FROM attempts WHERE manual", 1).await;
+    service.becomes(PENDING, 0).await;
+    assert_eq!(service.receiver.got("/down").len(), 7);
+}
+
+// A transaction that is held open does not hide what others accept, nor lose what it accepts itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_committed_late_is_found() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/late", &[Reply::Status(204)]);
+    let _sender = service.sender();
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let event = event("late", Timestamp::from(std::time::SystemTime::now()));
+    let new = accept(&change, &event, None, event.created_at()).await.unwrap();
+    assert!(matches!(new, Accepted::New(ids) if ids.len() == 1));
+
+    service.ping(&endpoint);
+    service.becomes(DELIVERED, 1).await;
+    // Longer than the looks that go back only a little.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    change.commit().await.unwrap();
+    service.becomes(DELIVERED, 2).await;
+}
+
+// EVT-1, D-60: a relay that dies after its commit relays again, on the next day.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outbox_may_relay_a_change_twice_across_midnight() {
+    let service = Service::new().await;
+    service.endpoint("/a", &[Reply::Status(204)]);
+    service.endpoint("/b", &[Reply::Status(204)]);
+    let today = Timestamp::from(std::time::SystemTime::now()).unix_seconds() / 86_400 * 86_400;
+    let [before, after] = [-1, 1].map(|second| Timestamp::from_unix(today + second).unwrap());
+    let relay = async |now| {
+        let event = event("once", before);
+        let mut session = service.world.database.session().await.unwrap();
+        let change = session.transaction().await.unwrap();
+        let accepted = accept(&change, &event, None, now).await.unwrap();
+        change.commit().await.unwrap();
+        session.keep();
+        accepted
+    };
+    assert!(matches!(relay(before).await, Accepted::New(ids) if ids.len() == 2));
+    assert_eq!(relay(after).await, Accepted::Again);
+    assert_eq!(service.count("SELECT count(*) FROM events").await, 1);
+
+    let _sender = service.sender();
+    service.becomes(PENDING, 0).await;
+    assert_eq!(relay(after).await, Accepted::Again);
+    assert_eq!(service.count(DELIVERED).await, 2);
+}
+
+// D-62: thirty days from the event, and longer while something of it is pending.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_is_dropped_when_nothing_pending_needs_it() {
+    let service = Service::new().await;
+    service.endpoint("/old", &[Reply::Status(204)]);
+    let now = Timestamp::from(std::time::SystemTime::now()).unix_seconds();
+    let old = Timestamp::from_unix(now - 32 * 86_400).unwrap();
+    service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 32))").await;
+    let mut session = service.world.database.session().await.unwrap();
+    let change = session.transaction().await.unwrap();
+    accept(&change, &event("old", old), None, old).await.unwrap();
+    change.commit().await.unwrap();
+    session.keep();
+    let drop = "SELECT drop_day(((now() AT TIME ZONE 'UTC')::date - 32))::int::bigint";
+    assert_eq!(service.count(drop).await, 0, "it is pending");
+    assert_eq!(service.count("SELECT count(*) FROM events").await, 1);
+
+    // Its bytes are there to be sent, and a sender drops the day when it next starts.
+    let sender = service.sender();
+    service.becomes(DELIVERED, 1).await;
+    std::mem::drop(sender);
+    let _sender = service.sender();
+    service.becomes("SELECT count(*) FROM events", 0).await;
+    assert_eq!(service.count(DELIVERED).await, 0);
+    assert_eq!(service.count("SELECT count(*) FROM attempts").await, 0);
+}
+
+// A deployment: a later version migrates and writes a status of its own while this one runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_of_a_later_version_is_left_alone() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/both", &[Reply::Status(204)]);
+    let _sender = service.sender();
+    service
+        .run(
+            "ALTER TABLE deliveries ADD COLUMN held_until timestamptz;
+             INSERT INTO migrations (number, digest) VALUES (1000, 'later');",
+        )
+        .await;
+    // Accepted and held back in one transaction, as the later version would.
+    let mut session = service.world.database.session().await.unwrap();
+    let change = session.transaction().await.unwrap();
+    let now = Timestamp::from(std::time::SystemTime::now());
+    accept(&change, &event("held", now), None, now).await.unwrap();
+    change
+        .batch_execute("UPDATE deliveries SET status = 'held', held_until = now()")
+        .await
+        .unwrap();
+    change.commit().await.unwrap();
+    session.keep();
+
+    service.ping(&endpoint);
+    service.becomes(DELIVERED, 1).await;
+    let _another = service.sender();
+    service.ping(&endpoint);
+    service.becomes(DELIVERED, 2).await;
+    let held = "SELECT count(*) FROM deliveries WHERE status = 'held' AND version = 0";
+    assert_eq!(service.count(held).await, 1);
+    let shown = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!(null), 200);
+    assert_eq!(shown["data"].as_array().unwrap().len(), 2);
+
+    // The later version lets it go.
+    service.run("UPDATE deliveries SET status = 'waiting', queued_by = pg_current_xact_id()").await;
+    service.becomes(DELIVERED, 3).await;
+}
+
+fn event(occurrence: &str, created_at: Timestamp) -> EventBody {
+    let created_at = created_at.floor_to_micros();
+    let id = EventId::derived(&["acct_1", "ping", occurrence]);
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), created_at).ping("Hello.").unwrap()
+}
