@@ -319,6 +319,28 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
     flow.continue_from(CallSync::new());
     assert!(matches!(flow.next(RANDOM, now), Step::Done(Ok(()))));
 
+    // While a request is under way for a page that another worker has taken further: its answer is
+    // not taken for that to the page that the state asks for now.
+    let mut flow = client().sync(CallSync::new());
+    let mut old = None;
+    for (numbers, cursor) in [(&[9, 8], Some("c")), (&[7, 6], None)] {
+        let now = match flow.next(RANDOM, now) {
+            Step::Wait(until) => until,
+            _ => now,
+        };
+        let (_, ticket) = sent(flow.next(RANDOM, now));
+        if cursor.is_none() {
+            flow.continue_from(stored.clone());
+            old = Some(ticket);
+        }
+        answer(&mut flow, ticket, page(numbers, cursor), now);
+        flow.stored();
+    }
+    let now = waits(flow.next(RANDOM, now));
+    let (request, ticket) = sent(flow.next(RANDOM, now));
+    assert!(!request.uri().query().unwrap().contains("cursor"), "{request:?}");
+    assert_ne!(old, Some(ticket));
+
     // The state stays bound, and another account's is refused.
     let [one, two] =
         ["acct_1", "acct_2"].map(|id| Account::new(AccountId::parse(id).unwrap(), "UTC"));

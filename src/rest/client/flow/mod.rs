@@ -166,7 +166,7 @@ impl Client {
     /// Creates the flow of a single operation, with retries.
     #[must_use]
     pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<Fetch<R>> {
-        Flow::new(self, Fetch::new(operation))
+        Flow::new(self, Fetch(operation))
     }
 
     /// Creates the flow through all pages of a list: from a
@@ -177,7 +177,7 @@ impl Client {
     pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
         let mut state = from.into();
         let bound = state.bind(self.key().mode());
-        Flow::new(self, Pages::new(state)).unless_refused(bound)
+        Flow::new(self, Pages(state)).unless_refused(bound)
     }
 
     /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
@@ -222,7 +222,10 @@ impl<T: Task> Flow<T> {
             restarted: 0,
             deepest: None,
             tickets: 0,
-            progress: Progress { wanted: task.wanted(), ..Progress::default() },
+            progress: Progress {
+                wanted: task.list().and_then(|list| list.created_after),
+                ..Progress::default()
+            },
             task,
         }
     }
@@ -338,7 +341,7 @@ impl<T: Task> Flow<T> {
     pub fn stored(&mut self) {
         if let Position::Storing(batch) = &self.position {
             let done = self.task.stored(batch);
-            if !self.task.is_past_first_page() {
+            if !self.is_past_first_page() {
                 self.deepest = None;
             }
             self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
@@ -372,6 +375,10 @@ impl<T: Task> Flow<T> {
         matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
     }
 
+    fn is_past_first_page(&self) -> bool {
+        self.task.list().is_some_and(|list| list.cursor.is_some())
+    }
+
     fn count(&mut self, page: &PageCount) {
         let progress = &mut self.progress;
         progress.pages = progress.pages.saturating_add(1);
@@ -402,7 +409,7 @@ impl<T: Task> Flow<T> {
             return Position::Waiting(Wait::new(length, false, now));
         }
         let refused = error.action() == Action::RestartList;
-        let astray = matches!(error, FlowError::Paging(_)) && self.task.is_past_first_page();
+        let astray = matches!(error, FlowError::Paging(_)) && self.is_past_first_page();
         if (refused || astray) && self.restarted < self.restarts && self.task.restart() {
             self.progress.restarts = self.progress.restarts.saturating_add(1);
             self.restarted = self.restarted.saturating_add(1);
@@ -442,19 +449,22 @@ impl<T: Task> Flow<T> {
 impl Flow<Sync> {
     /// Continues from a state that was stored while the flow was under way: by an event whose call
     /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is dropped,
-    /// and its page asked for again.
+    /// and so is an answer to another page than the state asks for.
     ///
     /// Call it after each such change. If a change may be made by another process, store a batch
     /// only over the state that you stored last, and otherwise call this with what is stored.
-    pub fn continue_from(&mut self, state: CallSync) {
+    pub fn continue_from(&mut self, mut state: CallSync) {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;
         }
-        if matches!(self.position, Position::Storing(_)) {
+        // An answer to another page than the state asks for would be taken for that one.
+        let moved = state.query() != self.task.state.query();
+        if moved || matches!(self.position, Position::Storing(_)) {
             self.position = Position::Waiting(Wait::OVER);
         }
-        if let Err(error) = self.task.continue_from(state) {
-            self.position = Position::Stopped(error);
+        match state.bind_like(&self.task.state) {
+            Ok(()) => self.task.state = state,
+            Err(error) => self.position = Position::Stopped(error),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::rest::{ListCalls, Mode, Quota, UnsendableError};
 
 /// Reads all pages of a list. Created by [`Client::pages`].
 #[derive(Debug)]
-pub struct Pages(PagesState);
+pub struct Pages(pub(super) PagesState);
 
 /// Says where in a list a flow is. Store it with the calls, as JSON or in any form of serde, to
 /// resume after a restart of the program.
@@ -61,12 +61,6 @@ pub struct PagesStep {
     pub unreadable: Vec<UnreadableCall>,
     /// The state to resume from.
     pub next: PagesState,
-}
-
-impl Pages {
-    pub(super) fn new(state: PagesState) -> Self {
-        Self(state)
-    }
 }
 
 impl PagesState {
@@ -159,17 +153,13 @@ impl Task for Pages {
         self.0.done.then_some(())
     }
 
-    fn is_past_first_page(&self) -> bool {
-        self.0.paging.list().cursor.is_some()
+    fn list(&self) -> Option<ListCalls> {
+        Some(self.0.paging.list().clone())
     }
 
     fn restart(&mut self) -> bool {
         self.0.paging = self.0.paging.restarted();
         self.0.repeats = Some(false);
         true
-    }
-
-    fn wanted(&self) -> Option<Timestamp> {
-        self.0.paging.list().created_after
     }
 }

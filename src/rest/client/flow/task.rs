@@ -5,7 +5,7 @@ use http::Request;
 use super::FlowError;
 use crate::Timestamp;
 use crate::rest::client::{CallSync, Client, ResponseHead, SyncStep};
-use crate::rest::{ApiRequest, Quota, UnsendableError};
+use crate::rest::{ApiRequest, ListCalls, Quota, UnsendableError};
 
 /// What a [`Flow`](super::Flow) does: [`Fetch`], [`Pages`](super::Pages) or [`Sync`], and nothing
 /// else.
@@ -42,9 +42,10 @@ pub trait Task: sealed::Sealed + Sized {
         None
     }
 
+    /// The page to ask for, if this reads a list.
     #[doc(hidden)]
-    fn is_past_first_page(&self) -> bool {
-        false
+    fn list(&self) -> Option<ListCalls> {
+        None
     }
 
     /// Restarts the list. `false` if there is none.
@@ -52,22 +53,11 @@ pub trait Task: sealed::Sealed + Sized {
     fn restart(&mut self) -> bool {
         false
     }
-
-    #[doc(hidden)]
-    fn wanted(&self) -> Option<Timestamp> {
-        None
-    }
 }
 
 /// Performs one operation. Created by [`Client::fetch`].
 #[derive(Debug)]
-pub struct Fetch<R>(R);
-
-impl<R> Fetch<R> {
-    pub(super) fn new(operation: R) -> Self {
-        Self(operation)
-    }
-}
+pub struct Fetch<R>(pub(super) R);
 
 impl<R: ApiRequest> sealed::Sealed for Fetch<R> {}
 
@@ -97,7 +87,7 @@ impl<R: ApiRequest> Task for Fetch<R> {
 /// Brings a copy of all calls up to date. Created by [`Client::sync`].
 #[derive(Debug)]
 pub struct Sync {
-    state: CallSync,
+    pub(super) state: CallSync,
     /// Whether the walk was begun by an earlier flow: it says nothing of what was written since.
     resumed: bool,
 }
@@ -105,12 +95,6 @@ pub struct Sync {
 impl Sync {
     pub(super) fn new(state: CallSync) -> Self {
         Self { resumed: state.is_walking(), state }
-    }
-
-    pub(super) fn continue_from(&mut self, mut state: CallSync) -> Result<(), FlowError> {
-        state.bind_like(&self.state)?;
-        self.state = state;
-        Ok(())
     }
 }
 
@@ -146,17 +130,13 @@ impl Task for Sync {
         (!resumed).then_some(())
     }
 
-    fn is_past_first_page(&self) -> bool {
-        self.state.query().cursor.is_some()
+    fn list(&self) -> Option<ListCalls> {
+        Some(self.state.query())
     }
 
     fn restart(&mut self) -> bool {
         self.state = self.state.restarted();
         true
-    }
-
-    fn wanted(&self) -> Option<Timestamp> {
-        self.state.query().created_after
     }
 }
 
