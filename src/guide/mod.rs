@@ -13,6 +13,7 @@
 //! | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
 //! | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
 //! | [`operating`] | what to watch, and which alerts are worth having |
+//! | [`scaling`] | from one process to many machines over PostgreSQL, and what each failure costs |
 //! | [`testing`] | testing your integration: canned answers, a service in memory, a sandbox with faults |
 //! | [`security`] | what an attacker who controls one part can do, and what you must do |
 //! | [`comparison`] | next to other crates, and how to migrate from them |
@@ -41,6 +42,10 @@ pub mod sending {
 
 pub mod operating {
     #![doc = include_str!("operating.md")]
+}
+
+pub mod scaling {
+    #![doc = include_str!("scaling.md")]
 }
 
 pub mod testing {

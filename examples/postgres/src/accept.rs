@@ -11,6 +11,8 @@
 //! with `EventId::derived` and the change's own time as `created_at`, an event that is relayed twice
 //! is accepted once.
 
+use std::collections::BTreeMap;
+
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::Delivery;
@@ -26,8 +28,9 @@ const PLANS: [&str; 2] = ["pro", "business"];
 /// What became of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is stored, with these deliveries: the number of each one's endpoint, and its own.
-    New(Vec<(i32, i64)>),
+    /// It is stored, with these deliveries: the number of each one's endpoint, its own, and how it
+    /// stands.
+    New(Vec<(i32, i64, Delivery)>),
     /// It had been accepted before: nothing has changed.
     Again,
 }
@@ -62,11 +65,14 @@ pub async fn accept(
         return Ok(Accepted::Again);
     }
     let (mut pending, mut skipped) = (Rows::default(), Rows::default());
+    let mut accepted = BTreeMap::new();
     for row in &endpoints {
         let delivery = Delivery::accept(event, &endpoint_of(row, "")?, now);
         let rows = if delivery.is_pending() { &mut pending } else { &mut skipped };
+        let number: i32 = row.try_get("number")?;
+        accepted.insert(number, delivery);
         rows.shards.push(row.try_get("shard")?);
-        rows.endpoints.push(row.try_get("number")?);
+        rows.endpoints.push(number);
         rows.columns.push(delivery.into());
     }
     let mut ids = Vec::new();
@@ -98,7 +104,10 @@ pub async fn accept(
             )
             .await?;
         for row in stored {
-            ids.push((row.try_get(0)?, row.try_get(1)?));
+            let endpoint: i32 = row.try_get(0)?;
+            if let Some(delivery) = accepted.remove(&endpoint) {
+                ids.push((endpoint, row.try_get(1)?, delivery));
+            }
         }
     }
     Ok(Accepted::New(ids))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::host::dashboard::{Access, Token};
 use crate::host::scale::{self, Scale};
 use crate::key_ring::KeyRing;
-use crate::sender;
+use crate::sender::{self, Counted};
 use crate::support::flags::{Flag, Flags, Help, last_words};
 
 /// What to be.
@@ -17,7 +17,7 @@ pub(crate) enum Role {
     /// Answers the public API and the dashboard.
     Api { serving: Serving, database: String, ring: KeyRing },
     /// Sends what is pending.
-    Sender(sender::Options),
+    Sender { options: sender::Options, metrics: Option<SocketAddr> },
     /// Both in one process.
     All { serving: Serving, sending: sender::Options },
     /// Both, on a database of its own.
@@ -38,6 +38,7 @@ pub(crate) struct Serving {
     pub(crate) access: Access,
     pub(crate) data: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 const USAGE: &str = "\
@@ -94,6 +95,12 @@ const TIMEOUT_SCALE: Flag = Flag::value(
     "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
 );
 
+const METRICS: Flag = Flag::value(
+    "--metrics",
+    "ADDR",
+    "where /metrics, /healthz and /readyz are, too, and nothing\nelse; any address",
+);
+
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL",
     about: "Brings the database to this version, and ends with 0.",
@@ -104,17 +111,18 @@ const MIGRATE: Help = Help {
 const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--keys FILE] [--listen ADDR]\n\
             \x20              [--dashboard ADDR] [--operator-token-file FILE] [--data FILE.json]\n\
-            \x20              [--allow-loopback-endpoints]",
+            \x20              [--allow-loopback-endpoints] [--metrics ADDR]",
     about: "Answers the public API and the dashboard. Any number of processes may.",
-    flags: &[DATABASE, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK],
+    flags: &[DATABASE, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
     positional: 0,
 };
 
 const SENDER: Help = Help {
     usage: "call-assistant-postgres sender --database URL [--keys FILE] [--trust-ca FILE.pem]\n\
-            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]",
+            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
+            \x20              [--metrics ADDR]",
     about: "Sends webhooks. Any number of senders share the work; one may stop at any time.",
-    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE],
+    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE, METRICS],
     positional: 0,
 };
 
@@ -132,6 +140,7 @@ const ALL: Help = Help {
         LOOPBACK,
         TIME_SCALE,
         TIMEOUT_SCALE,
+        METRICS,
     ],
     positional: 0,
 };
@@ -140,7 +149,17 @@ const DEMO: Help = Help {
     usage: "call-assistant-postgres demo [the flags of all, but for --database and --keys]",
     about: "The whole service on a PostgreSQL server of its own, which ends with it. The first line\n\
             on standard output is JSON: both addresses, and the keys.",
-    flags: &[LISTEN, DASHBOARD, TOKEN_FILE, DATA, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE],
+    flags: &[
+        LISTEN,
+        DASHBOARD,
+        TOKEN_FILE,
+        DATA,
+        TRUST_CA,
+        LOOPBACK,
+        TIME_SCALE,
+        TIMEOUT_SCALE,
+        METRICS,
+    ],
     positional: 0,
 };
 
@@ -184,7 +203,10 @@ pub(crate) fn read() -> Role {
             database: database(help, flags),
             ring: ring(help, flags),
         }),
-        "sender" => (&SENDER, |help, flags| Role::Sender(sending(help, flags, database, ring))),
+        "sender" => (&SENDER, |help, flags| Role::Sender {
+            options: sending(help, flags, database, ring),
+            metrics: metrics(help, flags),
+        }),
         "all" => (&ALL, |help, flags| Role::All {
             serving: serving(help, flags),
             sending: sending(help, flags, database, ring),
@@ -218,19 +240,14 @@ pub(crate) fn read() -> Role {
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
-    let address = |name, default: u16| -> SocketAddr {
-        let default = SocketAddr::from(([127, 0, 0, 1], default));
-        match flags.read(name, default) {
-            Ok(address) => address,
-            Err(_) => help.exit(&format!("{name}: expected an address, such as {default}")),
-        }
-    };
+    let address = |name, default| address(help, flags, name, default);
     let serving = Serving {
         listen: address("--listen", 8080),
         dashboard: address("--dashboard", 8081),
         access: access(help, flags),
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
+        metrics: metrics(help, flags),
     };
     if !serving.dashboard.ip().is_loopback() && matches!(serving.access, Access::ThisMachine) {
         help.exit(&format!(
@@ -239,6 +256,18 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
         ));
     }
     serving
+}
+
+fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
+    let default = SocketAddr::from(([127, 0, 0, 1], default));
+    match flags.read(name, default) {
+        Ok(address) => address,
+        Err(_) => help.exit(&format!("{name}: expected an address, such as {default}")),
+    }
+}
+
+fn metrics(help: &Help, flags: &Flags) -> Option<SocketAddr> {
+    flags.has("--metrics").then(|| address(help, flags, "--metrics", 9090))
 }
 
 fn access(help: &Help, flags: &Flags) -> Access {
@@ -277,6 +306,7 @@ fn sending(
         },
         database: database(help, flags),
         ring: ring(help, flags),
+        counted: Counted::default(),
     }
 }
 

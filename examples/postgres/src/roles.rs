@@ -12,7 +12,7 @@ use crate::host::{data, demo};
 use crate::key_ring::KeyRing;
 use crate::private_server::{PrivateServer, Settings};
 use crate::rotate;
-use crate::sender;
+use crate::sender::{self, Counted};
 use crate::serving;
 use crate::support::flags::last_words;
 use crate::support::{clock, log, shutdown};
@@ -66,15 +66,27 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             let accounts = accounts(&serving, false)?;
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
             let database = Database::new(&database, CONNECTIONS)?;
-            let api = serving::start(database, ring, serving, accounts, stop).await?;
+            let counted = Counted::default();
+            let api = serving::start(database, ring, serving, accounts, counted, stop).await?;
             say(&api.line);
             api.ended().await;
         }
-        Role::Sender(options) => {
+        Role::Sender { options, metrics } => {
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
+            let (ring, counted) = (options.ring.clone(), options.counted.clone());
+            let mut line = json!({ "ready": true });
+            let mut monitor = None;
+            if let Some(address) = metrics {
+                let database = Database::new(&options.database, 1)?;
+                let (address, task) =
+                    serving::monitor(address, database, ring, counted, stop.clone()).await?;
+                line["metrics"] = format!("http://{address}").into();
+                monitor = Some(task);
+            }
             let running = sender::start(options, stop).await?;
-            say(&json!({ "ready": true }));
+            say(&line);
             running.ended().await;
+            drop(monitor);
         }
         Role::All { serving, sending } => all(serving, sending, false).await?,
         Role::Demo { serving, mut sending } => {
@@ -101,7 +113,8 @@ async fn all(
     let accounts = accounts(&serving, demonstration)?;
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
     let (database, ring) = (Database::new(&sending.database, CONNECTIONS)?, sending.ring.clone());
-    let api = serving::start(database, ring, serving, accounts, stop.clone()).await?;
+    let counted = sending.counted.clone();
+    let api = serving::start(database, ring, serving, accounts, counted, stop.clone()).await?;
     let sender = sender::start(sending, stop).await?;
     say(&api.line);
     let _ = std::io::stderr().write_all(api.banner.as_bytes());

@@ -13,9 +13,11 @@ use crate::db::{self, Database};
 use crate::host::api::Api;
 use crate::host::dashboard::Dashboard;
 use crate::host::first_line;
+use crate::host::monitor::Monitor;
 use crate::host::rows::NewAccount;
 use crate::host::store::{Refused, Store as _};
 use crate::key_ring::KeyRing;
+use crate::sender::Counted;
 use crate::store::Postgres;
 use crate::support::serve::{Limits, serve};
 use crate::support::shutdown::Shutdown;
@@ -33,7 +35,7 @@ pub(crate) struct Running {
     pub(crate) line: Value,
     /// What to say to a person.
     pub(crate) banner: String,
-    tasks: [JoinHandle<()>; 2],
+    tasks: Vec<JoinHandle<()>>,
 }
 
 /// Adds the accounts, and answers requests until the end is asked for.
@@ -45,6 +47,7 @@ pub(crate) async fn start(
     ring: KeyRing,
     serving: Serving,
     accounts: Vec<NewAccount>,
+    counted: Counted,
     stop: Shutdown,
 ) -> Result<Running, Box<dyn Error>> {
     db::check(&database).await?;
@@ -52,23 +55,33 @@ pub(crate) async fn start(
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
     let dashboard_url = format!("http://{}", private.local_addr()?);
-    let line = first_line::for_programs(&api_url, &dashboard_url, &accounts, clock::now());
+    let metrics = match serving.metrics {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
+    let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, clock::now());
+    if let Some(metrics) = &metrics {
+        line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
+    }
     let banner = first_line::for_people(&api_url, &dashboard_url, serving.data.is_none());
 
-    let store = Postgres::new(database, ring);
+    let store = Postgres::new(database, ring).counting(counted);
     store.load(accounts).await.map_err(|refused| match refused {
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),
     })?;
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
-    let dashboard =
-        Dashboard::new(store, serving.access, serving.allow_loopback).until(stop.clone());
+    let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
+    let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
+        .monitored(monitor.clone())
+        .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
-    let tasks = [
+    let mut tasks = vec![
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
-        tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop)),
+        tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
     ];
+    tasks.extend(metrics.map(|metrics| tokio::spawn(monitoring(metrics, monitor, stop))));
     Ok(Running { line, banner, tasks })
 }
 
@@ -81,6 +94,30 @@ impl Running {
             }
         }
     }
+}
+
+/// Answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
+async fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, stop: Shutdown) {
+    let answer = move |request, peer| monitor.clone().answer(request, peer);
+    serve(listener, DASHBOARD, answer, stop).await;
+}
+
+/// The same for a process that answers nothing else, and where it listens.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub(crate) async fn monitor(
+    address: SocketAddr,
+    database: Database,
+    ring: KeyRing,
+    counted: Counted,
+    stop: Shutdown,
+) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
+    let listener = listen("--metrics", address).await?;
+    let address = listener.local_addr()?;
+    let store = Postgres::new(database, ring).counting(counted);
+    let monitor = Monitor::new(store).until(stop.clone());
+    Ok((address, tokio::spawn(monitoring(listener, monitor, stop))))
 }
 
 async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {

@@ -21,11 +21,11 @@ mod slot;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row};
+use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row, Tally};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -52,6 +52,22 @@ pub(crate) struct Options {
     pub(crate) allow_loopback: bool,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) scale: Scale,
+    pub(crate) counted: Counted,
+}
+
+/// What the sender of this process has counted. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted(Arc<Mutex<Tally>>);
+
+impl Counted {
+    /// Changes it.
+    pub(crate) fn count(&self, count: impl FnOnce(&mut Tally)) {
+        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn read(&self) -> Tally {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// At once. Two hundred endpoints that fall silent together, and half as much again for second
@@ -114,6 +130,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     let settler = Settler {
         database: database.clone(),
         scale: options.scale,
+        counted: options.counted,
         done: ended,
         messages: sender.clone(),
     };

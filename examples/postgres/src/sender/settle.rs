@@ -12,13 +12,13 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Excerpt, FailureReason, LogEntry, Outcome,
-    Row, Settled, settle,
+    Row, Settled, Tally, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::Message;
 use super::due::due;
+use super::{Counted, Message};
 use crate::db::{At, Database, DbError, within};
 use crate::deliveries::{self, Key, Locked, Table};
 use crate::host::post::Sent;
@@ -64,6 +64,7 @@ const RETRY_AT_MOST: Duration = Duration::from_secs(1);
 pub(super) struct Settler {
     pub(super) database: Database,
     pub(super) scale: Scale,
+    pub(super) counted: Counted,
     pub(super) done: mpsc::UnboundedReceiver<Done>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
@@ -93,9 +94,10 @@ impl Settler {
             }
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             let (database, scale) = (self.database.clone(), self.scale);
-            let messages = self.messages.clone();
+            let (messages, counted) = (self.messages.clone(), self.counted.clone());
             tokio::spawn(async move {
-                store(&database, scale, batch, &messages).await;
+                let settled = store(&database, scale, batch, &messages, &counted).await;
+                counted.count(|tally| tally.settled(&settled));
                 drop(permit);
             });
         }
@@ -108,14 +110,18 @@ async fn store(
     scale: Scale,
     batch: Vec<Done>,
     messages: &mpsc::UnboundedSender<Message>,
-) {
+    counted: &Counted,
+) -> Settled<i64, i32> {
     let mut how = How::Quick;
     let mut wait = RETRY;
     let settled = loop {
         match within(try_store(database, scale, &batch, how)).await {
             Ok(Some(settled)) => break settled,
             // Somebody was first: read again, and do not assume anything.
-            Ok(None) => how = How::Sure,
+            Ok(None) => {
+                counted.count(Tally::lost_write);
+                how = How::Sure;
+            }
             Err(error) => {
                 log::line(&format!("storing {} attempts: {error}", batch.len()));
                 // A COMMIT that was not answered may have been done.
@@ -144,6 +150,7 @@ async fn store(
         })
         .collect();
     let _ = messages.send(Message::Stored { stored, disabled });
+    settled
 }
 
 /// How long to wait after an attempt that could not be made.

@@ -16,7 +16,7 @@ use super::{Postgres, accounts, calls, deliveries, endpoints, sql};
 use crate::accept::{self, Accepted};
 use crate::host::rows::{
     Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    LastHour, NewAccount, NewEndpoint, NewSecret,
+    LastHour, Metrics, NewAccount, NewEndpoint, NewSecret,
 };
 use crate::host::store::{Done, Refused, Store};
 use crate::support::{clock, log};
@@ -120,29 +120,31 @@ impl Store for Postgres {
         call: Call,
         event: Option<EventBody>,
     ) -> Done<Vec<DeliveryId>> {
-        change!(self, |change| async {
+        let accepted = change!(self, |change| async {
             if calls::insert(&change, account, Mode::Live, std::slice::from_ref(&call)).await? == 0
             {
                 return Err(Refused::Conflict("a call of this id is there already".into()));
             }
             match &event {
-                Some(event) => accepted(accept::accept(&change, event, None, clock::now()).await?),
-                None => Ok(Vec::new()),
+                Some(event) => Ok(accept::accept(&change, event, None, clock::now()).await?),
+                None => Ok(Accepted::Again),
             }
-        })
+        })?;
+        Ok(self.count(&accepted))
     }
 
     async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
         let now = clock::now();
-        change!(self, |change| async {
+        let accepted = change!(self, |change| async {
             let only = match only {
                 Some(id) => {
                     Some(endpoints::one(&change, &self.ring, id.as_str(), now).await?.number)
                 }
                 None => None,
             };
-            accepted(accept::accept(&change, &event, only, now).await?)
-        })
+            Ok(accept::accept(&change, &event, only, now).await?)
+        })?;
+        Ok(self.count(&accepted))
     }
 
     async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
@@ -234,6 +236,11 @@ impl Store for Postgres {
         })
     }
 
+    async fn metrics(&self) -> Done<Metrics> {
+        let gauges = read!(self, |client| deliveries::gauges(client, clock::now()))?;
+        Ok(Metrics { sender: self.counted.read(), gauges })
+    }
+
     async fn ready(&self) -> Done<()> {
         read!(self, |client| async {
             crate::db::query(client, sql!("ready"), &[]).await?;
@@ -260,6 +267,16 @@ impl Postgres {
             calls::insert(&change, id, Mode::Test, &new.test_calls).await?;
             Ok(())
         })
+    }
+
+    /// Counts what was accepted, and returns its ids.
+    fn count(&self, accepted: &Accepted) -> Vec<DeliveryId> {
+        if let Accepted::New(deliveries) = accepted {
+            self.counted.count(|tally| {
+                deliveries.iter().for_each(|(_, _, delivery)| tally.accepted(delivery));
+            });
+        }
+        ids(accepted)
     }
 
     /// Parks what is pending of an endpoint that is disabled, for people who look at it: what is not
@@ -290,10 +307,10 @@ impl Postgres {
 }
 
 /// Ids of what was accepted, in the order of the endpoints. What was accepted before has its own.
-fn accepted(accepted: Accepted) -> Done<Vec<DeliveryId>> {
-    let Accepted::New(keys) = accepted else { return Ok(Vec::new()) };
+fn ids(accepted: &Accepted) -> Vec<DeliveryId> {
+    let Accepted::New(deliveries) = accepted else { return Vec::new() };
     let mut keys: Vec<DeliveryKey> =
-        keys.into_iter().map(|(endpoint, id)| DeliveryKey { endpoint, id }).collect();
+        deliveries.iter().map(|&(endpoint, id, _)| DeliveryKey { endpoint, id }).collect();
     keys.sort_unstable();
-    Ok(keys.into_iter().map(DeliveryKey::public).collect())
+    keys.into_iter().map(DeliveryKey::public).collect()
 }

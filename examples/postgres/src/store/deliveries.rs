@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, Endpoint, LogEntry, Row as Read, Status, Write,
+    Delivery, DeliveryColumns, Endpoint, Gauges, LogEntry, Row as Read, Status, Write,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
@@ -117,6 +118,20 @@ pub(super) async fn page(
     }
     fill_logs(client, &mut shown).await?;
     Ok(DeliveryPage { rows: shown, next: last.filter(|_| more).map(|last| format!("{last:x}")) })
+}
+
+/// What there is now, in all of the database: what is due is in hand of some sender, or should be.
+pub(super) async fn gauges(client: &impl GenericClient, now: Timestamp) -> Done<Gauges> {
+    let row = query_opt(client, sql!("gauges"), &[&At(now)]).await?;
+    let row = row.ok_or_else(|| unreadable("there is no count"))?;
+    let count = |name: &str| -> Done<u64> { Ok(row.try_get::<_, i64>(name)?.unsigned_abs()) };
+    let mut gauges = Gauges::default();
+    (gauges.waiting, gauges.sending) = (count("waiting")?, count("sending")?);
+    gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
+    (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
+    (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
+    gauges.paused = count("paused")?;
+    Ok(gauges)
 }
 
 /// One delivery with its log.

@@ -20,6 +20,7 @@ use self::steps::Breaker;
 use crate::db::Database;
 use crate::host::store::Refused;
 use crate::key_ring::KeyRing;
+use crate::sender::Counted;
 
 /// The text of a statement.
 macro_rules! sql {
@@ -36,12 +37,19 @@ pub(crate) struct Postgres {
     ring: KeyRing,
     breaker: Arc<Breaker>,
     refusals: Arc<Refusals>,
+    counted: Counted,
 }
 
 impl Postgres {
     /// The store over a database that is as this build needs it.
     pub(crate) fn new(database: Database, ring: KeyRing) -> Self {
-        Self { database, ring, breaker: Arc::default(), refusals: Arc::default() }
+        let (breaker, refusals) = (Arc::default(), Arc::default());
+        Self { database, ring, breaker, refusals, counted: Counted::default() }
+    }
+
+    /// The store in a process with a sender, which counts.
+    pub(crate) fn counting(self, counted: Counted) -> Self {
+        Self { counted, ..self }
     }
 
     /// The keys of cursors, the same in every process that has the same ring.
