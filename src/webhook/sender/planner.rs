@@ -40,7 +40,8 @@ use crate::Timestamp;
 /// count from 0 without large gaps, because they index a table.
 ///
 /// The planner can be [rebuilt](Self::rebuild) from the stored deliveries at any time. Then it has
-/// forgotten only which endpoints are slow. It may also be outdated: a delivery that has ended, or
+/// forgotten only which endpoints are slow, and learns it again from two timeouts of each. Healthy
+/// endpoints are safe from the first moment on, so that is not stored. It may also be outdated: a delivery that has ended, or
 /// is leased to another sender, is refused by [`Delivery::begin`](super::Delivery::begin), which
 /// costs one step.
 ///
