@@ -60,7 +60,7 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
         ),
         (
             r#"{"accounts":[{"id":"a","timezone":"UTC","keys":[{"secret":"oops"}]}]}"#.to_owned(),
-            "accounts[0].keys[0].secret: API key begins with neither",
+            "accounts[0].keys[0].secret: API key does not begin with",
         ),
         (
             r#"{"accounts":[{"id":"a","timezone":"UTC"},{"id":"a","timezone":"UTC"}]}"#.to_owned(),

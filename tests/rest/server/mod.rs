@@ -2,7 +2,6 @@
 
 mod cursor;
 mod exchange;
-mod keys;
 pub(crate) mod order;
 mod page;
 mod rate;

@@ -8,6 +8,8 @@ use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::{KeyDigest, KeyState, StoredKey};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 
+use crate::second;
+
 const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
 
 fn product() -> Product {
@@ -145,5 +147,37 @@ fn scopes_are_a_set_of_exact_names() {
     assert!(!stored.scopes.contains(&Scope::AccountRead));
     for other in ["calls", "calls:*", "calls:write", "CALLS:READ", "*"] {
         assert!(!stored.scopes.contains(&Scope::from(other)), "{other}");
+    }
+}
+
+// At most one write per span, and never a use that is forgotten for longer than that.
+#[test]
+fn uses_are_written_now_and_then() {
+    let mut key = stored(&ApiKey::parse_for(&product(), SECRET).unwrap());
+    for (used_at, due) in [
+        (1_000, true), // the first one
+        (1_000, false),
+        (1_059, false),
+        (1_060, true),
+        (1_119, false),
+        (1_059, false), // a clock that is a little behind, which changes nothing
+        (1_120, true),
+        (1_060, false),
+        (1_059, true), // what is stored is too far ahead to be right
+        (1_119, true),
+    ] {
+        let before = key.last_used_at;
+        assert_eq!(key.note_use(Duration::from_secs(60), second(used_at)), due, "{used_at}");
+        let expected = if due { Some(second(used_at)) } else { before };
+        assert_eq!(key.last_used_at, expected, "{used_at}");
+    }
+}
+
+#[test]
+fn without_a_span_each_use_is_written() {
+    let mut key = stored(&ApiKey::parse_for(&product(), SECRET).unwrap());
+    for used_at in [5, 5, 6, 4] {
+        assert!(key.note_use(Duration::ZERO, second(used_at)), "{used_at}");
+        assert_eq!(key.last_used_at, Some(second(used_at)));
     }
 }
