@@ -63,7 +63,8 @@
 //! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
 //! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.
 //!
-//! [`guide::protocol`] describes the whole protocol: every rule, every limit, and every decision
+//! [`guide`] has a page for each task: receiving, reading, serving, sending, scaling, operating,
+//! testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision
 //! with its reason.
 //!
 //! # Four shapes
