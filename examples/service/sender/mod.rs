@@ -37,8 +37,8 @@ const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 /// How often what is older than thirty days is forgotten.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
-/// How often recoveries are looked at, beside each time that something has ended.
-const RECOVERIES: Duration = Duration::from_secs(1);
+/// How long recoveries wait from one step to the next: so what is new meets a process with time left.
+const RECOVERIES: Duration = Duration::from_millis(10);
 
 /// How long attempts in flight have to end once the end is asked for.
 const GRACE: Duration = Duration::from_secs(5);
@@ -147,7 +147,7 @@ impl Sender {
     /// seconds to end; those that have not are given up, uncounted: the store has them as not sent.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
-        let mut recoveries = tokio::time::interval(RECOVERIES);
+        let mut step_at = Instant::now();
         let mut watch = Watch::new(clock::machine());
         while !shutdown.is_requested() {
             let now = clock::now();
@@ -156,8 +156,12 @@ impl Sender {
                 self.store.lock().clock_was_set(step);
                 self.plan(now);
             }
-            let recovered = self.store.lock().step_recoveries(now);
-            self.add(recovered);
+            if step_at <= Instant::now() {
+                let recovered = self.store.lock().step_recoveries(now);
+                self.add(recovered);
+                step_at = Instant::now().checked_add(RECOVERIES).unwrap_or(step_at);
+            }
+            let recovering = self.store.lock().is_recovering();
             self.begin_all(now, &shutdown);
             if self.moves_clock() {
                 continue;
@@ -165,7 +169,7 @@ impl Sender {
             tokio::select! {
                 () = shutdown.requested() => {}
                 () = until(self.planner.next_due()) => {}
-                _ = recoveries.tick() => {}
+                () = tokio::time::sleep_until(step_at), if recovering => {}
                 _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
             }

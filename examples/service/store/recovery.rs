@@ -104,6 +104,11 @@ impl Tables {
         running.into_iter().flat_map(|id| self.step_recovery(id, now).unwrap_or_default()).collect()
     }
 
+    /// Whether a recovery runs.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.recoveries.entries.values().any(|entry| entry.ended_at.is_none())
+    }
+
     fn step_recovery(&mut self, id: u64, now: Timestamp) -> Option<Vec<ToSend>> {
         let entry = self.recoveries.entries.get(&id)?;
         let endpoint = self.endpoint_of(entry.endpoint)?;
