@@ -12,6 +12,7 @@
     clippy::unwrap_used
 )]
 
+mod alerts;
 mod command_line;
 mod connections;
 mod dashboard;

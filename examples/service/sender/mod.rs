@@ -34,7 +34,7 @@ use crate::support::{clock, log};
 /// attempts, leave room for all others.
 const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
-/// How often what is older than thirty days is forgotten.
+/// How often what is older than thirty days is forgotten, and owners are reminded.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// How long recoveries wait from one step to the next: so what is new meets a process with time left.
@@ -170,7 +170,7 @@ impl Sender {
                 () = shutdown.requested() => {}
                 () = until(self.planner.next_due()) => {}
                 () = tokio::time::sleep_until(step_at), if recovering => {}
-                _ = housekeeping.tick() => self.store.lock().forget_old(clock::now()),
+                _ = housekeeping.tick() => self.store.lock().keep_house(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
             }
         }
@@ -196,7 +196,7 @@ impl Sender {
             return true;
         }
         clock::move_to(advance.to);
-        self.store.lock().forget_old(clock::now());
+        self.store.lock().keep_house(clock::now());
         if let Some(Advance { stops, done, .. }) = self.advance.take() {
             let _ = done.send(stops);
         }

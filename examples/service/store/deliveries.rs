@@ -308,6 +308,9 @@ impl Tables {
         // The endpoint may have been disabled, and even enabled again, while this was in flight.
         self.park(number, now);
         self.index(number);
+        if let Some(alert) = change.alert() {
+            self.alert(endpoint, alert, now);
+        }
         self.changed();
 
         let row = self.deliveries.get_mut(&number)?;
@@ -408,8 +411,14 @@ impl Tables {
         self.changed();
     }
 
+    /// Does what is due every minute or so.
+    pub(crate) fn keep_house(&mut self, now: Timestamp) {
+        self.forget_old(now);
+        self.remind(now);
+    }
+
     /// Forgets deliveries and event bodies that are no longer kept.
-    pub(crate) fn forget_old(&mut self, now: Timestamp) {
+    fn forget_old(&mut self, now: Timestamp) {
         let old: Vec<u64> = self
             .deliveries
             .iter()

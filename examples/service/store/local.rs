@@ -16,8 +16,8 @@ use call_assistant::webhook::sender::{MissedDeliveries, Target};
 use super::{AccountRow, Store, Tables, ToSend};
 use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
-    Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
 use crate::host::store::{ApiStore, Done, Refused, Store as Shared};
 use crate::sandbox::{self, Faults};
@@ -268,6 +268,10 @@ impl Shared for Local {
     async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
         tables.recovery(id, true, now)
+    }
+
+    async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
+        Ok(self.store.lock().alerts(account))
     }
 
     async fn metrics(&self) -> Done<Metrics> {

@@ -15,6 +15,7 @@ impl Tables {
         let one_more = |count: &mut u64| *count = count.saturating_add(1);
         for endpoint in &self.endpoints {
             match endpoint.health.disabled() {
+                None if endpoint.health.is_suspect() => one_more(&mut gauges.suspect),
                 None => one_more(&mut gauges.active),
                 Some(DisabledReason::Gone) => one_more(&mut gauges.gone),
                 Some(DisabledReason::Failing) => one_more(&mut gauges.failing),

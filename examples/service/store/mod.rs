@@ -5,6 +5,7 @@
 //! be large is read from JSON or written as JSON.
 
 mod accounts;
+mod alerts;
 mod calls;
 mod deliveries;
 mod find;
@@ -34,6 +35,7 @@ use crate::host::store::Refused;
 use crate::support::clock;
 
 pub(crate) use accounts::AccountRow;
+use alerts::Alerts;
 pub(crate) use calls::Calls;
 pub(crate) use deliveries::{Begun, DeliveryRow, EndpointRow, ToSend};
 pub(crate) use local::Local;
@@ -60,6 +62,7 @@ pub(crate) struct Tables {
     delivery_numbers: HashMap<DeliveryId, u64>,
     next_delivery: u64,
     recoveries: Recoveries,
+    alerts: Alerts,
     tally: Tally,
     /// Changes whenever anything that a page shows does.
     version: u64,
