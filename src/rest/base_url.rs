@@ -11,6 +11,7 @@ use crate::text::{TextError, TextReason, check_len};
 /// Says where a service's API is: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// ```
+/// use call_assistant::TextReason;
 /// use call_assistant::rest::BaseUrl;
 ///
 /// let base = BaseUrl::parse("https://voice.example.com:8443/public/")?;
@@ -18,8 +19,8 @@ use crate::text::{TextError, TextReason, check_len};
 /// assert_eq!(base.path(), "/public");
 ///
 /// let error = BaseUrl::parse("https://user:secret@voice.example.com").unwrap_err();
-/// assert_eq!(error, refused(USER_INFO));
-/// # Ok::<(), TextError>(())
+/// assert_eq!(error.reason(), TextReason::Form);
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// A URL made of a base URL is valid and means the same to every URL parser: a text that some parsers
