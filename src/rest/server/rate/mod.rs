@@ -4,6 +4,7 @@ mod gaps;
 mod stored;
 mod windows;
 
+use alloc::string::String;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use crate::Timestamp;
 use crate::rest::Quota;
 
 use gaps::Gaps;
-use stored::Stored;
 
 pub use stored::RateWindowError;
 pub use windows::RateWindows;
@@ -244,6 +244,15 @@ impl RateWindow {
         self.gaps.clear();
         *self = Self { gaps: core::mem::take(&mut self.gaps), ..Self::default() };
     }
+}
+
+/// The JSON form.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    #[serde(default)]
+    newest: Option<Timestamp>,
+    #[serde(default)]
+    gaps: String,
 }
 
 impl Default for RateWindow {

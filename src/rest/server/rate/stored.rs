@@ -1,13 +1,11 @@
 //! A window's two stored forms, and what is refused in them.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 
-use super::{RateWindow, SPAN};
+use super::{RateWindow, SPAN, Stored};
 use crate::Timestamp;
 
 /// The first byte of the bytes form says in what gaps are counted.
@@ -79,15 +77,6 @@ impl RateWindow {
         }
         Ok(window)
     }
-}
-
-/// The JSON form.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Stored {
-    #[serde(default)]
-    newest: Option<Timestamp>,
-    #[serde(default)]
-    gaps: String,
 }
 
 impl From<RateWindow> for Stored {
