@@ -12,6 +12,7 @@ mod checks;
 mod customers;
 mod faults;
 mod receiver;
+mod replay;
 
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,9 @@ async fn run(plan: Plan) -> usize {
     let server = PrivateServer::start(settings).unwrap();
     let database = Database::new(&server.url(), 8).unwrap();
     db::migrate(&database).await.unwrap();
+    let session = database.session().await.unwrap();
+    session.batch_execute(include_str!("replay.sql")).await.unwrap();
+    session.keep();
     let receiver = Receiver::start().await;
     let apis = Addresses::of(plan.apis);
     let customers = Customers::add(&database, &receiver.url(), apis.clone(), plan.seed).await;
@@ -97,8 +101,11 @@ async fn run(plan: Plan) -> usize {
     // What dead senders had sent may still be answered.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (drained, _server) = fleet.end().await;
-    let (figures, wrong) = checks::check(&database, &customers, &receiver).await;
+    let (figures, mut wrong) = checks::check(&database, &customers, &receiver).await;
+    let (replayed, unlike) = replay::replay(&database).await;
+    wrong.extend(unlike);
     println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);
+    println!("{replayed} changes of rows replayed through the library");
     println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");
