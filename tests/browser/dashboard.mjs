@@ -166,6 +166,7 @@ try {
   await until("the body as it is signed", `${text(".exact")}.startsWith('{"id":"evt_')`);
   await until("the receiver's answer as text", `[...document.querySelectorAll(".answer")].some((el) => el.textContent.includes("<script>"))`);
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
+  if (shots) await run("scrollTo(0, 0)");
   await shot("whole");
   assert.equal(await run("document.title.includes('owned')"), false, "the page runs what it shows");
   passed++;

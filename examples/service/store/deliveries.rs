@@ -20,7 +20,6 @@ use call_assistant::webhook::{Signer, SigningSecret};
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use crate::host::post::Sent;
-use crate::host::rows;
 use crate::host::scale::Scale;
 use crate::host::store::Refused;
 use crate::sender::ClockStep;
@@ -137,35 +136,6 @@ impl Tables {
     /// The endpoint of a number.
     pub(crate) fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
         self.endpoints.get(usize::try_from(number).ok()?)
-    }
-
-    /// An endpoint as the dashboard has it.
-    pub(super) fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
-        rows::EndpointRow {
-            id: row.id.clone(),
-            account_id: row.account_id.clone(),
-            url: row.target.as_str().to_owned(),
-            health: row.health,
-            created_at: row.created_at,
-            previous_secrets: row.secrets.previous(now).map(|(_, end)| end).collect(),
-        }
-    }
-
-    /// A delivery as the dashboard has it.
-    pub(super) fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
-        let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
-        Ok(rows::DeliveryRow {
-            id: row.id.clone(),
-            account_id: row.account_id.clone(),
-            endpoint_id: endpoint.id.clone(),
-            url: endpoint.target.as_str().to_owned(),
-            event_id: row.body.id().clone(),
-            event_type: row.body.event_type().clone(),
-            state: row.state,
-            next_at: row.due,
-            log: row.log.clone(),
-            body: Some(row.body.clone()),
-        })
     }
 
     /// The endpoints of an account that are not deleted, oldest first.

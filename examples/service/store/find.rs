@@ -1,9 +1,11 @@
-//! Finding deliveries: by filter and page, newest first.
+//! Finding deliveries, by filter and page, and rows as the dashboard has them.
 
 use std::ops::Bound;
 
-use super::{DeliveryRow, Tables};
-use crate::host::rows::{DeliveryFilter, DeliveryPage};
+use call_assistant::Timestamp;
+
+use super::{DeliveryRow, EndpointRow, Tables};
+use crate::host::rows::{self, DeliveryFilter, DeliveryPage};
 use crate::host::store::Refused;
 
 impl Tables {
@@ -56,5 +58,34 @@ impl Tables {
             last = Some(number);
         }
         Ok(page)
+    }
+
+    /// An endpoint as the dashboard has it.
+    pub(super) fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
+        rows::EndpointRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            url: row.target.as_str().to_owned(),
+            health: row.health,
+            created_at: row.created_at,
+            previous_secrets: row.secrets.previous(now).map(|(_, end)| end).collect(),
+        }
+    }
+
+    /// A delivery as the dashboard has it.
+    pub(super) fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
+        let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
+        Ok(rows::DeliveryRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            endpoint_id: endpoint.id.clone(),
+            url: endpoint.target.as_str().to_owned(),
+            event_id: row.body.id().clone(),
+            event_type: row.body.event_type().clone(),
+            state: row.state,
+            next_at: row.due,
+            log: row.log.clone(),
+            body: Some(row.body.clone()),
+        })
     }
 }
