@@ -133,10 +133,13 @@ async fn a_database_that_fails() {
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
     assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
-    // Nobody else waits as long.
-    let began = Instant::now();
-    assert_eq!(process.get("/v1/account").status, 500);
-    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    // One now and then tries whether it is better, and nobody else waits.
+    let waited = (0..20).filter(|_| {
+        let began = Instant::now();
+        assert_eq!(process.get("/v1/account").status, 500);
+        began.elapsed() > Duration::from_secs(1)
+    });
+    assert!(waited.count() <= 5);
     lock.rollback().await.unwrap();
     session.keep();
     process.becomes("/v1/account", 200);

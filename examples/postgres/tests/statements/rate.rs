@@ -181,6 +181,7 @@ async fn quotas_beyond_the_ring_are_refused_and_idle_windows_go() {
 /// Requests a second, for the report: `cargo test --release ... -- --ignored --nocapture rate`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods)]
 async fn requests_a_second() {
     let server = server();
     connect(&server).await.batch_execute(TABLES).await.unwrap();
