@@ -185,3 +185,18 @@ fn filters_look_at_all_deliveries() {
     assert_eq!((&hour["attempts"], &hour["succeeded"]), (&json!(1), &json!(0)));
     assert!(hour["p50_ms"].is_u64() && hour["p99_ms"].is_u64(), "{hour}");
 }
+
+#[test]
+fn an_endpoint_has_a_rate_of_its_own() {
+    let flags = ["--allow-loopback-endpoints", "--endpoint-rate", "10"];
+    let (service, receiver) = (Service::start(&flags), Receiver::start());
+    let hook = endpoint(&service, &receiver.url("/hook", &[Reply::Status(204)]));
+    let sent: Vec<String> = (0..4).map(|_| ping(&service, &hook)).collect();
+    let began = sent.iter().map(|delivery| {
+        let attempt = &after_attempts(&service, delivery, 1)["attempts"][0];
+        Timestamp::parse(attempt["began_at"].as_str().unwrap()).unwrap()
+    });
+    let began: Vec<Timestamp> = began.collect();
+    let waits: Vec<_> = began.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
+    assert!(waits.iter().all(|wait| *wait >= 100), "{waits:?}");
+}
