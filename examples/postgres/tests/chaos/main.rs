@@ -102,10 +102,19 @@ async fn run(plan: Plan) -> usize {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (drained, _server) = fleet.end().await;
     let (figures, mut wrong) = checks::check(&database, &customers, &receiver).await;
-    let (replayed, unlike) = replay::replay(&database).await;
+    let mut session = database.session().await.unwrap();
+    let change = session.transaction().await.unwrap();
+    let (replayed, unlike) = replay::replay(&change).await;
+    change.commit().await.unwrap();
     wrong.extend(unlike);
+    let (seen, unseen) = replay::unseen(&mut session).await;
+    wrong.extend(unseen);
+    session.keep();
     println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);
-    println!("{replayed} changes of rows replayed through the library");
+    println!(
+        "{replayed} changes of rows replayed through the library, which finds {seen} of 3 that are \
+         wrong on purpose"
+    );
     println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");

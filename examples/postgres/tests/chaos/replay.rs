@@ -4,14 +4,15 @@
 //! them. The stored row before a change is what was really there: a host that wrote over a row that
 //! it had not read has written what the machine does not give for that row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Endpoint, EndpointColumns, Outcome, RETRY_WAITS, Report,
-    Status,
+    Attempt, Delivery, DeliveryColumns, DisabledReason, Endpoint, EndpointColumns, Outcome,
+    RETRY_WAITS, Report, Status,
 };
-use call_assistant_postgres::db::Database;
+use call_assistant_postgres::db::Session;
+use deadpool_postgres::GenericClient;
 use serde_json::{Value, json};
 
 /// What one transaction did to one delivery.
@@ -33,18 +34,69 @@ struct Entry {
     began_at: Timestamp,
 }
 
+impl Entry {
+    fn is_gone(&self) -> bool {
+        self.outcome.to_string() == "410"
+    }
+}
+
+/// What hosts that are broken would have left. The replay has to find each.
+const BROKEN: [(&str, &str); 3] = [
+    (
+        "a failure stored over a row that was not read",
+        "UPDATE transitions
+         SET before = jsonb_set(before, '{attempts}', to_jsonb((before ->> 'attempts')::int + 1))
+         WHERE seq = (
+             SELECT min(seq) FROM transitions
+             WHERE kind = 'delivery' AND before ->> 'status' = 'waiting'
+                 AND after ->> 'status' = 'waiting' AND after ->> 'attempts' IN ('1', '2', '3'))",
+    ),
+    (
+        "a result in the log, and not in the delivery",
+        "DELETE FROM transitions AS t USING (
+             SELECT tx, id FROM transitions
+             WHERE kind = 'delivery' AND after ->> 'status' = 'delivered' ORDER BY seq LIMIT 1) AS one
+         WHERE t.kind = 'delivery' AND t.tx = one.tx AND t.id = one.id",
+    ),
+    (
+        "an endpoint that was not told of its last failure",
+        "DELETE FROM transitions WHERE kind = 'endpoint' AND id = (
+             SELECT id FROM transitions WHERE kind = 'endpoint' GROUP BY id
+             HAVING count(*) FILTER (WHERE after ->> 'disabled' IS NOT NULL) = 1
+                 AND bool_or(after ->> 'disabled' = 'failing')
+             ORDER BY id LIMIT 1) AND after ->> 'disabled' = 'failing'",
+    ),
+];
+
+/// How much that is wrong on purpose a replay finds, and what it does not find.
+pub(crate) async fn unseen(session: &mut Session) -> (usize, Vec<String>) {
+    let (mut seen, mut unseen) = (0, Vec::new());
+    for (what, sql) in BROKEN {
+        let change = session.transaction().await.unwrap();
+        let broken = change.execute(sql, &[]).await.unwrap();
+        // A short run may have nothing of the kind.
+        if broken > 0 {
+            match replay(&change).await.1.is_empty() {
+                true => unseen.push(format!("the replay does not see {what}")),
+                false => seen += 1,
+            }
+        }
+        change.rollback().await.unwrap();
+    }
+    (seen, unseen)
+}
+
 /// What an attempt has to tell its endpoint, with its place in the order of all.
 type Told = (i64, Report, Timestamp);
 
 /// How many changes were replayed, and each that is wrong.
-pub(crate) async fn replay(database: &Database) -> (usize, Vec<String>) {
-    let session = database.session().await.unwrap();
+pub(crate) async fn replay(client: &impl GenericClient) -> (usize, Vec<String>) {
     let sql = "SELECT seq, tx::text, kind, id, before, after FROM transitions ORDER BY seq";
     // As text, for the driver's JSON is a feature that nothing else needs.
     let sql = sql.replace("before, after", "before::text, after::text");
     let mut steps: BTreeMap<(String, i64), Step> = BTreeMap::new();
     let mut endpoints: Vec<(String, i64, Option<Endpoint>, Option<Endpoint>)> = Vec::new();
-    for row in session.query(&sql, &[]).await.unwrap() {
+    for row in client.query(&sql, &[]).await.unwrap() {
         let (seq, tx, kind, id): (i64, String, String, i64) =
             (row.get(0), row.get(1), row.get(2), row.get(3));
         let value = |at| {
@@ -87,12 +139,18 @@ pub(crate) async fn replay(database: &Database) -> (usize, Vec<String>) {
         }
     }
     let mut states: BTreeMap<i64, Vec<Endpoint>> = BTreeMap::new();
+    let late_gone: BTreeSet<&String> = steps
+        .iter()
+        .filter(|(_, step)| step.log.iter().any(|(_, entry)| entry.late && entry.is_gone()))
+        .map(|((tx, _), _)| tx)
+        .collect();
     for (tx, number, before, after) in endpoints {
+        let may_be_gone = late_gone.contains(&tx);
         states.entry(number).or_default().extend(after);
         replayed += 1;
         let mut told = reports.remove(&(tx, number)).unwrap_or_default();
         told.sort_by_key(|(seq, ..)| *seq);
-        if !endpoint_follows(before, after, &told) {
+        if !endpoint_follows(before, after, &told, may_be_gone) {
             wrong.push(format!("endpoint {number} became {after:?} from {before:?}"));
         }
     }
@@ -109,7 +167,11 @@ pub(crate) async fn replay(database: &Database) -> (usize, Vec<String>) {
 
 /// The reports of a step that the machine gives, or `None` if it gives something else.
 fn check(step: &Step) -> Option<Vec<Told>> {
-    let Some(after) = step.after else { return step.before.is_none().then(Vec::new) };
+    let Some(after) = step.after else {
+        // A result that changes nothing comes late; and a row is never just gone.
+        let late = step.log.iter().all(|(_, entry)| entry.late);
+        return (step.before.is_none() && late).then(Vec::new);
+    };
     let Some(before) = step.before else {
         let new = DeliveryColumns::from(after);
         let is_new = (new.version, new.attempts, new.manual) == (0, 0, false)
@@ -163,7 +225,12 @@ fn other(entry: &Entry, generation: i32) -> Attempt {
     .unwrap()
 }
 
-fn endpoint_follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> bool {
+fn endpoint_follows(
+    before: Option<Endpoint>,
+    after: Option<Endpoint>,
+    told: &[Told],
+    may_be_gone: bool,
+) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_none() };
     let mut row = before;
     for (_, report, at) in told {
@@ -173,6 +240,11 @@ fn endpoint_follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[T
     let (mut enabled, mut paused) = (before, before);
     enabled.enable(after.since());
     paused.pause(after.since());
+    // A late 410 says so of an endpoint although it changes no delivery.
+    let disabled = after.disabled().map(DisabledReason::as_str);
+    if may_be_gone && before.is_active() && disabled == Some("gone") {
+        return true;
+    }
     row == after || (told.is_empty() && [enabled, paused].contains(&after))
 }
 
