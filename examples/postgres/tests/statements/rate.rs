@@ -1,12 +1,13 @@
 //! Rate limits of several processes: the function in SQL, and windows as bytes under a lock.
 
 use std::num::NonZeroU16;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindow;
 use call_assistant_postgres::db::At;
+use tokio::time::Instant;
 use tokio_postgres::Client;
 
 use super::support::{Dice, connect, second, server, statement, statements};
