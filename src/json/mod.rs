@@ -33,6 +33,7 @@ mod error;
 mod object;
 mod open_enum;
 mod read;
+mod values;
 
 use alloc::vec::Vec;
 
@@ -45,8 +46,9 @@ pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
     FromJson, Name, Names, ReadObject, Tracker, deserialize, field_name, json_object, json_text,
-    read_items, read_object, read_text,
+    read_object, read_text,
 };
+pub(crate) use values::read_items;
 
 /// Reads one value.
 pub(crate) fn read<'de, T: FromJson<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {

@@ -1,15 +1,16 @@
 mod error;
 mod pages;
+mod step;
 mod task;
 
 use core::fmt;
 use core::time::Duration;
 
 use http::{Request, Response};
-use serde::{Deserialize, Serialize};
 
 pub use error::FlowError;
 pub use pages::{Pages, PagesState, PagesStep};
+pub use step::{Progress, Step, Ticket};
 pub use task::{Fetch, Sync, Task};
 
 use self::task::{Applied, PageCount};
@@ -104,62 +105,6 @@ impl Wait {
     fn new(length: Duration, paced: bool, now: Timestamp) -> Self {
         Self { until: now.saturating_add(length), length, paced }
     }
-}
-
-/// What the host does next.
-///
-/// The enum is exhaustive: matching every variant is the point. A [`Fetch`] has nothing to store:
-/// `Store(never) => match *never {}`.
-#[must_use = "do it, and ask again"]
-#[allow(clippy::exhaustive_enums)]
-pub enum Step<'f, T: Task + 'f> {
-    /// Send this request, then report its answer or its loss.
-    Send {
-        /// The request. It has no body.
-        request: Request<()>,
-        /// The time limit for the whole request, up to the last byte of the answer.
-        time_limit: Duration,
-        /// What to report the answer with.
-        ticket: Ticket,
-    },
-    /// Ask again at this instant: sleep for `until.since(now())`. Asking earlier returns the same
-    /// step.
-    Wait(Timestamp),
-    /// Store this in one transaction, then call [`Flow::stored`]. The batch is borrowed from the
-    /// flow: clone what you keep, and do it before that call.
-    Store(&'f T::Batch),
-    /// The task is done, or somebody must act: see [`FlowError::action`].
-    Done(Result<T::Output, FlowError>),
-}
-
-/// Ties an answer to its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket {
-    number: u64,
-    /// Tells the tickets of two flows apart: an answer can arrive after its flow was dropped.
-    random: [u8; 8],
-}
-
-/// Says how far a [`Flow`] has come, for a line on a terminal or in a log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The pages read.
-    pub pages: u64,
-    /// The calls handed to the host to store.
-    pub calls: u64,
-    /// The items handed to the host that cannot be read as calls.
-    pub unreadable: u64,
-    /// The tries that failed.
-    pub failures: u64,
-    /// How often the list was restarted: see [`Flow::with_restarts`].
-    pub restarts: u32,
-    /// When the wait ends, if the flow waits.
-    pub waits_until: Option<Timestamp>,
-    /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
-    pub reached: Option<Timestamp>,
-    /// The `created_after` that the list is read down to; `None` if it has no such bound.
-    pub wanted: Option<Timestamp>,
 }
 
 impl Client {
@@ -473,19 +418,5 @@ impl Flow<Sync> {
 impl<T: Task> fmt::Debug for Flow<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Flow").field("progress", &self.progress()).finish_non_exhaustive()
-    }
-}
-
-impl<T: Task> fmt::Debug for Step<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Send { request, ticket, .. } => {
-                f.debug_struct("Send").field("uri", request.uri()).field("ticket", ticket).finish()
-            }
-            Self::Wait(until) => f.debug_tuple("Wait").field(until).finish(),
-            Self::Store(_) => f.write_str("Store(..)"),
-            Self::Done(Ok(_)) => f.write_str("Done(Ok(..))"),
-            Self::Done(Err(error)) => write!(f, "Done(Err({error:?}))"),
-        }
     }
 }
