@@ -240,6 +240,31 @@ async fn a_day_is_dropped_when_nothing_pending_needs_it() {
     assert_eq!(service.count("SELECT count(*) FROM attempts").await, 0);
 }
 
+// Endpoints that say nothing take ten seconds for each attempt, and take them from nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_endpoints_hold_up_no_other() {
+    let service = Service::new().await;
+    for nth in 0..40 {
+        service.endpoint(&format!("/silent/{nth}"), &[Reply::Nothing]);
+    }
+    for nth in 0..20 {
+        service.endpoint(&format!("/good/{nth}"), &[Reply::Status(204)]);
+    }
+    let senders = [(); 4].map(|()| service.world.start("sender", &["--allow-loopback-endpoints"]));
+    service.becomes(LEAST, 16).await;
+    for nth in 0..30 {
+        let event = json!({ "type": "test.event", "data": { "nth": nth } });
+        service.api.ask("POST", "/accounts/acct_1/events", &event, 201);
+    }
+    service.becomes(DELIVERED, 20 * 30).await;
+    let slowest = "SELECT (extract(epoch FROM max(a.began_at - d.event_created_at)) * 1000)::bigint
+        FROM attempts AS a JOIN ended AS d ON d.id = a.delivery WHERE d.status = 'delivered'";
+    let slowest = service.count(slowest).await;
+    println!("the slowest of 600 deliveries began after {slowest} ms");
+    assert!(slowest < 5_000, "{slowest} ms");
+    drop(senders);
+}
+
 // A deployment: a later version migrates and writes a status of its own while this one runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_of_a_later_version_is_left_alone() {
