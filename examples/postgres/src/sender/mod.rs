@@ -12,6 +12,7 @@
 //! and sending is the one of "Owners" in `call_assistant::webhook::sender`.
 
 mod begin;
+mod counted;
 mod days;
 mod due;
 mod owner;
@@ -21,14 +22,16 @@ mod slot;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row, Tally};
+use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
+
+pub(crate) use self::counted::Counted;
 
 use self::begin::{Pending, Read, Receiver};
 use self::due::due;
@@ -53,21 +56,6 @@ pub(crate) struct Options {
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) scale: Scale,
     pub(crate) counted: Counted,
-}
-
-/// What the sender of this process has counted. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Arc<Mutex<Tally>>);
-
-impl Counted {
-    /// Changes it.
-    pub(crate) fn count(&self, count: impl FnOnce(&mut Tally)) {
-        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    pub(crate) fn read(&self) -> Tally {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// At once. Two hundred endpoints that fall silent together, and half as much again for second
