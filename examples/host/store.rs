@@ -47,6 +47,8 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 
+use serde_json::Value;
+
 use super::dashboard::{Answer, Asked, Error};
 use super::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
@@ -275,6 +277,11 @@ pub(crate) trait Store: Clone + Send + Sync + 'static {
     /// What the sender of this process has counted, and what the store holds now.
     fn metrics(&self) -> impl Doing<Metrics> {
         async { Ok(Metrics::default()) }
+    }
+
+    /// What the page shows of a sandbox: `{"faults", "clock"}`. `None` where this host is none.
+    fn sandbox(&self) -> Option<Value> {
+        None
     }
 
     /// Answers a route of this host's own, or hands it back with `None`. It is asked before the

@@ -98,7 +98,7 @@ async function until(what, expression) {
   }
   throw new Error(`not seen: ${what}`);
 }
-const text = (selector) => `document.querySelector(${JSON.stringify(selector)})?.textContent || ""`;
+const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})?.textContent || "")`;
 const says = (words) => `document.body.textContent.includes(${JSON.stringify(words)})`;
 const KEYS = { Tab: 9, Enter: 13, Escape: 27, " ": 32 };
 async function press(key) {
@@ -272,6 +272,16 @@ try {
   await press("Enter");
   await until("revoked", `[...document.querySelectorAll("tr")].some((tr) => tr.textContent.includes("CRM sync") && tr.textContent.includes("revoked"))`);
   assert.equal(await ask(), 401);
+
+  // The sandbox: a fault on order, and the clock.
+  await run(`document.querySelector('[data-key="order"]').click()`);
+  await run(`document.querySelector('dialog select[name=fault]').value = "lookup_fails"`);
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("the next 1")`);
+  const api = await fetch(first.api + "/v1/account", { headers: { Authorization: `Bearer ${first.accounts[0].keys[0].secret}` } });
+  assert.equal(api.status, 500);
+  await run(`document.querySelector('[data-key="advance +8 h"]').click()`);
+  await until("eight hours later, and it has struck", `/28,8\\d\\d s ahead/.test(${text("#faults")}) && !${text("#faults")}.includes("lookup_fails")`);
 
   // Another account, and how it stands.
   await run(`document.querySelector('[data-key="account acct_closing"]').focus()`);

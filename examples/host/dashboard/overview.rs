@@ -60,6 +60,7 @@ impl<S: Store> Dashboard<S> {
             "calls": calls.iter().map(show::call).collect::<Vec<_>>(),
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
             "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+            "sandbox": self.store.sandbox(),
             "now": asked.now,
         });
         let deliveries = deliveries.rows.iter().map(show::listed).collect();

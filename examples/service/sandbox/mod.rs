@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::host::dashboard::{Answer, Asked, Error, created, json as answer_json, ok};
 use crate::host::input::{Bad, Fields};
@@ -52,7 +52,7 @@ pub(crate) async fn route(
             true => Ok(ok(&json!({ "data": faults.shown() }))),
             false => Err(Refused::NotFound("fault").into()),
         },
-        ["clock"] if get => Ok(ok(&shown())),
+        ["clock"] if get => Ok(ok(&time())),
         ["clock"] if post => advance(asked, outbox).await,
         ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
         ["faults", _] => Err(Error::Method("DELETE")),
@@ -90,12 +90,17 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     }
     let stops = outbox.advance(to).await;
     log::line(&format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()));
-    let mut shown = shown();
+    let mut shown = time();
     shown["stops"] = stops.into();
     Ok(ok(&shown))
 }
 
-fn shown() -> serde_json::Value {
+/// The orders and the clock, for the page.
+pub(crate) fn shown(faults: &Faults) -> Value {
+    json!({ "faults": faults.shown(), "clock": time() })
+}
+
+fn time() -> Value {
     json!({
         "now": clock::now().to_string(),
         "machine": clock::machine().to_string(),

@@ -13,6 +13,8 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, Target};
 
+use serde_json::Value;
+
 use super::{AccountRow, Store, Tables, ToSend};
 use crate::host::dashboard::{Answer, Asked, Error};
 use crate::host::rows::{
@@ -277,6 +279,10 @@ impl Shared for Local {
     async fn metrics(&self) -> Done<Metrics> {
         let (tables, now) = self.store.write();
         Ok(tables.metrics(now))
+    }
+
+    fn sandbox(&self) -> Option<Value> {
+        Some(sandbox::shown(&self.faults))
     }
 
     async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
