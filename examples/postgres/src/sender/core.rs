@@ -1,0 +1,340 @@
+//! The task that has the planner: takes what is due, begins it in memory, and hears what came of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row};
+use http_body_util::Full;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::begin::{self, Pending, Read, Receiver};
+use super::due::due;
+use super::owner::{InHand, Owned};
+use super::poll::Found;
+use super::settle::Done;
+use super::slot::Slot;
+use super::{DRAIN, Message};
+use crate::db::{Database, within};
+use crate::deliveries::{self, Key};
+use crate::host::post::{self, Trust};
+use crate::host::scale::Scale;
+use crate::key_ring::KeyRing;
+use crate::support::shutdown::Shutdown;
+use crate::support::{clock, log};
+
+/// At once. Two hundred endpoints that fall silent together, and half as much again for second
+/// attempts, leave room for all others.
+pub(super) const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+
+/// Deliveries read at once.
+const BATCH: usize = 128;
+
+/// With so many in hand, results wait for the database: then nothing more is begun.
+const IN_HAND: usize = 4096;
+
+/// How long to wait after the database did not answer.
+const AFTER_ERROR: Duration = Duration::from_millis(200);
+
+/// A delivery that this process knows of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    shard: i16,
+    /// Whether it waits in the planner; else it is being read, sent or stored.
+    is_planned: bool,
+    due: Timestamp,
+    is_retry: bool,
+}
+
+/// The task that has the planner.
+pub(super) struct Core {
+    pub(super) planner: Planner,
+    pub(super) held: HashMap<u64, Held>,
+    pub(super) in_hand: Arc<InHand>,
+    pub(super) owned: watch::Receiver<Owned>,
+    pub(super) sender: mpsc::UnboundedSender<Message>,
+    pub(super) messages: mpsc::UnboundedReceiver<Message>,
+    pub(super) done: mpsc::UnboundedSender<Done>,
+    /// Batches that are being read.
+    pub(super) reading: usize,
+    pub(super) attempts: JoinSet<()>,
+    pub(super) database: Database,
+    pub(super) ring: Arc<KeyRing>,
+    pub(super) allow_loopback: bool,
+    pub(super) trust: Trust,
+    pub(super) scale: Scale,
+}
+
+impl Core {
+    /// Sends until the end is asked for, and then lets what is in flight come to its end.
+    pub(super) async fn run(mut self, stop: &Shutdown) {
+        let mut messages = Vec::new();
+        loop {
+            self.plan(clock::now());
+            let next = self.next_look();
+            tokio::select! {
+                () = stop.requested() => break,
+                Ok(()) = self.owned.changed() => self.let_go(),
+                () = until(next) => {}
+                _ = self.messages.recv_many(&mut messages, 1024) => {}
+                Some(_) = self.attempts.join_next() => {}
+            }
+            for message in messages.drain(..) {
+                self.hear(message, clock::now(), true);
+            }
+        }
+        // What is in flight goes on to its end; nothing begins.
+        let _ = tokio::time::timeout(DRAIN, async {
+            while !self.attempts.is_empty() {
+                tokio::select! {
+                    Some(_) = self.attempts.join_next() => {}
+                    Some(message) = self.messages.recv() => self.hear(message, clock::now(), false),
+                }
+            }
+        })
+        .await;
+        self.attempts.shutdown().await;
+    }
+
+    /// Takes what is due from the planner, and has it read.
+    fn plan(&mut self, now: Timestamp) {
+        while self.reading < 4 && self.attempts.len() < IN_HAND && self.owned.borrow().is_valid() {
+            let mut planned = Vec::new();
+            while planned.len() < BATCH
+                && let Some((id, endpoint)) = self.planner.next(now)
+            {
+                match self.held.get_mut(&id) {
+                    Some(held) if held.is_planned => {
+                        held.is_planned = false;
+                        self.in_hand.add(held.shard);
+                        planned.push((id, endpoint));
+                    }
+                    // It was found twice, and is under way.
+                    _ => self.planner.finished(endpoint, Outcome::Unsent),
+                }
+            }
+            if planned.is_empty() {
+                return;
+            }
+            self.reading = self.reading.saturating_add(1);
+            let ids: Vec<i64> = planned.iter().map(|(id, _)| id.cast_signed()).collect();
+            let mut endpoints: Vec<i32> =
+                planned.iter().map(|(_, endpoint)| endpoint.cast_signed()).collect();
+            endpoints.sort_unstable();
+            endpoints.dedup();
+            let (database, ring) = (self.database.clone(), Arc::clone(&self.ring));
+            let (sender, loopback) = (self.sender.clone(), self.allow_loopback);
+            tokio::spawn(async move {
+                let read = begin::read(&database, &ring, loopback, &ids, &endpoints, clock::now());
+                let read = within(read).await;
+                if read.is_err() {
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
+                let _ = sender.send(Message::Read(planned, read));
+            });
+        }
+    }
+
+    /// When to plan next, if nobody says anything before.
+    fn next_look(&self) -> Option<Timestamp> {
+        let may = self.reading < 4 && self.owned.borrow().is_valid();
+        self.planner.next_due().filter(|_| may)
+    }
+
+    fn hear(&mut self, message: Message, now: Timestamp, goes_on: bool) {
+        match message {
+            Message::Found(found) => {
+                for each in found {
+                    self.find(each, now);
+                }
+            }
+            Message::Read(planned, read) => {
+                self.reading = self.reading.saturating_sub(1);
+                match read {
+                    Ok(mut read) if goes_on => {
+                        for (id, endpoint) in planned {
+                            self.begin(id, endpoint, &mut read, now);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        log::line(&format!("reading {} deliveries: {error}", planned.len()));
+                        for (id, endpoint) in planned {
+                            self.put_back(id, endpoint, Some(now));
+                        }
+                    }
+                }
+            }
+            Message::Finished { endpoint, outcome } => self.planner.finished(endpoint, outcome),
+            Message::Stored { stored, disabled } => {
+                for each in stored {
+                    let (id, endpoint) = (each.key.id.cast_unsigned(), each.key.endpoint);
+                    if let Some(held) = self.held.get_mut(&id) {
+                        held.is_retry = true;
+                    }
+                    self.release(id, endpoint.cast_unsigned(), each.again);
+                    if disabled.contains(&endpoint) {
+                        self.park(each.shard, endpoint);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Holds a delivery that is pending, if its shard is owned.
+    fn find(&mut self, found: Found, now: Timestamp) {
+        let Some(due) = due(&found.delivery, self.scale, now) else { return };
+        if !self.owned.borrow().shards.contains_key(&found.shard) {
+            return;
+        }
+        let (id, endpoint) = (found.id.cast_unsigned(), found.endpoint.cast_unsigned());
+        let is_retry = found.delivery.attempts() > 0;
+        match self.held.get(&id) {
+            // It is under way: what comes of it says when it is due next.
+            Some(held) if !held.is_planned => return,
+            // As it was planned, as nearly always; or somebody wants it earlier.
+            Some(held) if held.due <= due => return,
+            _ => {}
+        }
+        self.held.insert(id, Held { shard: found.shard, is_planned: true, due, is_retry });
+        self.add(id, endpoint, due, is_retry);
+    }
+
+    fn add(&mut self, id: u64, endpoint: u32, due: Timestamp, is_retry: bool) {
+        if is_retry {
+            self.planner.add_retry(id, endpoint, due);
+        } else {
+            self.planner.add(id, endpoint, due);
+        }
+    }
+
+    /// Begins an attempt in memory and sends it.
+    fn begin(&mut self, id: u64, endpoint: u32, read: &mut Read, now: Timestamp) {
+        let found = read.pending.remove(&id.cast_signed());
+        let receiver = read.receivers.get(&endpoint.cast_signed());
+        let held = self.held.get(&id).copied();
+        let (Some(Pending { delivery, body }), Some(receiver), Some(held)) =
+            (found, receiver, held)
+        else {
+            // It has ended, or was parked or erased. What this process cannot read stays.
+            return self.put_back(id, endpoint, None);
+        };
+        if !self.owned.borrow().has(held.shard) {
+            return self.put_back(id, endpoint, None);
+        }
+        // With `--time-scale` the host's due time comes before the schedule's: to the library the
+        // attempt begins when the schedule says, which the clock has not reached.
+        let by_schedule = match (delivery.due(now), due(&delivery, self.scale, now)) {
+            (Some(schedule), Some(here)) if here <= now => schedule.max(now),
+            _ => now,
+        };
+        let event_created_at = delivery.event_created_at();
+        let mut row = Row::from(delivery);
+        let attempt = match row.begin(&receiver.health, by_schedule) {
+            Ok(attempt) => attempt,
+            Err(BeginError::Parked) => {
+                self.put_back(id, endpoint, None);
+                return self.park(held.shard, endpoint.cast_signed());
+            }
+            Err(BeginError::Early { .. }) => {
+                return self.put_back(id, endpoint, due(&delivery, self.scale, now));
+            }
+            Err(BeginError::Leased { until }) => return self.put_back(id, endpoint, Some(until)),
+            Err(_) => return self.put_back(id, endpoint, None),
+        };
+        let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
+        let Receiver { target, secrets, .. } = receiver;
+        let Some(target) = target else {
+            // This sender may not call it, nor does waiting change that.
+            let done = Done {
+                key,
+                shard: held.shard,
+                row,
+                attempt,
+                at: now,
+                sent: post::Sent::without_answer(Outcome::Forbidden, now),
+                began_at: now,
+            };
+            let _ = self.done.send(done);
+            return self.planner.finished(endpoint, Outcome::Forbidden);
+        };
+        let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
+        let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
+        let (target, trust, done) = (target.clone(), self.trust.clone(), self.done.clone());
+        let slot = Slot::new(endpoint, self.sender.clone());
+        self.attempts.spawn(async move {
+            let sent = post::send(&target, request, &trust, patience, &slot).await;
+            let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
+            let began_at = now;
+            let _ = done.send(Done { key, shard: held.shard, row, attempt, at, sent, began_at });
+            slot.finish(outcome);
+        });
+    }
+
+    /// Ends what is in hand of a delivery that was planned and not begun.
+    fn put_back(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
+        self.planner.finished(endpoint, Outcome::Unsent);
+        self.release(id, endpoint, due);
+    }
+
+    /// A delivery is no longer in hand: it waits until it is due, or is forgotten.
+    fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
+        let Some(held) = self.held.get_mut(&id) else { return };
+        self.in_hand.remove(held.shard);
+        let (shard, is_retry) = (held.shard, held.is_retry);
+        match due {
+            Some(due) if self.owned.borrow().shards.contains_key(&shard) => {
+                (held.is_planned, held.due) = (true, due);
+                self.add(id, endpoint, due, is_retry);
+            }
+            _ => {
+                self.held.remove(&id);
+            }
+        }
+    }
+
+    /// Forgets the deliveries of shards that are another's now.
+    fn let_go(&mut self) {
+        let owned = self.owned.borrow_and_update().clone();
+        let held = &mut self.held;
+        let before = held.len();
+        held.retain(|_, held| !held.is_planned || owned.shards.contains_key(&held.shard));
+        if held.len() < before {
+            self.planner.retain(|id, _| held.contains_key(&id));
+        }
+    }
+
+    /// Parks what is pending of an endpoint that is disabled, and forgets it.
+    fn park(&mut self, shard: i16, endpoint: i32) {
+        let held = &mut self.held;
+        self.planner.retain(|id, of| {
+            let stays = of != endpoint.cast_unsigned();
+            if !stays {
+                held.remove(&id);
+            }
+            stays
+        });
+        let database = self.database.clone();
+        tokio::spawn(async move {
+            while let Err(error) = deliveries::park(&database, shard, endpoint, clock::now()).await
+            {
+                log::line(&format!("parking of endpoint {endpoint}: {error}"));
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+}
+
+async fn until(due: Option<Timestamp>) {
+    match due {
+        // A millisecond more than the wait, for timers count in whole ones.
+        Some(due) => {
+            let wait = due.since(clock::now());
+            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
+        }
+        // Not for ever: a lease may be valid again.
+        None => tokio::time::sleep(AFTER_ERROR).await,
+    }
+}
