@@ -94,7 +94,11 @@ const TIMEOUT_SCALE: Flag = Flag::value(
     "F",
     "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
 );
-
+const ENDPOINT_RATE: Flag = Flag::value(
+    "--endpoint-rate",
+    "N",
+    "at most so many attempts a second of one endpoint, counted by\neach sender; 0 is no limit [0]",
+);
 const METRICS: Flag = Flag::value(
     "--metrics",
     "ADDR",
@@ -120,9 +124,9 @@ const API: Help = Help {
 const SENDER: Help = Help {
     usage: "call-assistant-postgres sender --database URL [--keys FILE] [--trust-ca FILE.pem]\n\
             \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
-            \x20              [--metrics ADDR]",
+            \x20              [--endpoint-rate N] [--metrics ADDR]",
     about: "Sends webhooks. Any number of senders share the work; one may stop at any time.",
-    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE, METRICS],
+    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE, ENDPOINT_RATE, METRICS],
     positional: 0,
 };
 
@@ -140,6 +144,7 @@ const ALL: Help = Help {
         LOOPBACK,
         TIME_SCALE,
         TIMEOUT_SCALE,
+        ENDPOINT_RATE,
         METRICS,
     ],
     positional: 0,
@@ -158,6 +163,7 @@ const DEMO: Help = Help {
         LOOPBACK,
         TIME_SCALE,
         TIMEOUT_SCALE,
+        ENDPOINT_RATE,
         METRICS,
     ],
     positional: 0,
@@ -304,6 +310,7 @@ fn sending(
             waits: factor("--time-scale", scale::MOST_WAITS),
             timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
         },
+        per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| help.exit(&error)),
         database: database(help, flags),
         ring: ring(help, flags),
         counted: Counted::default(),

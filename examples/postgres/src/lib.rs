@@ -5,6 +5,7 @@
 //! ```
 
 pub mod accept;
+mod alerts;
 mod command_line;
 pub mod db;
 pub mod deliveries;
@@ -12,6 +13,7 @@ pub mod erase;
 #[path = "../../host/mod.rs"]
 mod host;
 pub mod key_ring;
+mod missed;
 pub mod private_server;
 mod roles;
 pub mod rotate;

@@ -262,7 +262,7 @@ async fn the_next_versions_schema_comes_while_this_one_runs() {
         ALTER TABLE deliveries ADD COLUMN held_by text;
         ALTER TABLE ended ADD COLUMN held_by text;
         CREATE TABLE holds (id bigint PRIMARY KEY);
-        INSERT INTO migrations (number, digest) VALUES (2, '\\x00');
+        INSERT INTO migrations (number, digest) VALUES (1000, '\\x00');
         COMMIT;";
     session.batch_execute(next).await.unwrap();
     // A process of the next version holds a delivery back, and one has ended in its way.

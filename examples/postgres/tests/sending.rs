@@ -6,6 +6,7 @@
 mod receiver;
 mod support;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -34,7 +35,10 @@ struct Service {
 impl Service {
     async fn new() -> Self {
         let world = World::new(Settings::default()).await;
-        let file = File::new("sending.json", &data(0).to_string());
+        // One for each test: they run at the same time, and each removes its own.
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("sending-{}.json", MADE.fetch_add(1, Ordering::Relaxed));
+        let file = File::new(&name, &data(0).to_string());
         let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
         Self { world, api, receiver: Receiver::start() }
     }
@@ -232,7 +236,8 @@ async fn a_day_is_dropped_when_nothing_pending_needs_it() {
 
     // Its bytes are there to be sent, and a sender drops the day when it next starts.
     let sender = service.sender();
-    service.becomes(DELIVERED, 1).await;
+    service.becomes(PENDING, 0).await;
+    assert_eq!(service.receiver.got("/old").len(), 1);
     std::mem::drop(sender);
     let _sender = service.sender();
     service.becomes("SELECT count(*) FROM events", 0).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::alerts;
 use crate::db::{At, Database, DbError, within};
 use crate::support::{clock, log};
 use call_assistant::webhook::sender::RETENTION;
@@ -28,6 +29,9 @@ pub(super) async fn keep(database: Database) {
                 }
             }
             Err(error) => log::line(&format!("old days: {error}")),
+        }
+        if let Err(error) = within(alerts::forget(&database, clock::now())).await {
+            log::line(&format!("old alerts: {error}"));
         }
     }
 }

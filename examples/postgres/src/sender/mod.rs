@@ -18,6 +18,7 @@ mod days;
 mod due;
 mod owner;
 mod poll;
+mod remind;
 mod settle;
 mod slot;
 
@@ -52,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) allow_loopback: bool,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) scale: Scale,
+    /// The most attempts a second of one endpoint; 0 is no limit.
+    pub(crate) per_second: u32,
     pub(crate) counted: Counted,
 }
 
@@ -102,14 +105,15 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     let settler = Settler {
         database: database.clone(),
         scale: options.scale,
-        counted: options.counted,
+        counted: options.counted.clone(),
         done: ended,
         messages: sender.clone(),
     };
     let poller =
         Poller { database: database.clone(), owned: owned.clone(), messages: sender.clone() };
+    let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
     let core = Core {
-        planner: Planner::new(LIMITS),
+        planner: Planner::new(LIMITS).with_rate(options.per_second),
         held: HashMap::new(),
         in_hand,
         owned,
@@ -127,12 +131,14 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     Ok(Running(tokio::spawn(async move {
         let days = tokio::spawn(days::keep(database));
         let poller = tokio::spawn(poller.run());
+        let reminding = tokio::spawn(reminding);
         let settler = tokio::spawn(settler.run());
         let owning = stop.clone();
         let owner = tokio::spawn(async move { owner.run(&owning).await });
         core.run(&stop).await;
         poller.abort();
         days.abort();
+        reminding.abort();
         let _ = tokio::time::timeout(DRAIN, settler).await;
         if let Ok(owner) = owner.await {
             owner.leave().await;

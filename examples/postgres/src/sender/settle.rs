@@ -19,11 +19,12 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::due::due;
 use super::{Counted, Message};
+use crate::alerts;
 use crate::db::{At, Database, DbError, within};
 use crate::deliveries::{self, Key, Locked, Table};
 use crate::host::post::Sent;
 use crate::host::scale::Scale;
-use crate::support::log;
+use crate::support::{clock, log};
 
 /// An attempt that has ended.
 #[derive(Debug)]
@@ -134,6 +135,14 @@ async fn store(
     for (endpoint, alert) in &settled.alerts {
         log::line(&format!("endpoint {endpoint}: {alert}"));
     }
+    if !settled.disabled.is_empty() {
+        let (database, endpoints) = (database.clone(), settled.endpoints.clone());
+        tokio::spawn(async move {
+            if let Err(error) = alerts::count_missed(&database, &endpoints, clock::now()).await {
+                log::line(&format!("counting what was missed: {error}"));
+            }
+        });
+    }
     let disabled = settled.disabled.iter().map(|(endpoint, _)| *endpoint).collect();
     let mut again: BTreeMap<i64, Timestamp> =
         settled.again.iter().map(|(id, _, due)| (*id, *due)).collect();
@@ -208,6 +217,7 @@ async fn try_store(
         session.keep();
         return Ok(None);
     }
+    alerts::store(&change, &settled.alerts, &settled.endpoints, clock::now()).await?;
     change.commit().await?;
     session.keep();
     Ok(Some(settled))

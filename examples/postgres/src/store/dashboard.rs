@@ -12,11 +12,11 @@ use tokio_postgres::IsolationLevel;
 
 use super::deliveries::DeliveryKey;
 use super::endpoints::{Change, Found};
-use super::{Postgres, accounts, calls, deliveries, endpoints, sql};
+use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, sql};
 use crate::accept::{self, Accepted};
 use crate::host::rows::{
-    Account, AccountChange, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled, EndpointRow,
-    LastHour, Metrics, NewAccount, NewEndpoint, NewSecret,
+    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
+    EndpointRow, LastHour, Metrics, NewAccount, NewEndpoint, NewSecret,
 };
 use crate::host::store::{Done, Refused, Store};
 use crate::support::{clock, log};
@@ -234,6 +234,10 @@ impl Store for Postgres {
             deliveries::send_now(&change, key, now).await?;
             deliveries::one(&change, key, now).await
         })
+    }
+
+    async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
+        read!(self, |client| alerts::latest(client, account))
     }
 
     async fn metrics(&self) -> Done<Metrics> {

@@ -4,6 +4,7 @@
 //! slow or full is an answer at once, and the next operation tries again.
 
 mod accounts;
+mod alerts;
 mod api;
 mod calls;
 mod dashboard;

@@ -1,0 +1,7 @@
+-- The latest alerts of an account, newest first.
+SELECT a.id, a.at, a.alert, a.missed, e.id AS endpoint_id, e.url
+FROM alerts AS a
+JOIN endpoints AS e ON e.number = a.endpoint
+WHERE e.account_id = $1
+ORDER BY a.id DESC
+LIMIT 100;

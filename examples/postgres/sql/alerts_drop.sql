@@ -1,0 +1,2 @@
+DELETE FROM alerts
+WHERE at < $1;

@@ -1,0 +1,22 @@
+-- What an endpoint missed, by type: the condition of MissedSearch, on both tables. What was erased
+-- cannot be sent again.
+--
+-- $1 the shard, $2 the endpoint, $3 created_from, $4 created_until, $5 statuses, $6 ended_in,
+-- $7 failed_from, $8 not_pending_in, $9 types.
+SELECT v.type, count(*)
+FROM (
+    SELECT account_id, event_id, event_created_at
+    FROM ended
+    WHERE endpoint = $2 AND event_created_at >= $3 AND event_created_at < $4
+        AND status = ANY ($5::text[]) AND ($6::integer IS NULL OR generation = $6)
+        AND (status IN ('parked', 'skipped') OR event_created_at >= $7)
+    UNION ALL
+    SELECT account_id, event_id, event_created_at
+    FROM deliveries
+    WHERE shard = $1 AND endpoint = $2 AND event_created_at >= $3 AND event_created_at < $4
+        AND status IN ('waiting', 'sending') AND generation <> $8::integer
+) AS d
+JOIN events AS v
+    ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
+WHERE v.body IS NOT NULL AND (cardinality($9::text[]) = 0 OR v.type = ANY ($9))
+GROUP BY v.type;
