@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::MissedDeliveries;
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::types::ToSql;
 
-use crate::db::{At, DbError, query};
+use crate::db::{At, DbError, delivery_of, query};
+use crate::deliveries::{Key, Locked, Table};
 
 /// `MissedSearch` of an endpoint's deliveries, as `$1` to `$9`.
 #[derive(Debug)]
@@ -63,5 +64,51 @@ impl<'a> Search<'a> {
             counted.insert(row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs());
         }
         Ok(counted)
+    }
+
+    /// Locks the first of them after a delivery, pending ones first, and returns them by ascending
+    /// number.
+    pub(crate) async fn lock(
+        &self,
+        change: &Transaction<'_>,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<(Key, Locked)>, DbError> {
+        let (most, [from, until]) = (i64::from(most), &self.created);
+        let pending: [&(dyn ToSql + Sync); 8] = [
+            &self.shard,
+            &self.endpoint,
+            from,
+            until,
+            &self.not_pending_in,
+            &self.types,
+            &after,
+            &most,
+        ];
+        let ended: [&(dyn ToSql + Sync); 9] = [
+            &self.endpoint,
+            from,
+            until,
+            &self.statuses,
+            &self.ended_in,
+            &self.failed_from,
+            &self.types,
+            &after,
+            &most,
+        ];
+        let mut found = Vec::new();
+        let pending = query(change, include_str!("../sql/missed_pending.sql"), &pending).await?;
+        let ended = query(change, include_str!("../sql/missed_ended.sql"), &ended).await?;
+        for (table, rows) in [(Table::Pending, pending), (Table::Ended, ended)] {
+            for row in rows {
+                let delivery = delivery_of(&row)?;
+                let (id, endpoint) = (row.try_get("id")?, self.endpoint);
+                let key = Key { id, endpoint, event_created_at: delivery.event_created_at() };
+                found.push((key, Locked { table, row: delivery.into() }));
+            }
+        }
+        found.sort_unstable_by_key(|(key, _)| key.id);
+        found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(found)
     }
 }

@@ -1,4 +1,4 @@
-//! What owners are told, over senders that start and end.
+//! What owners are told, and recoveries, over senders that start and end.
 #![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
 
 #[path = "../../../tests/server/receiver.rs"]
@@ -7,6 +7,7 @@ mod receiver;
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use call_assistant_postgres::private_server::Settings;
 use serde_json::{Value, json};
@@ -57,6 +58,19 @@ impl Service {
         });
     }
 
+    async fn becomes(&self, sql: &str, wanted: usize) {
+        let session = self.world.database.session().await.unwrap();
+        let limit = Instant::now() + running::PATIENCE;
+        loop {
+            let found: i64 = session.query_one(sql, &[]).await.unwrap().get(0);
+            if usize::try_from(found) == Ok(wanted) {
+                return session.keep();
+            }
+            assert!(Instant::now() < limit, "{found}, not {wanted}: {sql}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     async fn run(&self, sql: &str) {
         let session = self.world.database.session().await.unwrap();
         session.batch_execute(sql).await.unwrap();
@@ -95,4 +109,46 @@ async fn owners_are_told_of_an_endpoint_that_stays_disabled() {
         }
         service.is_told(&expected[..kinds], message);
     }
+}
+
+// DEL-10, D-56: a step is stored whole or not at all, so each is redelivered once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_goes_on_where_a_killed_sender_was() {
+    const EVENTS: usize = 200;
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    for _ in 0..EVENTS {
+        let event = json!({ "type": "note", "data": {} });
+        service.api.ask("POST", "/accounts/acct_1/events", &event, 201);
+    }
+    service.api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    let recover = format!("{endpoint}/recover");
+    let started = service.api.ask("POST", &recover, &json!({}), 202);
+    assert_eq!(started["counted"], EVENTS);
+    let recovery = format!("/recoveries/{}", started["id"].as_str().unwrap());
+    let shown = || service.api.ask("GET", &recovery, &json!({}), 200);
+    for part in [EVENTS / 8, EVENTS / 4] {
+        let _sender = service.world.start("sender", &SENDER);
+        eventually("a part", || {
+            (shown()["redelivered"].as_u64() >= Some(part as u64)).then_some(())
+        });
+        assert_eq!(shown()["status"], "running");
+        service.api.ask("POST", &recover, &json!({}), 409);
+        // Killed here, with what it was sending.
+    }
+    let _senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    let ended =
+        eventually("it ends", || Some(shown()).filter(|shown| shown["status"] != "running"));
+    assert_eq!(
+        (&ended["status"], &ended["redelivered"], &ended["left_out"]),
+        (&json!("completed"), &json!(EVENTS), &json!(0)),
+    );
+    // What a killed sender had sent and not stored is sent again, and counted once.
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    let once = "SELECT count(*) FROM (SELECT delivery FROM attempts WHERE manual
+        GROUP BY delivery HAVING count(*) = 1) AS once";
+    service.becomes(once, EVENTS).await;
+    let counted = service.api.ask("POST", &recover, &json!({ "dry_run": true }), 200);
+    assert_eq!(counted["count"], 0);
 }

@@ -18,6 +18,7 @@ mod days;
 mod due;
 mod owner;
 mod poll;
+mod recover;
 mod remind;
 mod settle;
 mod slot;
@@ -111,6 +112,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     };
     let poller =
         Poller { database: database.clone(), owned: owned.clone(), messages: sender.clone() };
+    let recovering = recover::keep(database.clone(), owned.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
     let core = Core {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
@@ -132,6 +134,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         let days = tokio::spawn(days::keep(database));
         let poller = tokio::spawn(poller.run());
         let reminding = tokio::spawn(reminding);
+        let recovering = tokio::spawn(recovering);
         let settler = tokio::spawn(settler.run());
         let owning = stop.clone();
         let owner = tokio::spawn(async move { owner.run(&owning).await });
@@ -139,6 +142,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         poller.abort();
         days.abort();
         reminding.abort();
+        recovering.abort();
         let _ = tokio::time::timeout(DRAIN, settler).await;
         if let Ok(owner) = owner.await {
             owner.leave().await;

@@ -6,17 +6,17 @@ use call_assistant::model::Call;
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::Target;
+use call_assistant::webhook::sender::{MissedDeliveries, Target};
 
 use tokio_postgres::IsolationLevel;
 
 use super::deliveries::DeliveryKey;
 use super::endpoints::{Change, Found};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, sql};
+use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, recoveries, sql};
 use crate::accept::{self, Accepted};
 use crate::host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, NewAccount, NewEndpoint, NewSecret,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
 use crate::host::store::{Done, Refused, Store};
 use crate::support::{clock, log};
@@ -234,6 +234,35 @@ impl Store for Postgres {
             deliveries::send_now(&change, key, now).await?;
             deliveries::one(&change, key, now).await
         })
+    }
+
+    async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
+        let now = clock::now();
+        snapshot!(self, |client| async {
+            let found = endpoints::one(&client, &self.ring, endpoint, now).await?;
+            recoveries::count(&client, &found, missed).await
+        })
+    }
+
+    async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
+        let now = clock::now();
+        change!(self, |change| async {
+            let found = endpoints::one(&change, &self.ring, endpoint, now).await?;
+            recoveries::start(&change, &found, missed, now).await
+        })
+    }
+
+    async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
+        read!(self, |client| recoveries::all(client, account))
+    }
+
+    async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
+        read!(self, |client| recoveries::one(client, id))
+    }
+
+    async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
+        let now = clock::now();
+        change!(self, |change| recoveries::cancel(&change, id, now))
     }
 
     async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {

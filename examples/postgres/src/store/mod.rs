@@ -10,11 +10,14 @@ mod calls;
 mod dashboard;
 mod deliveries;
 mod endpoints;
+mod recoveries;
 mod steps;
 
 use std::sync::Arc;
 
 use call_assistant::rest::server::CursorKeys;
+
+pub(crate) use self::recoveries::step_all as step_recoveries;
 
 use self::api::Refusals;
 use self::steps::Breaker;

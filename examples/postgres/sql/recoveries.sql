@@ -1,0 +1,6 @@
+-- The recoveries of an account, newest first.
+SELECT r.id, r.recovery, r.ended_at, e.id AS endpoint_id
+FROM recoveries AS r
+JOIN endpoints AS e ON e.number = r.endpoint
+WHERE e.account_id = $1
+ORDER BY r.id DESC;

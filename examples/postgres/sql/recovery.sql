@@ -1,0 +1,4 @@
+SELECT r.id, r.recovery, r.ended_at, e.id AS endpoint_id
+FROM recoveries AS r
+JOIN endpoints AS e ON e.number = r.endpoint
+WHERE r.id = $1;
