@@ -54,7 +54,7 @@
 //! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
-//! | rotate a signing secret | [`webhook`](webhook#rotating-a-secret) | none |
+//! | rotate a signing secret | [`guide::receiving`](guide::receiving#rotating-the-secret), [`webhook`](webhook#rotating-a-secret) | none |
 //! | rotate an API key | [`rest::server::StoredKey`](rest::server::StoredKey#rotation) | `service` |
 //! | rotate cursor keys | [`rest::server::CursorKeys`](rest::server::CursorKeys#rotation) | `service` |
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |

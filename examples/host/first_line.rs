@@ -27,12 +27,19 @@ pub(crate) fn for_programs(
     json!({ "api": api, "dashboard": dashboard, "accounts": accounts })
 }
 
-/// What to try, for a person.
-pub(crate) fn for_people(api: &str, dashboard: &str, demonstration: bool) -> String {
-    let key = if demonstration { "the secret of acct_fjord_dental's key full" } else { "a secret" };
+/// What to try, for a person who also got the line for programs.
+pub(crate) fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
+    let accounts = line["accounts"].as_array().map_or(&[][..], Vec::as_slice);
+    let key = match accounts {
+        [] => "a key's secret (there is no account yet: --data FILE.json adds some)",
+        _ if accounts.iter().any(|account| account["id"] == "acct_fjord_dental") => {
+            "the secret of acct_fjord_dental's key full from the line above"
+        }
+        _ => "a secret from the line above",
+    };
     format!(
-        "\n  Public API   {api}\n  Dashboard    {dashboard}\n\n\
-         Try, with {key} from the line above:\n\n  \
+        "\n  Public API   {api}\n  Dashboard    {dashboard}   (open it in a browser)\n\n\
+         Try, with {key}:\n\n  \
          KEY=service_live_...\n  \
          curl -i -H \"Authorization: Bearer $KEY\" {api}/v1/account\n  \
          curl -i -H \"Authorization: Bearer $KEY\" '{api}/v1/calls?limit=3'\n  \

@@ -113,12 +113,12 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         let answer = move |request, peer| monitor.clone().answer(request, peer);
         running.push(tokio::spawn(serve(metrics, DASHBOARD, answer, stop.clone())));
     }
+    let banner = first_line::for_people(&api_url, &dashboard_url, &line);
     // Whoever has closed either does not want to know, and whoever does not read stops nobody.
     tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     });
-    let banner = first_line::for_people(&api_url, &dashboard_url, options.data.is_none());
     let _ = std::io::stderr().write_all(banner.as_bytes());
     stop.requested().await;
     log::line("stopping");

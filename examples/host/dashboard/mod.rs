@@ -217,6 +217,10 @@ fn methods(path: &[&str]) -> Option<&'static str> {
 
 /// A path for the log: what stands where an id belongs may be anything, a secret included.
 fn template(path: &[&str]) -> String {
+    // The sandbox's, which one of the hosts has.
+    if let ["faults" | "clock", ..] = path {
+        return format!("/{}", path.first().unwrap_or(&""));
+    }
     if methods(path).is_none() {
         return "(unknown path)".to_owned();
     }

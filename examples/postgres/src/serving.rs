@@ -63,7 +63,7 @@ pub(crate) async fn start(
     if let Some(metrics) = &metrics {
         line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
     }
-    let banner = first_line::for_people(&api_url, &dashboard_url, serving.data.is_none());
+    let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
     let store = Postgres::new(database, ring).counting(counted);
     store.load(accounts).await.map_err(|refused| match refused {

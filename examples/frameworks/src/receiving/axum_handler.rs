@@ -1,4 +1,4 @@
-//! axum, in a handler: store, answer, handle later.
+//! axum, in a handler: store, answer, handle later. `Hooks::keep` stores, for all of these files.
 
 use std::sync::Arc;
 
