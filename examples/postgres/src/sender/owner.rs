@@ -2,8 +2,9 @@
 //!
 //! Every sender counts how many live, and takes its share of the shards: what nobody has, or what
 //! somebody has not renewed in time. Who has more than its share lets go of the rest, once nothing
-//! of it is in flight. All of this is economy. If two senders both believe that they own a shard, an
-//! event may be sent twice, and the versions of the rows decide which result counts.
+//! of it is in flight, or after a second. All of this is economy. If two senders both believe that
+//! they own a shard, an event may be sent twice, and the versions of the rows decide which result
+//! counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,8 +27,10 @@ const TRUSTED: Duration = Duration::from_secs(3);
 /// How often leases are renewed.
 const RENEW: Duration = Duration::from_secs(1);
 
-/// How long a shard that is to be let go waits for what is in flight.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a shard that is to be let go waits for what is in flight. Nothing of it begins meanwhile,
+/// so an endpoint that is silent must not hold up the others of its shard: what is still in flight
+/// then is sent again by the next owner, and the first result that is stored counts.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a sender owns.
 #[derive(Clone, Debug, Default)]
