@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use call_assistant::Timestamp;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -33,6 +34,8 @@ pub(crate) enum Reply {
 /// One request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
+    /// When its last byte was read, by the clock that senders on this machine have too.
+    pub(crate) at: Timestamp,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -174,5 +177,5 @@ fn read(stream: &mut impl Read) -> Option<Got> {
     let length: usize = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    Some(Got { path, headers, body })
+    Some(Got { at: Timestamp::from(SystemTime::now()), path, headers, body })
 }
