@@ -31,7 +31,7 @@ use crate::flags::Options;
 use crate::host::api::Api;
 use crate::host::dashboard::{Access, Dashboard};
 use crate::host::monitor::Monitor;
-use crate::host::post::Trust;
+use crate::host::post;
 use crate::host::store::Store as _;
 use crate::host::{data, demo, first_line};
 use crate::sandbox::Faults;
@@ -72,8 +72,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             .map_err(|error| format!("{}: {error}", file.display()))?,
         None => data::read(&demo::data(now), options.allow_loopback, now)?,
     };
-    let trust =
-        Trust::new(options.trust_ca.as_deref()).map_err(|error| format!("--trust-ca: {error}"))?;
+    let client = post::Client::new(options.trust_ca.as_deref())?;
 
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
     let public = listen("--listen", options.listen).await?;
@@ -91,7 +90,7 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 
     let tables = Arc::new(Store::default());
     let faults = Faults::default();
-    let sender = Sender::new(Arc::clone(&tables), trust, options.pace, faults.clone());
+    let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
     let store = Local::new(tables, sender.outbox(), faults.clone());
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
     // Cursors live as long as the process, whose key they have.

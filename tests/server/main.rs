@@ -21,6 +21,7 @@ mod deliveries;
 mod ending;
 mod faults;
 mod hostile;
+mod kept;
 mod monitoring;
 mod owner;
 mod receiver;

@@ -156,7 +156,7 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
     let _ = stream.flush();
 }
 
-fn read(stream: &mut impl Read) -> Option<Got> {
+pub(crate) fn read(stream: &mut impl Read) -> Option<Got> {
     let mut bytes = Vec::new();
     let mut byte = [0; 1];
     while !bytes.ends_with(b"\r\n\r\n") {

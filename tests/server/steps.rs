@@ -10,7 +10,7 @@ use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
 
-use super::host::post::{self, Sent, Trust};
+use super::host::post::{self, Sent};
 use super::host::scale::Scale;
 use super::receiver::{Receiver, Reply};
 use super::running::eventually;
@@ -190,8 +190,10 @@ fn accepted_before_the_sender_runs() {
     let (trigger, stop) = shutdown::manual();
 
     let before = accept(&mut store.lock(), clock::now());
-    let trust = Trust::new(None).unwrap();
-    let sender = Sender::new(Arc::clone(&store), trust, PACE, Faults::default());
+    let entered = runtime.enter();
+    let client = post::Client::new(None).unwrap();
+    drop(entered);
+    let sender = Sender::new(Arc::clone(&store), client, PACE, Faults::default());
     let told = accept(&mut store.lock(), clock::now());
     sender.outbox().send(vec![told]);
     let sending = runtime.spawn(sender.run(stop));

@@ -19,7 +19,7 @@ use crate::support::tls;
 
 /// Whose certificates are believed.
 #[derive(Clone)]
-pub(crate) struct Trust(TlsConnector);
+pub(super) struct Trust(TlsConnector);
 
 impl fmt::Debug for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +32,7 @@ impl Trust {
     ///
     /// # Errors
     /// The file is not to be had, or not what it should be.
-    pub(crate) fn new(file: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn new(file: Option<&Path>) -> Result<Self, String> {
         tls::connector(file).map(Self)
     }
 

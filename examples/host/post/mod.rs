@@ -1,29 +1,29 @@
-//! One POST: connect, send, and read as much of the answer as is worth keeping.
+//! One POST: connect, or use a connection that was kept, send, and read as much of the answer as is
+//! worth keeping.
 
 mod connect;
+mod connection;
 mod failure;
+mod kept;
 
+use std::path::Path;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{
-    Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
-};
-use http::header::{CONNECTION, HOST, HeaderValue};
+use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry, Outcome, Target};
+use http::header::{HOST, HeaderValue};
 use http::{Request, Response, Uri};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use self::connect::connect;
+use self::connect::{Trust, connect};
+use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
+use self::kept::Kept;
 use crate::support::clock;
 
-pub(crate) use self::connect::{Trust, on_thread};
+pub(crate) use self::connect::on_thread;
 
 /// What an attempt holds of its endpoint's limit: a clone of it is dropped when the attempt ends, and
 /// another when the thread that looks up the name has returned, which may be later. So there are
@@ -72,89 +72,96 @@ impl Sent {
     }
 }
 
-/// How long to listen to a body, once the head has decided.
-const LISTEN: Duration = Duration::from_secs(1);
+/// What sends: over connections that it keeps for a while. Clone it freely.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    trust: Trust,
+    kept: Kept,
+}
 
-/// The longest head of a response, in bytes.
-const HEAD: usize = 1024 * 1024;
+impl Client {
+    /// A client that believes Mozilla's roots, and those of a PEM file besides.
+    ///
+    /// # Errors
+    /// The file is not to be had, or not what it should be.
+    pub(crate) fn new(trust_ca: Option<&Path>) -> Result<Self, String> {
+        let trust = Trust::new(trust_ca).map_err(|error| format!("--trust-ca: {error}"))?;
+        let kept = Kept::default();
+        tokio::spawn(kept.clone().close_idle());
+        Ok(Self { trust, kept })
+    }
 
-/// The most fields in its head. With more there is no answer to go by, whatever its status.
-const FIELDS: usize = 1000;
+    /// Sends a request and waits for the head of the response, `patience` for everything up to
+    /// there.
+    pub(crate) async fn send(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+        held: &impl Held,
+    ) -> Sent {
+        let began = Instant::now();
+        let mut reached = FailureReason::NoConnection;
+        let answered = tokio::time::timeout(
+            patience,
+            self.exchange(target, in_origin_form(target, request), patience, held, &mut reached),
+        );
+        let answered = answered.await;
+        let (at, took) = (clock::now(), began.elapsed());
+        match answered {
+            Err(_) => {
+                Sent { took, reason: Some(reached), ..Sent::without_answer(Outcome::TimedOut, at) }
+            }
+            Ok(Err(Failure { outcome, reason })) => {
+                Sent { took, reason, ..Sent::without_answer(outcome, at) }
+            }
+            Ok(Ok((response, connection))) => {
+                let outcome = Outcome::Answered(response.status());
+                let headers = Some(Excerpt::of_fields(response.headers()));
+                // What comes after the head changes nothing, so neither does its end.
+                let (body, connection) = connection.beginning(response.into_body()).await;
+                if let Some(connection) = connection {
+                    self.kept.put(target, connection);
+                }
+                Sent { took, headers, body: Some(body), ..Sent::without_answer(outcome, at) }
+            }
+        }
+    }
 
-/// Sends a request and waits for the head of the response, `patience` for everything up to there.
-pub(crate) async fn send(
-    target: &Target,
-    request: Request<Full<Bytes>>,
-    trust: &Trust,
-    patience: Duration,
-    held: &impl Held,
-) -> Sent {
-    // Whatever drives the connection ends when this is dropped.
-    let mut drivers = JoinSet::new();
-    let began = Instant::now();
-    let mut reached = FailureReason::NoConnection;
-    let answered = tokio::time::timeout(patience, async {
-        let request = in_origin_form(target, request);
+    async fn exchange(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+        held: &impl Held,
+        reached: &mut FailureReason,
+    ) -> Result<(Response<Incoming>, Connection), Failure> {
+        if let Some(mut connection) = self.kept.take(target) {
+            *reached = FailureReason::NoResponse;
+            match connection.exchange(request.clone()).await {
+                Ok(response) => return Ok((response, connection)),
+                // Its peer may have closed it while it waited, and seen nothing of the request. If
+                // it has, the delivery's id tells it that it gets the same one again.
+                Err(ExchangeError::Ended(_)) => *reached = FailureReason::NoConnection,
+                Err(ExchangeError::Unusable(failure)) => return Err(failure),
+            }
+        }
         let stream = connect(target, patience, held).await?;
-        if target.url().scheme() == "https" {
-            reached = FailureReason::NoHandshake;
-            let stream = trust.handshake(target, stream).await?;
-            reached = FailureReason::NoResponse;
-            exchange(TokioIo::new(stream), request, &mut drivers).await
+        let address = stream.peer_addr().map_err(|_| Failure::from(Outcome::Reset))?.ip();
+        let mut connection = if target.url().scheme() == "https" {
+            *reached = FailureReason::NoHandshake;
+            let stream = self.trust.handshake(target, stream).await?;
+            *reached = FailureReason::NoResponse;
+            Connection::new(stream, address).await?
         } else {
-            reached = FailureReason::NoResponse;
-            exchange(TokioIo::new(stream), request, &mut drivers).await
-        }
-    });
-    let answered = answered.await;
-    let (at, took) = (clock::now(), began.elapsed());
-    match answered {
-        Err(_) => {
-            Sent { took, reason: Some(reached), ..Sent::without_answer(Outcome::TimedOut, at) }
-        }
-        Ok(Err(Failure { outcome, reason })) => {
-            Sent { took, reason, ..Sent::without_answer(outcome, at) }
-        }
-        Ok(Ok(response)) => {
-            let outcome = Outcome::Answered(response.status());
-            let headers = Some(Excerpt::of_fields(response.headers()));
-            // What comes after the head changes nothing, so neither does its end.
-            let body = Some(beginning(response.into_body()).await);
-            Sent { took, headers, body, ..Sent::without_answer(outcome, at) }
-        }
+            *reached = FailureReason::NoResponse;
+            Connection::new(stream, address).await?
+        };
+        let response = connection.exchange(request).await?;
+        Ok((response, connection))
     }
 }
 
-async fn exchange<S>(
-    stream: TokioIo<S>,
-    request: Request<Full<Bytes>>,
-    drivers: &mut JoinSet<()>,
-) -> Result<Response<Incoming>, Failure>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(HEAD)
-        .max_headers(FIELDS)
-        .handshake(stream)
-        .await
-        .map_err(|error| Failure::of_exchange(&error))?;
-    drivers.spawn(async move {
-        // The request's own end says what went wrong.
-        let _ = connection.await;
-    });
-    let response =
-        sender.send_request(request).await.map_err(|error| Failure::of_exchange(&error))?;
-    // The client's limit is one on its buffer, which may have grown past it in the last step.
-    let len = response.headers().iter().fold(0_usize, |len, (name, value)| {
-        let field = name.as_str().len().saturating_add(value.len());
-        len.saturating_add(field).saturating_add(": \r\n".len())
-    });
-    if len > HEAD {
-        return Err(Failure::new(Outcome::Reset, FailureReason::HeadTooLarge));
-    }
-    Ok(response)
-}
 /// What a server, other than a proxy, expects: the path alone, and the host beside it.
 fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     let path = target.uri().path_and_query().map_or("/", |path| path.as_str());
@@ -166,23 +173,5 @@ fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request
     {
         request.headers_mut().insert(HOST, host);
     }
-    request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     request
-}
-
-/// The first bytes of a body: one more than is kept, to know whether there are more.
-async fn beginning(mut body: Incoming) -> Vec<u8> {
-    let mut read = Vec::new();
-    let _ = tokio::time::timeout(LISTEN, async {
-        while read.len() <= MAX_EXCERPT_LEN
-            && let Some(Ok(frame)) = body.frame().await
-        {
-            if let Some(data) = frame.data_ref() {
-                let room = MAX_EXCERPT_LEN.saturating_add(1).saturating_sub(read.len());
-                read.extend_from_slice(data.get(..room).unwrap_or(data));
-            }
-        }
-    })
-    .await;
-    read
 }

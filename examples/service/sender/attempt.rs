@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde_json::Value;
 
 use super::slot::Slot;
-use crate::host::post::{self, Trust};
+use crate::host::post;
 use crate::host::scale::Scale;
 use crate::sandbox::{DeliveryFault, Faults};
 use crate::store::Begun;
@@ -22,7 +22,7 @@ const TEN_MINUTES: Duration = Duration::from_secs(600);
 pub(super) async fn send(
     begun: &Begun,
     endpoint: u32,
-    trust: &Trust,
+    client: &post::Client,
     scale: Scale,
     slot: &Slot,
     faults: &Faults,
@@ -50,7 +50,7 @@ pub(super) async fn send(
     let post = || {
         let request = begun.attempt.request(&begun.target, &body, &signer, now).map(Full::from);
         let patience = begun.attempt.deadline().since(begun.attempt.began_at());
-        post::send(&begun.target, request, trust, scale.timeout(patience), slot)
+        client.send(&begun.target, request, scale.timeout(patience), slot)
     };
     if fault == Some(DeliveryFault::Twice) {
         let _ = post().await;

@@ -23,7 +23,7 @@ use attempt::send;
 use slot::Slot;
 use steps::Watch;
 
-use crate::host::post::{self, Trust};
+use crate::host::post;
 use crate::host::scale::Scale;
 use crate::sandbox::Faults;
 use crate::store::{Begun, Store, ToSend};
@@ -87,7 +87,7 @@ pub(crate) struct Sender {
     /// What the planner counts as in flight, by endpoint.
     in_flight: HashMap<u32, u32>,
     store: Arc<Store>,
-    trust: Trust,
+    client: post::Client,
     pace: Pace,
     faults: Faults,
     advance: Option<Advance>,
@@ -111,7 +111,7 @@ impl Outbox {
 
 impl Sender {
     /// A sender of what is pending in a store by now. It has to be told of what comes later.
-    pub(crate) fn new(store: Arc<Store>, trust: Trust, pace: Pace, faults: Faults) -> Self {
+    pub(crate) fn new(store: Arc<Store>, client: post::Client, pace: Pace, faults: Faults) -> Self {
         let (sender, messages) = unbounded_channel();
         let mut sender = Self {
             messages,
@@ -120,7 +120,7 @@ impl Sender {
             running: 0,
             in_flight: HashMap::new(),
             store,
-            trust,
+            client,
             pace,
             faults,
             advance: None,
@@ -263,13 +263,13 @@ impl Sender {
     fn attempt(&self, delivery: u64, endpoint: u32, begun: Begun, shutdown: &Shutdown) {
         let (store, outbox, scale) =
             (Arc::clone(&self.store), self.outbox.clone(), self.pace.scale);
-        let (trust, shutdown) = (self.trust.clone(), shutdown.clone());
+        let (client, shutdown) = (self.client.clone(), shutdown.clone());
         let faults = self.faults.clone();
         let slot = Slot::new(endpoint, outbox.clone());
         tokio::spawn(async move {
             let began = Instant::now();
             let sent = tokio::select! {
-                sent = send(&begun, endpoint, &trust, scale, &slot, &faults) => sent,
+                sent = send(&begun, endpoint, &client, scale, &slot, &faults) => sent,
                 () = given_up(&shutdown) => post::Sent::stopped(began),
             };
             let again = store.lock().finish(delivery, &begun, &sent, scale);

@@ -19,7 +19,7 @@ use super::slot::Slot;
 use super::{DRAIN, Message};
 use crate::db::{Database, within};
 use crate::deliveries::{self, Key};
-use crate::host::post::{self, Trust};
+use crate::host::post;
 use crate::host::scale::Scale;
 use crate::key_ring::KeyRing;
 use crate::support::shutdown::Shutdown;
@@ -63,7 +63,7 @@ pub(super) struct Core {
     pub(super) database: Database,
     pub(super) ring: Arc<KeyRing>,
     pub(super) allow_loopback: bool,
-    pub(super) trust: Trust,
+    pub(super) client: post::Client,
     pub(super) scale: Scale,
 }
 
@@ -262,10 +262,10 @@ impl Core {
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
         let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
-        let (target, trust, done) = (target.clone(), self.trust.clone(), self.done.clone());
+        let (target, client, done) = (target.clone(), self.client.clone(), self.done.clone());
         let slot = Slot::new(endpoint, self.sender.clone());
         self.attempts.spawn(async move {
-            let sent = post::send(&target, request, &trust, patience, &slot).await;
+            let sent = client.send(&target, request, patience, &slot).await;
             let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
             let began_at = now;
             let _ = done.send(Done { key, shard: held.shard, row, attempt, at, sent, began_at });

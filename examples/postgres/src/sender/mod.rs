@@ -40,7 +40,7 @@ use self::owner::{InHand, Owner};
 use self::poll::{Found, Poller};
 use self::settle::{Settler, Stored};
 use crate::db::{self, Database, DbError};
-use crate::host::post::Trust;
+use crate::host::post;
 use crate::host::scale::Scale;
 use crate::key_ring::KeyRing;
 use crate::support::random;
@@ -93,8 +93,7 @@ impl Running {
 pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
     let database = Database::new(&options.database, 12)?;
     db::check(&database).await.map_err(|error| error.to_string())?;
-    let trust =
-        Trust::new(options.trust_ca.as_deref()).map_err(|error| format!("--trust-ca: {error}"))?;
+    let client = post::Client::new(options.trust_ca.as_deref())?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let in_hand = Arc::new(InHand::default());
@@ -127,7 +126,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         database: database.clone(),
         ring: Arc::new(options.ring),
         allow_loopback: options.allow_loopback,
-        trust,
+        client,
         scale: options.scale,
     };
     Ok(Running(tokio::spawn(async move {

@@ -1,0 +1,126 @@
+//! One HTTP connection to an endpoint: a request at a time, and as much of each answer as is worth
+//! keeping.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{FailureReason, MAX_EXCERPT_LEN, Outcome};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::failure::Failure;
+
+/// How long to listen to a body, once the head has decided.
+const LISTEN: Duration = Duration::from_secs(1);
+
+/// The longest head of a response, in bytes.
+const HEAD: usize = 1024 * 1024;
+
+/// The most fields in its head. With more there is no answer to go by, whatever its status.
+const FIELDS: usize = 1000;
+
+/// An open connection. It is closed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    requests: SendRequest<Full<Bytes>>,
+    /// What drives it: it ends when this is dropped, whatever the peer does.
+    _driver: JoinSet<()>,
+    /// The address it leads to.
+    pub(super) address: IpAddr,
+    pub(super) opened: Instant,
+}
+
+/// Why a request has no response.
+#[derive(Debug)]
+pub(super) enum ExchangeError {
+    /// The connection ended before a response came.
+    Ended(Failure),
+    /// What came is not an answer to go by.
+    Unusable(Failure),
+}
+
+impl From<ExchangeError> for Failure {
+    fn from(error: ExchangeError) -> Self {
+        let (ExchangeError::Ended(failure) | ExchangeError::Unusable(failure)) = error;
+        failure
+    }
+}
+
+impl Connection {
+    /// Speaks HTTP on a stream.
+    ///
+    /// # Errors
+    /// It ended at once.
+    pub(super) async fn new<S>(stream: S, address: IpAddr) -> Result<Self, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (requests, connection) = http1::Builder::new()
+            .max_buf_size(HEAD)
+            .max_headers(FIELDS)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Failure::of_exchange(&error))?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            // The request's own end says what went wrong.
+            let _ = connection.await;
+        });
+        Ok(Self { requests, _driver: driver, address, opened: Instant::now() })
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Sends a request and waits for the head of its response.
+    pub(super) async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ExchangeError> {
+        let response = self.requests.send_request(request).await.map_err(|error| {
+            let failure = Failure::of_exchange(&error);
+            match error.is_parse() {
+                true => ExchangeError::Unusable(failure),
+                false => ExchangeError::Ended(failure),
+            }
+        })?;
+        // The client's limit is one on its buffer, which may have grown past it in the last step.
+        let len = response.headers().iter().fold(0_usize, |len, (name, value)| {
+            let field = name.as_str().len().saturating_add(value.len());
+            len.saturating_add(field).saturating_add(": \r\n".len())
+        });
+        if len > HEAD {
+            let failure = Failure::new(Outcome::Reset, FailureReason::HeadTooLarge);
+            return Err(ExchangeError::Unusable(failure));
+        }
+        Ok(response)
+    }
+
+    /// Reads the first bytes of a body: one more than is kept, to know whether there are more.
+    /// Returns the connection if it is ready for another request.
+    pub(super) async fn beginning(mut self, mut body: Incoming) -> (Vec<u8>, Option<Self>) {
+        let mut read = Vec::new();
+        let is_ready = tokio::time::timeout(LISTEN, async {
+            while read.len() <= MAX_EXCERPT_LEN {
+                let Some(frame) = body.frame().await else {
+                    return self.requests.ready().await.is_ok();
+                };
+                let Ok(frame) = frame else { return false };
+                if let Some(data) = frame.data_ref() {
+                    let room = MAX_EXCERPT_LEN.saturating_add(1).saturating_sub(read.len());
+                    read.extend_from_slice(data.get(..room).unwrap_or(data));
+                }
+            }
+            false
+        });
+        let is_ready = is_ready.await.unwrap_or(false);
+        (read, is_ready.then_some(self))
+    }
+}

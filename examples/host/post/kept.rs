@@ -1,0 +1,90 @@
+//! Connections that wait for the next request to the same host.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use call_assistant::webhook::sender::Target;
+use tokio::time::Instant;
+use url::Position;
+
+use super::connection::Connection;
+
+/// How long one waits: less than the five seconds after which many servers close theirs.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// How long one is used: then the host's name is looked up again.
+const USED: Duration = Duration::from_secs(60);
+
+/// How many wait, for all hosts together.
+const AT_MOST: usize = 512;
+
+/// The connections. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By scheme, host and port; the last is the one that was used last.
+    by_host: HashMap<Box<str>, Vec<(Instant, Connection)>>,
+    count: usize,
+}
+
+impl Kept {
+    /// Takes a connection on which a request to this target may be sent. The rules may have changed
+    /// since it was made, so its address is checked again.
+    pub(super) fn take(&self, target: &Target) -> Option<Connection> {
+        let now = Instant::now();
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_host = waiting.by_host.get_mut(host(target))?;
+        let before = of_host.len();
+        let found = std::iter::from_fn(|| of_host.pop()).find(|(since, connection)| {
+            !connection.is_closed()
+                && now.duration_since(*since) < IDLE
+                && target.check(connection.address).is_ok()
+        });
+        let taken = before.saturating_sub(of_host.len());
+        waiting.count = waiting.count.saturating_sub(taken);
+        found.map(|(_, connection)| connection)
+    }
+
+    /// Keeps a connection for the next request.
+    pub(super) fn put(&self, target: &Target, connection: Connection) {
+        let now = Instant::now();
+        if now.duration_since(connection.opened) > USED {
+            return;
+        }
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.count < AT_MOST {
+            waiting.count = waiting.count.saturating_add(1);
+            let host = host(target);
+            match waiting.by_host.get_mut(host) {
+                Some(of_host) => of_host.push((now, connection)),
+                None => {
+                    waiting.by_host.insert(host.into(), vec![(now, connection)]);
+                }
+            }
+        }
+    }
+
+    /// Closes what has waited too long, every second, until nobody sends any more.
+    pub(super) async fn close_idle(self) {
+        while Arc::strong_count(&self.0) > 1 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let now = Instant::now();
+            let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.by_host.retain(|_, of_host| {
+                of_host.retain(|(since, connection)| {
+                    !connection.is_closed() && now.duration_since(*since) < IDLE
+                });
+                !of_host.is_empty()
+            });
+            waiting.count = waiting.by_host.values().map(Vec::len).sum();
+        }
+    }
+}
+
+/// The scheme, the host and the port.
+fn host(target: &Target) -> &str {
+    &target.url()[..Position::AfterPort]
+}
