@@ -1,13 +1,13 @@
 // A headless browser, driven by its own protocol over a pipe: nothing is installed beside Node and
 // Chromium.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export async function open() {
+export async function open({ width = 1100, height = 1200 } = {}) {
   const profile = mkdtempSync(join(tmpdir(), "page-"));
-  const browser = spawn(process.env.CHROMIUM || "chromium", ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${profile}`, "--window-size=1100,1200", "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+  const browser = spawn(process.env.CHROMIUM || "chromium", ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${profile}`, `--window-size=${width},${height}`, "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
   const [to, from] = [browser.stdio[3], browser.stdio[4]];
   const waiting = new Map();
   const complaints = [];
@@ -54,9 +54,13 @@ export async function open() {
     }
     throw new Error(`not seen: ${what}`);
   }
+  async function shot(path, beyond = false) {
+    const { data } = await page("Page.captureScreenshot", { format: "png", captureBeyondViewport: beyond });
+    writeFileSync(path, Buffer.from(data, "base64"));
+  }
   function close() {
     browser.kill("SIGKILL");
     try { rmSync(profile, { recursive: true, force: true, maxRetries: 5 }); } catch {}
   }
-  return { page, run, until, close, complaints, requests };
+  return { page, run, until, shot, close, complaints, requests };
 }

@@ -2,27 +2,23 @@
 //
 //   node tests/browser/dashboard.mjs target/debug/examples/service [FOLDER FOR SCREENSHOTS]
 //
-// It speaks the browser's own protocol, so nothing needs to be installed beside Node and
-// Chromium. Exit status 0: everything held.
+// Exit status 0: everything held.
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import assert from "node:assert/strict";
+import { open } from "./browser.mjs";
 
 const [binary, shots] = process.argv.slice(2);
-const chromium = process.env.CHROMIUM || "chromium";
-const profile = mkdtempSync(join(tmpdir(), "dashboard-"));
-const children = [];
+let service, browser;
 process.on("uncaughtException", (error) => { console.error(error); end(1); });
 const failed = setTimeout(() => { console.error("timed out"); end(1); }, 120_000);
 let passed = 0;
 
 function end(status) {
-  for (const child of children) child.kill("SIGKILL");
-  try { rmSync(profile, { recursive: true, force: true, maxRetries: 5 }); } catch {}
+  service?.kill("SIGKILL");
+  browser?.close();
   process.exit(status);
 }
 
@@ -49,54 +45,14 @@ const receiver = createServer((request, response) => {
 await once(receiver, "listening");
 const receiving = `http://127.0.0.1:${receiver.address().port}`;
 
-const service = spawn(binary, ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--allow-loopback-endpoints", "--time-scale", "0.0002"], { stdio: ["ignore", "pipe", "ignore"] });
-children.push(service);
+service = spawn(binary, ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--allow-loopback-endpoints", "--time-scale", "0.0002"], { stdio: ["ignore", "pipe", "ignore"] });
 const first = JSON.parse((await line(service.stdout, /^(.*)\n/))[1]);
 
-const browser = spawn(chromium, ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${profile}`, "--window-size=1360,1000", "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
-children.push(browser);
-const [toBrowser, fromBrowser] = [browser.stdio[3], browser.stdio[4]];
-const waiting = new Map();
-const complaints = [];
-let count = 0;
-let unread = "";
-fromBrowser.setEncoding("utf8").on("data", (chunk) => {
-  const messages = (unread + chunk).split("\0");
-  unread = messages.pop();
-  messages.forEach((message) => heard(JSON.parse(message)));
-});
-function heard(message) {
-  if (message.id) {
-    const { resolve, reject } = waiting.get(message.id);
-    waiting.delete(message.id);
-    message.error ? reject(new Error(message.error.message)) : resolve(message.result);
-  } else if (message.method === "Runtime.exceptionThrown") {
-    complaints.push(message.params.exceptionDetails.text + " " + (message.params.exceptionDetails.exception?.description || ""));
-  } else if (message.method === "Log.entryAdded" && message.params.entry.level === "error") {
-    complaints.push(message.params.entry.text);
-  }
-}
-function send(method, params = {}, sessionId) {
-  const id = ++count;
-  toBrowser.write(JSON.stringify({ id, method, params, sessionId }) + "\0");
-  return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
-}
-const { targetId } = await send("Target.createTarget", { url: "about:blank" });
-const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
-const page = (method, params) => send(method, params, sessionId);
-for (const domain of ["Page", "Runtime", "Log"]) await page(domain + ".enable");
-
-async function run(expression) {
-  const { result, exceptionDetails } = await page("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description || exceptionDetails.text);
-  return result.value;
-}
+browser = await open({ width: 1360, height: 1000 });
+const { page, run, complaints } = browser;
 async function until(what, expression) {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await run(expression)) { passed++; return; }
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  throw new Error(`not seen: ${what}`);
+  await browser.until(what, expression);
+  passed++;
 }
 const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})?.textContent || "")`;
 const says = (words) => `document.body.textContent.includes(${JSON.stringify(words)})`;
@@ -111,8 +67,7 @@ const focus = (key) => run(`document.querySelector('[data-key="${key}"]').focus(
 async function shot(name) {
   if (!shots) return;
   await new Promise((done) => setTimeout(done, 300)); // transitions
-  const { data } = await page("Page.captureScreenshot", { format: "png", captureBeyondViewport: name.endsWith("whole") });
-  writeFileSync(join(shots, name + ".png"), Buffer.from(data, "base64"));
+  await browser.shot(join(shots, name + ".png"), name.endsWith("whole"));
 }
 
 try {
