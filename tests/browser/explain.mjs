@@ -57,6 +57,16 @@ async function give(selector, path) {
   const { nodeId } = await page("DOM.querySelector", { nodeId: document, selector });
   await page("DOM.setFileInputFiles", { nodeId, files: [path] });
 }
+// What the mouse does with a file from outside the browser.
+async function drop(selector, path) {
+  await run(`document.querySelector(${json(selector)}).scrollIntoView({ block: "center" })`);
+  const at = await run(`(() => { const { x, y, width, height } = document.querySelector(${json(selector)}).getBoundingClientRect(); return { x: x + width / 2, y: y + height / 2 }; })()`);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver"]) await page("Input.dispatchDragEvent", { type, ...at, data });
+  await until("the zone under the file", `$("drop").classList.contains("over")`);
+  await page("Input.dispatchDragEvent", { type: "drop", ...at, data });
+  await until("the zone at rest", `!$("drop").classList.contains("over")`);
+}
 
 try {
   await page("Page.navigate", { url: address });
@@ -108,6 +118,27 @@ try {
   assert.match(await run(`$("kept").textContent`), /line ends of this page/);
   passed++;
 
+  // Files dragged onto the drop zone: the verdict is that of their bytes, which no field of text can
+  // hold. What such a field would make of them is not what was signed.
+  for (const name of ["body: cr lf within", "body: not utf-8", "body: every byte"]) {
+    const vector = vectors.find((vector) => vector.name === name);
+    const path = join(folder, "body");
+    await page("Page.navigate", { url: address });
+    await until("the page for a drop", `${verdict} === "Nothing to explain yet."`);
+    for (const [field, text] of [["headers", vector.signature[0]], ["now", String(vector.now)], ["secret", vector.secrets[0]]]) {
+      await run(`document.querySelector("details").open = true; $("${field}").focus()`);
+      await page("Input.insertText", { text });
+    }
+    const body = hex(vector.body_hex);
+    const spoiled = Buffer.from(body.toString().replaceAll("\r\n", "\n"));
+    for (const [bytes, good] of [[body, true], [spoiled, false], [body, true]]) {
+      writeFileSync(path, bytes);
+      await drop("#drop", path);
+      await until(`the verdict, ${name}, ${bytes.length} bytes`, `${kind} !== "" && (${kind} === "good") === ${good} && $("kept").textContent.startsWith("${bytes.length} bytes")`);
+      passed++;
+    }
+  }
+
   // Markup is text, whatever field it is in.
   const hostile = `<img src=x onerror="document.title='owned'">`;
   for (const field of ["headers", "body", "secret", "others", "product", "now"]) {
@@ -128,10 +159,7 @@ try {
   }
   await until("both causes", `${codes} === "secret_punctuation time_too_old"`);
   assert.match(await run(`$("more").textContent`), /set “Received at” to 1767225600/);
-  if (process.argv[2]) {
-    const { data } = await page("Page.captureScreenshot", { format: "png" });
-    writeFileSync(process.argv[2], Buffer.from(data, "base64"));
-  }
+  if (process.argv[2]) await browser.shot(process.argv[2]);
   passed++;
 
   assert.deepEqual(browser.requests.filter((url) => url !== address && !url.startsWith("data:")), [], "something left the page");
