@@ -168,8 +168,17 @@ fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<V
 
 /// Reads an endpoint's `url`.
 pub(crate) fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
-    let parse = if allow_loopback { Target::parse_allowing_loopback } else { Target::parse };
-    let target = fields.read("url", parse)?;
+    let target = if allow_loopback {
+        fields.read("url", Target::parse_allowing_loopback)?
+    } else {
+        // The library knows no flags.
+        fields.read("url", |text| {
+            Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
+                Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
+                Err(_) => error.to_string(),
+            })
+        })?
+    };
     fields.required("url", target)
 }
 

@@ -267,6 +267,7 @@ fn endpoints_that_may_not_be_called() {
     let path = format!("{FJORD}/endpoints");
     for (url, message) in [
         ("http://hooks.example.com/", "url is not https"),
+        ("http://localhost:3000/", "url is not https; --allow-loopback-endpoints accepts it"),
         ("https://127.0.0.1/", "url has a host that is not public"),
         ("https://2130706433/", "url has an address in disguise"),
         ("https://localhost/", "url has a host that is local"),
@@ -276,6 +277,11 @@ fn endpoints_that_may_not_be_called() {
         let refused = service.ask("POST", &path, &json!({ "url": url }), 400);
         let said = refused["error"]["message"].as_str().unwrap();
         assert!(said.starts_with("url: ") && said.contains(message), "{url}: {said}");
+        assert_eq!(
+            said.contains("--allow"),
+            url.contains("localhost") || url.contains("127.0.0.1"),
+            "{url}: {said}"
+        );
     }
     // DEL-12
     let refused = service.ask(

@@ -70,7 +70,8 @@ pub(crate) async fn answer<S: ApiStore>(
     let has_cursor = url::form_urlencoded::parse(query).any(|(name, _)| name == "cursor");
     let fault = faults.request(request.uri().path(), has_cursor);
     if let Some(fault) = &fault {
-        log::line(&format!("sandbox fault {fault:?}"));
+        let (method, path) = (request.method(), request.uri().path());
+        log::line(&format!("sandbox fault {} {method} {path}", fault.as_str()));
     }
     let mut answer = match fault {
         None => api.answer(request, peer).await.map(Either::Left),

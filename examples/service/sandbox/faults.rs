@@ -90,14 +90,41 @@ const SLOWEST_MS: u64 = 120_000;
 /// How long an attempt waits to be overtaken, if nothing overtakes it.
 const HELD: Duration = Duration::from_secs(2);
 
-const DELIVERY_FAULTS: [(&str, DeliveryFault); 6] = [
-    ("twice", DeliveryFault::Twice),
-    ("out_of_order", DeliveryFault::OutOfOrder),
-    ("wrong_signature", DeliveryFault::WrongSignature),
-    ("old_timestamp", DeliveryFault::OldTimestamp),
-    ("unknown_type", DeliveryFault::UnknownType),
-    ("changed_object", DeliveryFault::ChangedObject),
-];
+impl RequestFault {
+    /// The name it is ordered by.
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Error(code) => code.as_str(),
+            Self::RateLimited(_) => "rate_limit_exceeded",
+            Self::LookupFails => "lookup_fails",
+            Self::Slow(_) => "slow",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+impl DeliveryFault {
+    const ALL: [Self; 6] = [
+        Self::Twice,
+        Self::OutOfOrder,
+        Self::WrongSignature,
+        Self::OldTimestamp,
+        Self::UnknownType,
+        Self::ChangedObject,
+    ];
+
+    /// The name it is ordered by.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Twice => "twice",
+            Self::OutOfOrder => "out_of_order",
+            Self::WrongSignature => "wrong_signature",
+            Self::OldTimestamp => "old_timestamp",
+            Self::UnknownType => "unknown_type",
+            Self::ChangedObject => "changed_object",
+        }
+    }
+}
 
 impl Faults {
     /// Takes an order, as JSON.
@@ -241,8 +268,8 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
     if milliseconds.is_some() && name != "slow" {
         return Err(Bad::new(fields.path("milliseconds"), "only slow has it"));
     }
-    if let Some((_, fault)) = DELIVERY_FAULTS.iter().find(|(known, _)| *known == name) {
-        return Ok(Fault::Delivery(*fault));
+    if let Some(fault) = DeliveryFault::ALL.into_iter().find(|fault| fault.as_str() == name) {
+        return Ok(Fault::Delivery(fault));
     }
     let fault = match name {
         "lookup_fails" => RequestFault::LookupFails,
@@ -257,7 +284,7 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
         name => match ErrorCode::from(name) {
             code if code.status().is_some() => RequestFault::Error(code),
             _ => {
-                let deliveries: Vec<_> = DELIVERY_FAULTS.iter().map(|(name, _)| *name).collect();
+                let deliveries = DeliveryFault::ALL.map(DeliveryFault::as_str);
                 let known = format!(
                     "expected a documented error code, lookup_fails, slow, cut, {}",
                     deliveries.join(", ")

@@ -1,9 +1,13 @@
 //! Step 3: one attempt, and what a sandbox may make of it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
+use call_assistant::Timestamp;
+use call_assistant::id::{DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{Attempt, Target};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use serde_json::Value;
@@ -12,11 +16,33 @@ use super::slot::Slot;
 use crate::host::post;
 use crate::host::scale::Scale;
 use crate::sandbox::{DeliveryFault, Faults};
-use crate::store::Begun;
 use crate::support::{clock, log, random};
 
 /// Twice the tolerance of a receiver.
 const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+/// An attempt that is stored as begun, and what it takes to make it.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) delivery: DeliveryId,
+    pub(crate) endpoint: EndpointId,
+    pub(crate) attempt: Attempt,
+    pub(crate) body: EventBody,
+    pub(crate) target: Target,
+    pub(crate) signer: Signer,
+    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
+    pub(crate) began_at: Timestamp,
+}
+
+/// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
+/// the host, for a path may hold what only its owner should know.
+impl fmt::Display for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { delivery, endpoint, body, target, .. } = self;
+        let host = target.uri().authority().map_or("", |authority| authority.as_str());
+        write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
+    }
+}
 
 /// Step 3, with the fault that is ordered for it, if one is.
 pub(super) async fn send(
@@ -29,7 +55,7 @@ pub(super) async fn send(
 ) -> post::Sent {
     let fault = faults.delivery();
     if let Some(fault) = fault {
-        log::line(&format!("sandbox fault {fault:?} {}", begun.body.id()));
+        log::line(&format!("sandbox fault {} {begun}", fault.as_str()));
     }
     // Receivers go by the machine's clock, wherever the service's has been moved to.
     let mut now = clock::machine();

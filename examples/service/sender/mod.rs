@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+pub(crate) use attempt::Begun;
 pub(crate) use steps::ClockStep;
 
 use attempt::send;
@@ -26,7 +27,7 @@ use steps::Watch;
 use crate::host::post;
 use crate::host::scale::Scale;
 use crate::sandbox::Faults;
-use crate::store::{Begun, Store, ToSend};
+use crate::store::{Store, ToSend};
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log};
 
@@ -275,9 +276,7 @@ impl Sender {
             let again = store.lock().finish(delivery, &begun, &sent, scale);
             let reason = sent.reason.as_ref().map(|reason| format!(" {}", reason.as_str()));
             log::line(&format!(
-                "send {} {} attempt {} {}{} {} ms",
-                begun.body.event_type(),
-                begun.body.id(),
+                "send {begun} attempt {} {}{} {} ms",
                 begun.attempt.number(),
                 sent.outcome,
                 reason.unwrap_or_default(),

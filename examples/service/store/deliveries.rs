@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets,
-    LogEntry, Outcome, RedeliverError, Status, Target,
+    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
+    Outcome, RedeliverError, Status, Target,
 };
-use call_assistant::webhook::{Signer, SigningSecret};
 
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use crate::host::post::Sent;
 use crate::host::scale::Scale;
 use crate::host::store::Refused;
-use crate::sender::ClockStep;
+use crate::sender::{Begun, ClockStep};
 use crate::support::{log, random};
 
 /// One endpoint.
@@ -66,17 +66,6 @@ pub(crate) struct ToSend {
     pub(crate) due: Timestamp,
     /// An attempt of it has failed before.
     pub(crate) is_retry: bool,
-}
-
-/// An attempt that is stored as begun, and what it takes to make it.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) attempt: Attempt,
-    pub(crate) body: EventBody,
-    pub(crate) target: Target,
-    pub(crate) signer: Signer,
-    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
-    pub(crate) began_at: Timestamp,
 }
 
 /// How many attempts a log keeps: six by schedule, and the latest manual ones.
@@ -223,6 +212,8 @@ impl Tables {
                 row.due = None;
                 row.ahead = by_schedule.since(now);
                 Ok(Begun {
+                    delivery: row.id.clone(),
+                    endpoint: endpoint.id.clone(),
                     attempt,
                     body: row.body.clone(),
                     target: endpoint.target.clone(),

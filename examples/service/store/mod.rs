@@ -37,7 +37,7 @@ use crate::support::clock;
 pub(crate) use accounts::AccountRow;
 use alerts::Alerts;
 pub(crate) use calls::Calls;
-pub(crate) use deliveries::{Begun, DeliveryRow, EndpointRow, ToSend};
+pub(crate) use deliveries::{DeliveryRow, EndpointRow, ToSend};
 pub(crate) use local::Local;
 use recovery::Recoveries;
 
