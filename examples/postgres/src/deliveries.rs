@@ -13,6 +13,7 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
+use crate::broken::{Fault, is, weaken};
 use crate::db::{At, Database, DbError, delivery_of, endpoint_of, within};
 
 /// Where a delivery is found: its number is not enough once it has ended.
@@ -128,10 +129,11 @@ impl Writes {
     }
 
     async fn store(self, change: &Transaction<'_>, sql: &str) -> Result<bool, DbError> {
-        if self.ids.is_empty() {
+        if self.ids.is_empty() || is(Fault::EndpointAlone) {
             return Ok(true);
         }
-        let statement = change.prepare_cached(sql).await?;
+        let sql = weaken(sql, Fault::NoVersion, "d.version = w.if_version", "true");
+        let statement = change.prepare_cached(&sql).await?;
         let [statuses, ats, attempts, manuals, generations, versions] = self.columns.parameters();
         let affected = change
             .execute(
@@ -150,7 +152,8 @@ impl Writes {
                 ],
             )
             .await?;
-        Ok(usize::try_from(affected).is_ok_and(|affected| affected == self.ids.len()))
+        Ok(usize::try_from(affected).is_ok_and(|affected| affected == self.ids.len())
+            || is(Fault::RowsIgnored))
     }
 }
 
@@ -218,7 +221,7 @@ pub async fn write_endpoints(
     change: &Transaction<'_>,
     writes: &[(i32, Write<Endpoint>)],
 ) -> Result<bool, DbError> {
-    if writes.is_empty() {
+    if writes.is_empty() || is(Fault::DeliveryAlone) {
         return Ok(true);
     }
     let columns: Vec<EndpointColumns> =
