@@ -58,8 +58,7 @@ fn an_early_sign_and_its_end() {
     told(&service, &["suspect", "recovered"]);
     assert_eq!(shown()["suspect_since"], Value::Null);
     assert_eq!(shown()["consecutive_failures"], 0);
-    let log = service.log();
-    assert_eq!(log.matches("the first attempts of several deliveries").count(), 1, "{log}");
+    service.logged("the first attempts of several deliveries", 1);
 }
 
 // Disabled with what is missed, and again after one day and three.
@@ -82,7 +81,6 @@ fn an_endpoint_that_stays_disabled() {
     let last = alerts(&service).pop().unwrap();
     assert_eq!(last["message"], "disabled for 3 days: it answered 410; it has missed 2 so far");
     assert_eq!(last["url"], url);
-    let log = service.log();
-    assert_eq!(log.matches(" disabled: gone;").count(), 1, "{log}");
-    assert_eq!(log.matches(" disabled for ").count(), 2, "{log}");
+    service.logged(" disabled: gone;", 1);
+    service.logged(" disabled for ", 2);
 }

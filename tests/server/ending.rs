@@ -21,8 +21,9 @@ fn in_flight(service: &Service, receiver: &Receiver, path: &str, reply: Reply) {
 // D-57
 #[test]
 fn attempts_in_flight_have_their_time_to_end() {
-    let (mut service, receiver) =
-        (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
+    // With the longest timeout, no attempt ends by itself before the service does.
+    let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let (mut service, receiver) = (Service::start(&flags), Receiver::start());
     in_flight(&service, &receiver, "/held", Reply::Held(204));
     in_flight(&service, &receiver, "/never", Reply::Nothing);
     service.ask_to_end();

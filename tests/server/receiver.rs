@@ -44,6 +44,7 @@ pub(crate) struct Got {
 #[derive(Default)]
 struct State {
     got: Vec<Got>,
+    closed: HashMap<String, Timestamp>,
     replies: HashMap<String, Vec<Reply>>,
     released: bool,
 }
@@ -97,6 +98,11 @@ impl Receiver {
         self.state.1.notify_all();
     }
 
+    /// When the sender closed the last connection to a path whose answer is [`Reply::Stuck`].
+    pub(crate) fn closed_at(&self, path: &str) -> Option<Timestamp> {
+        self.state.0.lock().unwrap().closed.get(path).copied()
+    }
+
     /// What came to a path, in its order.
     pub(crate) fn got(&self, path: &str) -> Vec<Got> {
         let state = self.state.0.lock().unwrap();
@@ -106,6 +112,7 @@ impl Receiver {
 
 fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Condvar)) {
     let Some(got) = read(&mut stream) else { return };
+    let path = got.path.clone();
     let reply = {
         let mut state = state.lock().unwrap();
         let replies = state.replies.get_mut(&got.path);
@@ -141,11 +148,15 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
         Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
         Reply::Stuck(status) => {
             let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\n\r\n");
-            stream.write_all(head.as_bytes()).and_then(|()| stream.read(&mut [0; 1]).map(drop))
+            let stuck = stream.write_all(head.as_bytes()).and_then(|()| stream.read(&mut [0; 1]));
+            state.lock().unwrap().closed.insert(path, now());
+            stuck.map(drop)
         }
         Reply::Garbage => stream.write_all(b"I am not a web server.\r\n\r\n"),
         Reply::Endless => {
-            let mut written = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            // The head comes with a part of the body, however long this thread has to wait then.
+            let start = [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), &[b'x'; 2048]].concat();
+            let mut written = stream.write_all(&start);
             while written.is_ok() {
                 written = stream.write_all(&[b'x'; 1024]);
                 std::thread::sleep(Duration::from_millis(1));
@@ -177,5 +188,9 @@ pub(crate) fn read(stream: &mut impl Read) -> Option<Got> {
     let length: usize = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    Some(Got { at: Timestamp::from(SystemTime::now()), path, headers, body })
+    Some(Got { at: now(), path, headers, body })
+}
+
+fn now() -> Timestamp {
+    Timestamp::from(SystemTime::now())
 }

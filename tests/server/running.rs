@@ -117,9 +117,17 @@ impl Service {
         answer.json()
     }
 
-    /// What it has written to standard error.
+    /// What it has written to standard error, and was read: all of it only once it has ended.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until its log has this text this number of times.
+    #[track_caller]
+    pub(crate) fn logged(&self, text: &str, times: usize) {
+        eventually(&format!("{times} times {text:?}"), || {
+            (self.log().matches(text).count() == times).then_some(())
+        });
     }
 
     /// Asks it to end, as an init system does, and returns when it has begun to.
@@ -129,9 +137,11 @@ impl Service {
         eventually("it begins to end", || self.log().contains(" stopping").then_some(()));
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and its log is complete.
     #[cfg(unix)]
     pub(crate) fn ended(&mut self) -> ExitStatus {
+        // Whoever reads the log has the other one.
+        eventually("its log ends", || (Arc::strong_count(&self.log) == 1).then_some(()));
         eventually("it ends", || self.process.0.try_wait().unwrap())
     }
 
