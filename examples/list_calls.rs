@@ -5,13 +5,15 @@ mod clock;
 #[path = "support/random.rs"]
 mod random;
 
+use std::error::Error;
+
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::{Client, FlowError, Step, testing};
 use http::{Request, Response};
 
-pub(crate) fn list_calls<E>(
+pub(crate) fn list_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     client: &Client,
     mut send: impl FnMut(Request<()>) -> Result<Response<Vec<u8>>, E>,
 ) -> Result<Vec<Call>, FlowError> {
@@ -32,7 +34,7 @@ pub(crate) fn list_calls<E>(
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::new("https://api.example.com", "service_test_kept-where-secrets-are")?;
     let call = |id| CallId::parse(id).map(|id| Call::new(id, clock::now(), clock::now()));
     let calls = [call("call_1")?, call("call_2")?, call("call_3")?];

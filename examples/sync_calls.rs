@@ -16,7 +16,7 @@ use http::{Request, Response};
 /// The calls and the state are written together, so that neither is ever without the other.
 pub(crate) type Copy = (BTreeMap<CallId, Call>, CallSync);
 
-pub(crate) fn sync_calls<E>(
+pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     client: &Client,
     file: &Path,
     mut send: impl FnMut(Request<()>) -> Result<Response<Vec<u8>>, E>,

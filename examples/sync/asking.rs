@@ -44,12 +44,10 @@ impl Host {
                         () = stop.requested() => return Err(Failed::Stopped),
                     };
                     let took = began.elapsed().as_millis();
-                    let lost = answered.as_ref().err().cloned();
                     flow.report(ticket, answered, clock::now());
-                    match (lost, flow.last_error()) {
-                        (Some(lost), _) => self.report.say(&format!("{what}: {lost}")),
-                        (None, Some(error)) => self.report.say(&format!("{what}: {error}")),
-                        (None, None) => self.report.asked(&format!("{what} {took} ms")),
+                    match flow.last_error() {
+                        Some(error) => self.report.say(&format!("{what}: {error}")),
+                        None => self.report.asked(&format!("{what} {took} ms")),
                     }
                 }
                 Step::Wait(until) => {

@@ -10,7 +10,7 @@
 //! #     let (mut flow, mut now, mut copy) = (client.pages(ListCalls::new()), Timestamp::UNIX_EPOCH, vec![]);
 //! #     loop {
 //! #         match flow.next([0; 8], now) {
-//! #             Step::Send { request, ticket, .. } => flow.report(ticket, Ok::<_, ()>(send(request)), now),
+//! #             Step::Send { request, ticket, .. } => flow.report(ticket, Ok::<_, &str>(send(request)), now),
 //! #             Step::Wait(until) => now = until,
 //! #             Step::Store(batch) => { copy.extend(batch.calls.clone()); flow.stored(); }
 //! #             Step::Done(result) => return result.map(|()| copy),
@@ -54,7 +54,7 @@
 //! loop {
 //!     match flow.next([0; 8], service.now) {
 //!         Step::Send { request, ticket, .. } => {
-//!             flow.report(ticket, Ok::<_, ()>(service.respond(&request)), service.now);
+//!             flow.report(ticket, Ok::<_, &str>(service.respond(&request)), service.now);
 //!         }
 //!         Step::Wait(until) => service.now = until,
 //!         Step::Store(batch) => {

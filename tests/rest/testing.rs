@@ -34,7 +34,7 @@ fn drive<T: Task>(
     loop {
         match flow.next([0; 8], service.now) {
             Step::Send { request, ticket, .. } => {
-                flow.report(ticket, Ok::<_, ()>(service.respond(&request)), service.now);
+                flow.report(ticket, Ok::<_, &str>(service.respond(&request)), service.now);
             }
             Step::Wait(until) => service.now = until,
             Step::Store(batch) => {

@@ -12,7 +12,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::client::{
-    Action, CallSync, Client, ClientError, Fetch, Flow, FlowError, Retry, testing,
+    Action, CallSync, Client, Fetch, Flow, FlowError, Retry, testing,
 };
 use call_assistant::rest::{ErrorCode, GetAccount, ListCalls};
 use call_assistant_frameworks::asking::{
@@ -92,7 +92,7 @@ fn holds(ask: impl Fn(Flow<Fetch<GetAccount>>) -> Result<Account, FlowError>) {
         let (client, _) = answering(vec![answer.clone()]);
         let once = client.fetch(GetAccount).with_retry(Retry::new().with_tries(1));
         let error = ask(once).unwrap_err();
-        assert_eq!(error, FlowError::Client(ClientError::no_response()), "{answer}");
+        assert!(told_why(&error), "{answer}: {error}");
     }
 
     // No answer in time: the limit is the flow's.
@@ -102,8 +102,15 @@ fn holds(ask: impl Fn(Flow<Fetch<GetAccount>>) -> Result<Account, FlowError>) {
     let once = client.fetch(GetAccount).with_retry(Retry::new().with_tries(1));
     let began = Instant::now();
     let error = ask(once.with_time_limit(Duration::from_millis(50))).unwrap_err();
-    assert_eq!(error, FlowError::Client(ClientError::no_response()));
+    assert!(told_why(&error), "{error}");
     assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+/// Whether it says that there was no answer, in the HTTP client's words and without the key.
+fn told_why(error: &FlowError) -> bool {
+    let said = error.to_string();
+    let words = said.strip_prefix("no response: ");
+    words.is_some_and(|words| !words.is_empty() && !words.contains("the-key-of"))
 }
 
 fn runtime() -> tokio::runtime::Runtime {

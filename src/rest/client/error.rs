@@ -1,5 +1,6 @@
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
+use core::error::Error;
 use core::fmt;
 
 use http::StatusCode;
@@ -9,6 +10,9 @@ use crate::id::{MAX_ID_LEN, RequestId};
 use crate::json::{ParseError, ParseErrorKind};
 use crate::rest::{ApiError, ApiResponse, ErrorCode};
 use crate::secret::{excerpt, one_line};
+
+/// An HTTP client's error, or a text.
+pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
 /// How many bytes of an error response are read. No error of the service is nearly as long.
 pub const MAX_ERROR_LEN: usize = 64 * 1024;
@@ -59,8 +63,10 @@ pub enum ClientErrorReason {
     Truncated,
     /// A success in JSON is not what was asked for.
     Unreadable(ParseError),
-    /// There was no response: no connection, a timeout, a connection that broke.
-    NoResponse,
+    /// There was no response: no connection, a timeout, a connection that broke. Holds what the
+    /// HTTP client says of it: one line of at most 500 bytes, in which whatever looks like an API
+    /// key or a signing secret is replaced.
+    NoResponse(String),
 }
 
 /// Who must act on a [`ClientError`], and how.
@@ -102,10 +108,10 @@ pub enum Action {
 
 impl ClientError {
     /// Creates the error for a request that got no response, or not all of it: no connection, a
-    /// timeout, a body that broke off.
+    /// timeout, a body that broke off. `cause` is the HTTP client's error, or a text.
     #[must_use]
-    pub const fn no_response() -> Self {
-        let reason = ClientErrorReason::NoResponse;
+    pub fn no_response(cause: impl Into<Cause>) -> Self {
+        let reason = ClientErrorReason::NoResponse(in_one_line(&*cause.into()));
         Self { status: None, request_id: None, retry_after: None, reason }
     }
 
@@ -115,7 +121,7 @@ impl ClientError {
     pub fn action(&self) -> Action {
         let by_status = self.status.map_or(Action::Retry, action_of_status);
         match &self.reason {
-            ClientErrorReason::NoResponse | ClientErrorReason::Truncated => Action::Retry,
+            ClientErrorReason::NoResponse(_) | ClientErrorReason::Truncated => Action::Retry,
             ClientErrorReason::Unreadable(_) => Action::ContactSupport,
             ClientErrorReason::NotFromService(_) if by_status == Action::Retry => Action::Retry,
             ClientErrorReason::NotFromService(_) => Action::CheckRoute,
@@ -141,6 +147,24 @@ impl ClientError {
             _ => None,
         }
     }
+}
+
+/// What an error says, and the errors behind it where it does not repeat them.
+fn in_one_line(error: &(dyn Error + 'static)) -> String {
+    const MAX_LEN: usize = 500;
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source
+        && text.len() <= MAX_LEN
+    {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    one_line(&text, MAX_LEN)
 }
 
 fn action_of_code(code: &ErrorCode) -> Option<Action> {
@@ -188,7 +212,10 @@ impl fmt::Display for ClientError {
             ClientErrorReason::Unreadable(error) => {
                 write!(f, "response cannot be read: {error}")?;
             }
-            ClientErrorReason::NoResponse => f.write_str("no response")?,
+            ClientErrorReason::NoResponse(cause) if cause.is_empty() => {
+                f.write_str("no response")?;
+            }
+            ClientErrorReason::NoResponse(cause) => write!(f, "no response: {cause}")?,
         }
         match &self.request_id {
             Some(id) => write!(f, " ({id})"),
@@ -197,7 +224,7 @@ impl fmt::Display for ClientError {
     }
 }
 
-impl core::error::Error for ClientError {}
+impl Error for ClientError {}
 
 /// Reads a whole response. Success is 200 and nothing else: the API has no other.
 pub(super) fn read<A: ApiResponse>(head: ResponseHead<'_>, body: &[u8]) -> Result<A, ClientError> {

@@ -6,7 +6,7 @@
 //! # use call_assistant::rest::client::testing;
 //! # let (now, random) = (|| call_assistant::Timestamp::UNIX_EPOCH, || [0; 8]);
 //! # let sleep = |_| ();
-//! # let send = |_, _| Ok::<_, ()>(testing::pages([], 1).remove(0));
+//! # let send = |_, _| Ok::<_, &str>(testing::pages([], 1).remove(0));
 //! # let save = |_: &[call_assistant::model::Call]| Ok::<_, std::io::Error>(());
 //!
 //! let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
@@ -55,7 +55,7 @@
 //! # let sleep = |span| clock.set(now().saturating_add(span));
 //! # let calls = ["call_1", "call_2"].map(|id| Call::new(CallId::parse(id).unwrap(), now(), now()));
 //! # let mut answers = testing::pages(calls, 1).into_iter();
-//! # let mut send = |_, _| answers.next().ok_or(());
+//! # let mut send = |_, _| answers.next().ok_or("none left");
 //! # let file: RefCell<(Vec<CallId>, Option<String>)> = RefCell::default();
 //! # let read_state = || file.borrow().1.clone();
 //! # let store = |batch: &SyncStep, state: &str| {

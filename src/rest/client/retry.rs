@@ -11,7 +11,7 @@ use crate::Timestamp;
 /// # let now = call_assistant::Timestamp::UNIX_EPOCH;
 /// # let random = [0; 8];
 ///
-/// let error = ClientError::no_response(); // or the error of `Client::read`
+/// let error = ClientError::no_response("timed out"); // or the error of `Client::read`
 /// let half_a_second = Duration::from_millis(500);
 /// assert_eq!(Retry::new().wait(&error, 1, random, now), Some(half_a_second));
 /// assert_eq!(Retry::new().wait(&error, 5, random, now), None); // give up

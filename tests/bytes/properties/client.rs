@@ -117,7 +117,7 @@ pub fn retry_after(bytes: &[u8]) {
     }
     let hour = Duration::from_secs(3600);
     let asked = read.map_or(Duration::ZERO, |after| after.from_now(now)).min(hour);
-    let mut failure = ClientError::no_response();
+    let mut failure = ClientError::no_response("reset");
     failure.retry_after = read;
     let random = [bytes.first().copied().unwrap_or_default(); 8];
     match Retry::new().wait(&failure, 1, random, now) {

@@ -124,21 +124,21 @@ fn play<T: Task>(
             what @ 5..=9 => {
                 let Some((uri, ticket)) = waited.take() else { continue };
                 match (what, how) {
-                    (5, _) => flow.lost(ticket),
-                    (6, 0) => flow.report(ticket, Ok::<_, ()>(testing::rate_limited(3)), now),
-                    (6, 1) => flow.report(ticket, Ok::<_, ()>(testing::bad_gateway()), now),
+                    (5, _) => flow.lost(ticket, "reset"),
+                    (6, 0) => flow.report(ticket, Ok::<_, &str>(testing::rate_limited(3)), now),
+                    (6, 1) => flow.report(ticket, Ok::<_, &str>(testing::bad_gateway()), now),
                     (6, 2) => {
                         let cut = testing::cut_short(service.answer(&uri));
-                        flow.report(ticket, Ok::<_, ()>(cut), now);
+                        flow.report(ticket, Ok::<_, &str>(cut), now);
                     }
                     (6, _) => {
                         let codes = [ErrorCode::InternalError, ErrorCode::InvalidCursor];
                         let error = testing::error(codes[usize::from(how & 1)].clone());
-                        flow.report(ticket, Ok::<_, ()>(error), now);
+                        flow.report(ticket, Ok::<_, &str>(error), now);
                     }
                     (7, _) if hostile => {
                         let body: Vec<u8> = bytes.by_ref().take(usize::from(how) * 8).collect();
-                        flow.report(ticket, Ok::<_, ()>(Response::new(body)), now);
+                        flow.report(ticket, Ok::<_, &str>(Response::new(body)), now);
                     }
                     (8, _) if hostile => {
                         // A page that is whole, but of another place in the list.
@@ -146,9 +146,9 @@ fn play<T: Task>(
                         let calls = service.calls[at..].iter().take(3).cloned().collect();
                         let cursor = (how & 1 == 1).then(|| format!("c{how}"));
                         let page = testing::answer(&CallList::new(calls, cursor));
-                        flow.report(ticket, Ok::<_, ()>(page), now);
+                        flow.report(ticket, Ok::<_, &str>(page), now);
                     }
-                    _ => flow.report(ticket, Ok::<_, ()>(service.answer(&uri)), now),
+                    _ => flow.report(ticket, Ok::<_, &str>(service.answer(&uri)), now),
                 }
             }
             // An answer that nobody waits for changes nothing.
@@ -159,8 +159,12 @@ fn play<T: Task>(
                     continue;
                 };
                 let before = (said(&mut flow, random, now), flow.progress());
-                flow.report(old, Ok::<_, ()>(service.answer(&Uri::from_static("/?limit=9"))), now);
-                flow.lost(old);
+                flow.report(
+                    old,
+                    Ok::<_, &str>(service.answer(&Uri::from_static("/?limit=9"))),
+                    now,
+                );
+                flow.lost(old, "reset");
                 assert_eq!((said(&mut flow, random, now), flow.progress()), before);
                 waited = sent(flow.next(random, now)).or(waited);
             }
@@ -194,7 +198,7 @@ fn play<T: Task>(
         steps += 1;
         assert!(steps < 100, "a flow without an end");
         match flow.next([0; 8], service.now) {
-            Step::Send { ticket, .. } => flow.lost(ticket),
+            Step::Send { ticket, .. } => flow.lost(ticket, "reset"),
             Step::Wait(until) => service.now = service.now.max(until),
             Step::Store(_) => {
                 store_batch(&mut flow, &mut state, &mut store, &unpack, [0; 8], service.now)
@@ -213,7 +217,7 @@ fn play<T: Task>(
         let now = service.now;
         match flow.next([0; 8], now) {
             Step::Send { request, ticket, .. } => {
-                flow.report(ticket, Ok::<_, ()>(service.answer(request.uri())), now);
+                flow.report(ticket, Ok::<_, &str>(service.answer(request.uri())), now);
             }
             Step::Wait(until) => service.now = now.max(until),
             Step::Store(_) => store_batch(&mut flow, &mut state, &mut store, &unpack, [0; 8], now),

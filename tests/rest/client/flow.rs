@@ -104,7 +104,7 @@ fn asking_again_returns_the_same_step() {
     let (again, same) = sent(flow.next([9; 8], at(50_000)));
     assert_eq!((again.uri(), same), (first.uri(), ticket));
 
-    flow.lost(ticket);
+    flow.lost(ticket, "reset");
     let until = waits(flow.next(RANDOM, at(0)));
     assert_eq!(until, at(500));
     assert_eq!(waits(flow.next([255; 8], at(499))), until, "the wait is decided once");
@@ -127,14 +127,14 @@ fn asking_again_returns_the_same_step() {
 fn an_answer_to_another_request_is_ignored() {
     let mut flow = client().pages(ListCalls::new());
     let (_, first) = sent(flow.next(RANDOM, at(0)));
-    flow.lost(first);
+    flow.lost(first, "reset");
     let until = waits(flow.next(RANDOM, at(0)));
     answer(&mut flow, first, page(&[9], None), at(1));
     assert_eq!(waits(flow.next(RANDOM, at(1))), until, "late, while waiting");
 
     let (_, second) = sent(flow.next(RANDOM, until));
     answer(&mut flow, first, page(&[9], None), until);
-    flow.lost(first);
+    flow.lost(first, "reset");
     assert_eq!(sent(flow.next(RANDOM, until)).1, second, "late, while another is on its way");
 
     answer(&mut flow, second, page(&[2], Some("c1")), until);
@@ -207,7 +207,7 @@ fn tries_are_counted_per_request() {
                 }
             };
             if lost {
-                flow.lost(ticket);
+                flow.lost(ticket, "reset");
             } else {
                 answer(&mut flow, ticket, page(&[-number], Some(&format!("c{number}"))), now);
             }
@@ -534,7 +534,7 @@ fn a_sync_that_was_left_half_way_ends_up_to_date() {
                 let rest = request.uri().query().unwrap().contains("cursor=c");
                 asked.push(rest);
                 let page = if rest { page(&[1], None) } else { page(&[5, 3, 2, 1], None) };
-                resumed.report(ticket, Ok::<_, ()>(page), now);
+                resumed.report(ticket, Ok::<_, &str>(page), now);
             }
             Step::Wait(until) => now = until,
             Step::Store(batch) => {
@@ -553,17 +553,17 @@ fn why_the_last_try_failed_is_there_for_a_log() {
     let (_, ticket) = sent(flow.next(RANDOM, at(0)));
     assert_eq!(flow.last_error(), None);
     flow.report(ticket, Err::<Response<Vec<u8>>, _>("reset"), at(0));
-    let lost = FlowError::Client(ClientError::no_response());
+    let lost = FlowError::Client(ClientError::no_response("reset"));
     assert_eq!(flow.last_error(), Some(&lost));
     let until = waits(flow.next(RANDOM, at(0)));
     assert_eq!(flow.last_error(), Some(&lost), "while it waits");
     let (_, ticket) = sent(flow.next(RANDOM, until));
-    flow.report(ticket, Ok::<_, ()>(refused(500, "internal_error")), until);
+    flow.report(ticket, Ok::<_, &str>(refused(500, "internal_error")), until);
     let FlowError::Client(error) = flow.last_error().unwrap() else { panic!() };
     assert_eq!(error.code(), Some(&ErrorCode::InternalError));
     let until = waits(flow.next(RANDOM, until));
     let (_, ticket) = sent(flow.next(RANDOM, until));
-    flow.report(ticket, Ok::<_, ()>(page(&[1], None)), until);
+    flow.report(ticket, Ok::<_, &str>(page(&[1], None)), until);
     assert_eq!(flow.last_error(), None);
 }
 
@@ -705,7 +705,7 @@ fn run<K: Kind>(
                 };
                 now += dice.span(2 * SECOND);
                 if dice.chance(luck.lost) {
-                    flow.lost(ticket);
+                    flow.lost(ticket, "reset");
                 } else {
                     answer(&mut flow, ticket, response.clone(), at(now));
                 }

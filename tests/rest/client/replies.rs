@@ -352,9 +352,46 @@ fn what_an_answer_says_about_a_key() {
     // A proxy's 401 says nothing about the key.
     let proxy = answer(401, &[], "proxy authentication").unwrap_err();
     assert_eq!(proxy.action(), Action::CheckRoute);
-    let lost = ClientError::no_response();
+    let lost = ClientError::no_response("");
     assert_eq!((lost.action(), lost.to_string().as_str()), (Action::Retry, "no response"));
     assert_eq!((lost.status, lost.code()), (None, None));
+}
+
+/// What the HTTP client says of a request without a response is shown in one line, without a key.
+#[test]
+fn what_an_http_client_says() {
+    /// An error as HTTP clients make them: some repeat what is behind them, some do not.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{said}")]
+    struct Said {
+        said: String,
+        #[source]
+        behind: Option<Box<Said>>,
+    }
+    let said = |words: &[&str]| {
+        let link = |behind: Option<Box<Said>>, said: &&str| {
+            Some(Box::new(Said { said: (*said).to_owned(), behind }))
+        };
+        *words.iter().rev().fold(None, link).unwrap()
+    };
+    let long = "x".repeat(10_000);
+    for (words, shown) in [
+        (&["refused"][..], "no response: refused".to_owned()),
+        (&["sending", "connecting", "refused"], "no response: sending: connecting: refused".into()),
+        (&["sending: refused", "refused"], "no response: sending: refused".into()),
+        (&["with service_live_0123456789", "and whsec_0123456789"], {
+            "no response: with service_live_[redacted] and whsec_[redacted]".into()
+        }),
+        (&["one\r\ntwo\u{1b}[2J"], "no response: one\\r\\ntwo\\u{1b}[2J".into()),
+        (&[&long, "refused"], format!("no response: {}...", &long[..500])),
+    ] {
+        let error = ClientError::no_response(said(words));
+        assert_eq!(error.to_string(), shown, "{words:?}");
+        assert_eq!(error.action(), Action::Retry, "{words:?}");
+        assert!(!format!("{error:?}").contains("0123456789"), "{words:?}");
+    }
+    let boxed: Box<dyn std::error::Error + Send + Sync> = "by a box".into();
+    assert_eq!(ClientError::no_response(boxed).to_string(), "no response: by a box");
 }
 
 /// What the service writes is what the client reads, for every code.

@@ -51,7 +51,7 @@ fn which_statuses_are_worth_another_try() {
         assert_eq!(failure.is_transient(), expected, "{status}");
         assert_eq!(wait(&Retry::new(), &failure, 1, LEAST).is_some(), expected, "{status}");
     }
-    assert!(ClientError::no_response().is_transient());
+    assert!(ClientError::no_response("reset").is_transient());
     assert!(answered(0).is_transient());
 }
 
@@ -97,7 +97,7 @@ fn the_backoff_doubles_and_only_stretches() {
 
 #[test]
 fn tries_run_out() {
-    let failure = ClientError::no_response();
+    let failure = ClientError::no_response("reset");
     assert_eq!(Retry::default(), Retry::new());
     assert!(wait(&Retry::new(), &failure, 4, LEAST).is_some());
     assert_eq!(wait(&Retry::new(), &failure, 5, LEAST), None);

@@ -14,6 +14,7 @@ pub use step::{Progress, Step, Ticket};
 pub use task::{Fetch, Sync, Task};
 
 use self::task::{Applied, PageCount};
+use super::error::Cause;
 use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 use crate::model::Account;
@@ -26,7 +27,7 @@ use crate::rest::ApiRequest;
 /// use call_assistant::rest::GetAccount;
 /// use call_assistant::rest::client::{Client, Flow, Step, Task};
 /// # use call_assistant::model::CallList;
-/// # fn http(_: http::Request<()>) -> Result<http::Response<Vec<u8>>, ()> {
+/// # fn http(_: http::Request<()>) -> std::io::Result<http::Response<Vec<u8>>> {
 /// #     let body = br#"{"id":"acct_1","business_name":null,"timezone":"UTC","livemode":true}"#;
 /// #     Ok(http::Response::new(body.to_vec()))
 /// # }
@@ -233,15 +234,15 @@ impl<T: Task> Flow<T> {
     }
 
     /// Reports what became of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
-    pub fn report<B: AsRef<[u8]>, E>(
+    pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
-        result: Result<Response<B>, E>,
+        result: Result<Response<B>, impl Into<Cause>>,
         now: Timestamp,
     ) {
         match result.map(Response::into_parts) {
             Ok((head, body)) => self.answered(ticket, &head, body.as_ref(), now),
-            Err(_) => self.lost(ticket),
+            Err(cause) => self.lost(ticket, cause),
         }
     }
 
@@ -275,10 +276,11 @@ impl<T: Task> Flow<T> {
     }
 
     /// Reports that no answer came, or not all of it: no connection, a timeout, a connection that
-    /// broke.
-    pub fn lost(&mut self, ticket: Ticket) {
+    /// broke. `cause` is the HTTP client's error, or a text: [`last_error`](Self::last_error) shows
+    /// it.
+    pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
         if self.awaits(ticket) {
-            self.failed(FlowError::Client(ClientError::no_response()));
+            self.failed(FlowError::Client(ClientError::no_response(cause)));
         }
     }
 
@@ -345,7 +347,7 @@ impl<T: Task> Flow<T> {
     /// What follows a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
         // A page that does not follow the previous one may be another machine's, a little behind.
-        let lost = ClientError::no_response();
+        let lost = ClientError::no_response("");
         let retried = match &error {
             FlowError::Client(error) => error,
             _ => &lost,
