@@ -24,18 +24,22 @@ pub mod protocol {
     #![doc = include_str!("protocol.md")]
 }
 
+#[cfg(feature = "client")]
 pub mod receiving {
     #![doc = include_str!("receiving.md")]
 }
 
+#[cfg(feature = "client")]
 pub mod reading {
     #![doc = include_str!("reading.md")]
 }
 
+#[cfg(feature = "service")]
 pub mod serving {
     #![doc = include_str!("serving.md")]
 }
 
+#[cfg(feature = "service")]
 pub mod sending {
     #![doc = include_str!("sending.md")]
 }
@@ -48,6 +52,7 @@ pub mod scaling {
     #![doc = include_str!("scaling.md")]
 }
 
+#[cfg(all(feature = "client", feature = "service"))]
 pub mod testing {
     #![doc = include_str!("testing.md")]
 }

@@ -338,7 +338,10 @@ fn database(help: &Help, flags: &Flags) -> String {
     let variable = || std::env::var("DATABASE_URL").ok();
     match flags.text("--database").map(str::to_owned).or_else(variable) {
         Some(url) => url,
-        None => help.exit("--database: which one?"),
+        None => help.exit(
+            "--database: which one? `migrate --database URL` prepares it for the other roles; \
+             `demo` needs none",
+        ),
     }
 }
 

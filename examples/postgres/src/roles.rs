@@ -111,13 +111,17 @@ async fn all(
     demonstration: bool,
 ) -> Result<(), Box<dyn Error>> {
     let accounts = accounts(&serving, demonstration)?;
+    let note = match demonstration {
+        true => format!("Its database, until it ends: psql {}\n\n", sending.database),
+        false => String::new(),
+    };
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
     let (database, ring) = (Database::new(&sending.database, CONNECTIONS)?, sending.ring.clone());
     let counted = sending.counted.clone();
     let api = serving::start(database, ring, serving, accounts, counted, stop.clone()).await?;
     let sender = sender::start(sending, stop).await?;
     say(&api.line);
-    let _ = std::io::stderr().write_all(api.banner.as_bytes());
+    let _ = std::io::stderr().write_all(format!("{}{note}", api.banner).as_bytes());
     tokio::join!(api.ended(), sender.ended());
     Ok(())
 }

@@ -4,9 +4,11 @@
 mod support;
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::private_server::Settings;
 use serde_json::json;
 
@@ -196,10 +198,13 @@ async fn what_does_not_start() {
     let world = World::new(Settings::default()).await;
     let mut without_ring = world.command("api", &[]);
     without_ring.env_remove(call_assistant_postgres::key_ring::VARIABLE);
+    let mut without_database = world.command("api", &[]);
+    without_database.env_remove("DATABASE_URL");
     let missing = PathBuf::from("/nowhere");
     let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
     for (command, status, message) in [
         (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
+        (&mut without_database, 2, "--database: which one? `migrate --database URL` prepares it"),
         (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
     ] {
         let output = command.output().unwrap();
@@ -209,9 +214,34 @@ async fn what_does_not_start() {
     }
     let empty = call_assistant_postgres::private_server::PrivateServer::start(Settings::default());
     let empty = empty.unwrap();
-    let mut command = world.command("api", &[]);
-    let output = command.env("DATABASE_URL", empty.url()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("migration 1 is not applied: run `migrate` first"), "{said}");
+    let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
+    for (url, messages) in [
+        (&empty.url(), ["migration 1 is not applied: ", "run `migrate --database URL` first"]),
+        (&no_such, ["\"no_such\" does not exist: create it", "run `migrate --database URL` first"]),
+    ] {
+        for role in ["api", "sender", "all"] {
+            let output = world.command(role, &[]).env("DATABASE_URL", url).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{role} {url}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(messages.iter().all(|message| said.contains(message)), "{role} {url}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_demonstration_names_its_database() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+    command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut demo = Running::of(command);
+    let url = eventually("the URL of its database", || {
+        let log = demo.log();
+        let (_, rest) = log.split_once("Its database, until it ends: psql ")?;
+        rest.split_once('\n').map(|(url, _)| url.to_owned())
+    });
+    db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
+    demo.ask_to_end();
+    assert!(demo.ended().success());
+    let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
+    assert!(gone.to_string().starts_with("no connection: "), "{gone}");
 }

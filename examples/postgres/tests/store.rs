@@ -8,7 +8,7 @@ async fn migrations_are_applied_once_and_checked() {
     let server = PrivateServer::start(Settings::default()).unwrap();
     let database = Database::new(&server.url(), 4).unwrap();
     let error = db::check(&database).await.unwrap_err();
-    assert_eq!(error.to_string(), "migration 1 is not applied: run `migrate` first");
+    assert_eq!(error.to_string(), "migration 1 is not applied: run `migrate --database URL` first");
 
     let (first, second) = tokio::join!(db::migrate(&database), db::migrate(&database));
     first.unwrap();

@@ -1,7 +1,8 @@
 //! Migrations: by number, each once, and never changed once they are applied.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, PoolError};
 use sha2::{Digest as _, Sha256};
+use tokio_postgres::error::SqlState;
 
 use super::{Database, DbError, within};
 
@@ -23,18 +24,35 @@ const MIGRATIONS: [Migration; 3] = [
 pub enum MigrationError {
     /// The database gave no answer.
     #[error(transparent)]
-    Db(#[from] DbError),
+    Db(DbError),
+    /// The server has no database of this name.
+    // Not a `source`: the message says all of it.
+    #[error("{0}: create it, and run `migrate --database URL` first")]
+    NoDatabase(DbError),
     /// A migration is missing.
-    #[error("migration {0} is not applied: run `migrate` first")]
+    #[error("migration {0} is not applied: run `migrate --database URL` first")]
     Missing(i32),
     /// A migration was changed after it was applied.
     #[error("migration {0} is applied, and is not the one of this build")]
     Changed(i32),
 }
 
+impl From<DbError> for MigrationError {
+    fn from(error: DbError) -> Self {
+        match &error {
+            DbError::Connect(PoolError::Backend(backend))
+                if backend.code() == Some(&SqlState::INVALID_CATALOG_NAME) =>
+            {
+                Self::NoDatabase(error)
+            }
+            _ => Self::Db(error),
+        }
+    }
+}
+
 impl From<tokio_postgres::Error> for MigrationError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
+        DbError::from(error).into()
     }
 }
 
