@@ -1,5 +1,7 @@
 //! What monitoring asks for.
 
+use call_assistant::metrics::OpenMetrics;
+use call_assistant::webhook::receiver;
 use serde_json::json;
 
 use super::receiver::{Receiver, Reply};
@@ -50,4 +52,50 @@ fn metrics_count_what_happened() {
     for path in ["/", "/accounts", "/v1/account"] {
         assert_eq!(request(alone, "GET", path, "", b"").status, 404, "{path}");
     }
+}
+
+#[test]
+fn the_metrics_of_the_guide_are_there() {
+    let guide = include_str!("../../src/guide/operating.md");
+    let service = Service::start(&[]);
+    let mut text = request(service.dashboard(), "GET", "/metrics", "", b"").text();
+    // Those of a receiver are no service's.
+    let mut of_receiver = OpenMetrics::new(String::new());
+    receiver::Tally::default().write(&mut of_receiver).unwrap();
+    text.push_str(&of_receiver.end().unwrap());
+    let has = |name: &str, label: Option<(&str, &str)>| {
+        let label = label.map(|(label, value)| format!("{label}=\"{value}\""));
+        text.lines().any(|line| {
+            let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']));
+            rest.is_some_and(|rest| label.as_ref().is_none_or(|label| rest.contains(label)))
+        })
+    };
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+
+    for (at, _) in guide.match_indices("call_assistant_") {
+        let (_, rest) = guide.split_at(at);
+        let (name, rest) = rest.split_at(rest.find(|c| !word(c)).unwrap());
+        assert!(has(name, None), "{name}");
+        let selected = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        if let Some((label, values)) = selected.and_then(|(selected, _)| selected.split_once('=')) {
+            for value in values.trim_start_matches('~').trim_matches('"').split('|') {
+                assert!(has(name, Some((label, value))), "{name}: {label} {value}");
+            }
+        }
+    }
+    let rows: Vec<&str> =
+        guide.lines().filter(|line| line.starts_with("| `call_assistant_")).collect();
+    for row in &rows {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+        for labels in cells[1].split("; ") {
+            let mut labels = quoted(labels);
+            let Some(label) = labels.next() else { continue };
+            for value in labels {
+                let name = cells[0].trim_matches(['|', ' ', '`']);
+                assert!(has(name, Some((label, value))), "{name}: {label} {value}");
+            }
+        }
+    }
+    assert!(rows.len() >= 20, "the table: {rows:?}");
 }

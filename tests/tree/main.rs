@@ -50,6 +50,27 @@ fn public_documentation_cites_no_internal_id() {
     assert!(wrong.is_empty(), "ids that readers cannot look up:\n{}", wrong.join("\n"));
 }
 
+// They are also read where nobody hides a line or knows what `crate::` is.
+#[test]
+fn pages_of_the_guide_read_well_as_plain_markdown() {
+    let pages = files().into_iter().filter(|(name, _)| name.starts_with("guide/"));
+    for (name, path) in pages.filter(|(name, _)| name.ends_with(".md")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let (mut fence, mut first) = (None, None);
+        for (at, line) in text.lines().enumerate() {
+            if let Some(language) = line.strip_prefix("```") {
+                fence = fence.is_none().then_some(language);
+                first = first.or(Some(at));
+            }
+            let hidden = fence == Some("rust") && (line == "#" || line.starts_with("# "));
+            assert!(!hidden, "{name}:{}: a hidden line", at + 1);
+            assert!(!line.contains("](crate::"), "{name}:{}: define the link below", at + 1);
+        }
+        assert!(first.is_some_and(|at| at < 15), "{name} begins with code");
+        assert!(text.lines().count() <= 400, "{name} has at most 400 lines");
+    }
+}
+
 #[test]
 fn any_id_in_documentation_is_found() {
     for text in
