@@ -7,9 +7,6 @@ use serde_json::Value;
 
 use call_assistant_postgres::db::{Database, DbError, within};
 
-use crate::customers::Customers;
-use crate::receiver::Receiver;
-
 /// How many deliveries are pending. `None` if the database does not say.
 pub(crate) async fn pending(database: &Database) -> Option<i64> {
     let asked = within(async {
@@ -26,9 +23,9 @@ pub(crate) struct Figures {
     events: usize,
     calls: usize,
     statuses: BTreeMap<String, u32>,
-    attempts: usize,
+    attempts: u32,
     late: usize,
-    requests: u64,
+    requests: u32,
     disabled: BTreeMap<String, u32>,
 }
 
@@ -49,9 +46,17 @@ impl fmt::Display for Figures {
             self.attempts,
             self.late,
             self.requests,
-            self.requests.saturating_sub(u64::try_from(self.attempts).unwrap_or(0)),
+            self.requests.saturating_sub(self.attempts),
         )
     }
+}
+
+/// What was answered to the requests of an event at an endpoint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    pub(crate) requests: u32,
+    pub(crate) good: u32,
+    pub(crate) gone: u32,
 }
 
 struct Entry {
@@ -61,16 +66,15 @@ struct Entry {
     late: bool,
 }
 
-/// The figures, and each thing that is wrong.
+/// The figures, and each thing that is wrong. Accepted events and recorded calls have their accounts.
 pub(crate) async fn check(
     database: &Database,
-    customers: &Customers,
-    receiver: &Receiver,
+    mut accepted: BTreeMap<String, String>,
+    calls: BTreeMap<String, String>,
+    answers: impl Fn(&str, &str) -> Answers,
 ) -> (Figures, Vec<String>) {
     let session = database.session().await.unwrap();
     let mut wrong = Vec::new();
-    let mut accepted = customers.accepted();
-    let calls = customers.calls();
     let mut events: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let of_calls = "SELECT id, body FROM events WHERE type = 'call.ended'";
     for row in session.query(of_calls, &[]).await.unwrap() {
@@ -86,12 +90,7 @@ pub(crate) async fn check(
             events => wrong.push(format!("call {call} has the events {events:?}")),
         }
     }
-    let mut figures = Figures {
-        events: accepted.len(),
-        calls: calls.len(),
-        requests: receiver.requests(),
-        ..Figures::default()
-    };
+    let mut figures = Figures { events: accepted.len(), calls: calls.len(), ..Figures::default() };
 
     let mut log: HashMap<i64, Vec<Entry>> = HashMap::new();
     let entries = "SELECT delivery, number, manual, outcome, late FROM attempts";
@@ -116,7 +115,8 @@ pub(crate) async fn check(
         let (status, attempts): (String, i16) = (row.get(3), row.get(4));
         *figures.statuses.entry(status.clone()).or_default() += 1;
         *ends.entry((event.clone(), endpoint.clone())).or_default() += 1;
-        let answers = receiver.answers(&endpoint, &event);
+        let answers = answers(&endpoint, &event);
+        figures.requests += answers.requests;
         let entries = log.remove(&id).unwrap_or_default();
         let mut fault = |what: String| wrong.push(format!("delivery {id} ({status}): {what}"));
 

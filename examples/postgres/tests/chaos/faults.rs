@@ -13,9 +13,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Plan;
 use crate::api::Addresses;
+use crate::record;
 
 /// Six hours in eleven seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "0.05"];
+
+/// By how many seconds the clock of one sender is wrong.
+const AHEAD: u32 = 20;
 
 /// Longer than a lease.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -25,6 +29,8 @@ pub(crate) struct Fleet {
     url: String,
     ring: &'static str,
     senders: Vec<Child>,
+    /// How many senders there have been.
+    started: u32,
     apis: Vec<Child>,
     addresses: Addresses,
     paused: Vec<(usize, Instant)>,
@@ -77,6 +83,7 @@ impl Fleet {
             url: url.to_owned(),
             ring,
             senders: Vec::new(),
+            started: 0,
             apis: Vec::new(),
             addresses,
             paused: Vec::new(),
@@ -150,19 +157,20 @@ impl Fleet {
         (ended, self.server.take().unwrap())
     }
 
-    fn sender(&self, nth: usize) -> Child {
+    fn sender(&mut self, nth: usize) -> Child {
+        self.started += 1;
+        let ahead = if nth == 0 { AHEAD } else { 0 };
+        let url = record::url_of(&self.url, &format!("sender-{}", self.started), ahead);
         let mut command = Command::new(program());
         command
-            .args(["sender", "--allow-loopback-endpoints", "--database", &self.url])
+            .args(["sender", "--allow-loopback-endpoints", "--database", &url])
             .args(SCALE)
+            .env(clock::VARIABLE, ahead.to_string())
             .env(key_ring::VARIABLE, self.ring)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         if std::env::var_os("CHAOS_LOG").is_none() {
             command.stderr(Stdio::null());
-        }
-        if nth == 0 {
-            command.env(clock::VARIABLE, "20");
         }
         command.spawn().unwrap()
     }

@@ -12,7 +12,7 @@ mod checks;
 mod customers;
 mod faults;
 mod receiver;
-mod replay;
+mod record;
 
 use std::time::{Duration, Instant};
 
@@ -75,9 +75,7 @@ async fn run(plan: Plan) -> usize {
     let server = PrivateServer::start(settings).unwrap();
     let database = Database::new(&server.url(), 8).unwrap();
     db::migrate(&database).await.unwrap();
-    let session = database.session().await.unwrap();
-    session.batch_execute(include_str!("replay.sql")).await.unwrap();
-    session.keep();
+    record::begin(&database).await;
     let receiver = Receiver::start().await;
     let apis = Addresses::of(plan.apis);
     let customers = Customers::add(&database, &receiver.url(), apis.clone(), plan.seed).await;
@@ -101,13 +99,17 @@ async fn run(plan: Plan) -> usize {
     // What dead senders had sent may still be answered.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (drained, _server) = fleet.end().await;
-    let (figures, mut wrong) = checks::check(&database, &customers, &receiver).await;
+    let (figures, mut wrong) =
+        checks::check(&database, customers.accepted(), customers.calls(), |endpoint, event| {
+            receiver.answers(endpoint, event)
+        })
+        .await;
     let mut session = database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let (replayed, unlike) = replay::replay(&change).await;
+    let (replayed, unlike) = record::check(&change).await;
     change.commit().await.unwrap();
     wrong.extend(unlike);
-    let (seen, unseen) = replay::unseen(&mut session).await;
+    let (seen, unseen) = record::unseen(&mut session).await;
     wrong.extend(unseen);
     session.keep();
     println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);

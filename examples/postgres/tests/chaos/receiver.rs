@@ -11,16 +11,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
+use crate::checks::Answers;
+
 /// How an endpoint behaves, by the second part of its path.
 pub(crate) const KINDS: [&str; 8] = ["ok", "ok", "ok", "mostly", "half", "down", "silent", "gone"];
-
-/// What was answered, by endpoint and event.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Answers {
-    pub(crate) requests: u32,
-    pub(crate) good: u32,
-    pub(crate) gone: u32,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
@@ -59,10 +53,6 @@ impl Receiver {
     pub(crate) fn answers(&self, endpoint: &str, event: &str) -> Answers {
         let answers = self.answers.lock().unwrap();
         answers.get(&(endpoint.to_owned(), event.to_owned())).cloned().unwrap_or_default()
-    }
-
-    pub(crate) fn requests(&self) -> u64 {
-        self.answers.lock().unwrap().values().map(|answers| u64::from(answers.requests)).sum()
     }
 
     async fn answer(

@@ -1,11 +1,17 @@
 -- Each change of a row, in the transaction that makes it: a kill leaves no gap.
 CREATE TABLE transitions (
-    seq    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    tx     xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    kind   text NOT NULL,
-    id     bigint NOT NULL,
-    before jsonb,
-    after  jsonb
+    seq      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tx       xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    -- Before `noted_at`: what this snapshot sees was there by then.
+    snapshot pg_snapshot NOT NULL DEFAULT pg_current_snapshot(),
+    noted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Who did it, and by how many seconds its clock is ahead: options of its connections.
+    process  text DEFAULT current_setting('record.process', true),
+    ahead    text DEFAULT current_setting('record.ahead', true),
+    kind     text NOT NULL,
+    id       bigint NOT NULL,
+    before   jsonb,
+    after    jsonb
 );
 
 CREATE FUNCTION note_transition() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -26,3 +32,5 @@ CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON endpoints
     FOR EACH ROW EXECUTE FUNCTION note_transition('endpoint', 'number');
 CREATE TRIGGER note AFTER INSERT ON attempts
     FOR EACH ROW EXECUTE FUNCTION note_transition('attempt', 'delivery');
+CREATE TRIGGER note AFTER UPDATE ON shards
+    FOR EACH ROW EXECUTE FUNCTION note_transition('shard', 'shard');

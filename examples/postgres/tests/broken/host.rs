@@ -1,0 +1,210 @@
+//! A database of its own, with one endpoint, and the senders of a scenario.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant::webhook::sender::{EndpointSecrets, shard_of};
+use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::broken::{self, Fault};
+use call_assistant_postgres::db::{self, At, Database, DbError, within};
+use call_assistant_postgres::deliveries::Key;
+use call_assistant_postgres::key_ring::{self, KeyRing};
+use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use call_assistant_postgres::support::clock;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::receiver::{PATIENCE, Receiver};
+use crate::{checks, record};
+
+const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+/// The waits of the schedule are short, and no attempt ends before the scenario says so.
+const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "2.5"];
+
+/// How long a broken host may have for what it will not do.
+const GIVEN_UP: Duration = Duration::from_secs(3);
+
+pub(crate) struct Host {
+    fault: Option<Fault>,
+    pub(crate) database: Database,
+    url: String,
+    pub(crate) receiver: Receiver,
+    senders: BTreeMap<&'static str, Child>,
+    accepted: BTreeMap<String, String>,
+}
+
+impl Host {
+    /// A host with this fault. All tests have one server, each with a database of its own.
+    pub(crate) async fn new(fault: Option<Fault>) -> Self {
+        static SERVER: OnceLock<PrivateServer> = OnceLock::new();
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let settings = Settings { connections: 400, ..Settings::default() };
+        let server = SERVER.get_or_init(|| PrivateServer::start(settings).unwrap());
+        let name = format!("broken_{}", MADE.fetch_add(1, Ordering::Relaxed));
+        let database = Database::new(&server.url(), 1).unwrap();
+        let session = database.session().await.unwrap();
+        session.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let url = format!("{}{name}", server.url().strip_suffix("postgres").unwrap());
+        // Who has locked something may have to wait for a sender.
+        let patient = format!("{url}?options=-c%20idle_in_transaction_session_timeout%3D0");
+        let database = Database::new(&patient, 4).unwrap();
+        db::migrate(&database).await.unwrap();
+        record::begin(&database).await;
+        let receiver = Receiver::start().await;
+        let (senders, accepted) = (BTreeMap::new(), BTreeMap::new());
+        let host = Self { fault, database, url, receiver, senders, accepted };
+        host.add_endpoint().await;
+        host
+    }
+
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    async fn add_endpoint(&self) {
+        let session = self.database.session().await.unwrap();
+        let account = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
+            VALUES ('acct_1', 'Europe/Oslo', 'business', true, false)";
+        session.execute(account, &[]).await.unwrap();
+        // Of two senders, each keeps the first half of the shards if it had them all.
+        let shard = |id: &String| shard_of(id, 64.try_into().unwrap());
+        let id = (1..).map(|nth| format!("whep_{nth}")).find(|id| shard(id) < 32).unwrap();
+        let shard = i16::try_from(shard(&id)).unwrap();
+        let now = clock::now();
+        let secrets = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
+        let sealed = KeyRing::parse(RING).unwrap().seal(&id, &secrets, now);
+        let endpoint = "INSERT INTO endpoints
+            (id, account_id, shard, created_at, url, allow_loopback, secrets,
+             since, failures, generation, version)
+            VALUES ($1, 'acct_1', $2, $3, $4, true, $5, $3, 0, 0, 0)";
+        let url = self.receiver.url();
+        session.execute(endpoint, &[&id, &shard, &At(now), &url, &sealed]).await.unwrap();
+        session.keep();
+    }
+
+    /// Starts a sender of this name, and waits until it owns its share.
+    pub(crate) fn sender(&mut self, name: &'static str) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        command
+            .args(["sender", "--allow-loopback-endpoints", "--database"])
+            .arg(record::url_of(&self.url, name, 0))
+            .args(SCALE)
+            .env(key_ring::VARIABLE, RING)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        if std::env::var_os("BROKEN_LOG").is_none() {
+            command.stderr(Stdio::null());
+        }
+        if let Some(fault) = self.fault {
+            command.env(broken::VARIABLE, format!("{fault:?}"));
+        }
+        let mut sender = command.spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(sender.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        self.senders.insert(name, sender);
+        assert!(ready.contains("ready"), "{name}: {ready}");
+    }
+
+    pub(crate) fn pause(&self, name: &str) {
+        signal(&self.senders[name], Signal::STOP);
+    }
+
+    pub(crate) fn resume(&self, name: &str) {
+        signal(&self.senders[name], Signal::CONT);
+    }
+
+    /// Accepts an event. Returns where its delivery is.
+    pub(crate) async fn accept(&mut self, now: Timestamp) -> Key {
+        let nth = self.accepted.len().to_string();
+        let id = EventId::derived(&["acct_1", "ping", &nth]);
+        let account = AccountId::parse("acct_1").unwrap();
+        let version = ApiVersion::parse("2026-01-15").unwrap();
+        let event = NewEvent::new(id, account, version, Origin::voice(), now).ping(nth).unwrap();
+        let mut session = self.database.session().await.unwrap();
+        let change = session.transaction().await.unwrap();
+        let accepted = accept(&change, &event, None, now).await.unwrap();
+        change.commit().await.unwrap();
+        session.keep();
+        self.accepted.insert(event.id().to_string(), "acct_1".to_owned());
+        let Accepted::New(deliveries) = accepted else { panic!("{accepted:?}") };
+        let (endpoint, id, delivery) = deliveries[0];
+        Key { id, endpoint, event_created_at: delivery.event_created_at() }
+    }
+
+    /// Notes what everybody sees by now.
+    pub(crate) async fn look(&self) {
+        let session = self.database.session().await.unwrap();
+        let look = "INSERT INTO transitions (kind, id) VALUES ('look', 0)";
+        session.execute(look, &[]).await.unwrap();
+        session.keep();
+    }
+
+    /// Waits until this query gives this number.
+    pub(crate) async fn becomes(&self, sql: &str, wanted: i64) {
+        let limit = Instant::now() + PATIENCE;
+        while self.count(sql).await != wanted {
+            assert!(Instant::now() < limit, "{sql} is {}, not {wanted}", self.count(sql).await);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn count(&self, sql: &str) -> i64 {
+        let count = within(async {
+            let session = self.database.session().await?;
+            let count = session.query_one(sql, &[]).await?.try_get(0)?;
+            session.keep();
+            Ok::<i64, DbError>(count)
+        });
+        count.await.unwrap()
+    }
+
+    /// Lets what is pending end, and the senders. What the checker says.
+    pub(crate) async fn end(mut self) -> Vec<String> {
+        self.receiver.answer_all(204);
+        let limit = Instant::now() + if self.fault.is_some() { GIVEN_UP } else { PATIENCE };
+        while self.count("SELECT count(*) FROM deliveries").await > 0 && Instant::now() < limit {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for sender in self.senders.values() {
+            signal(sender, Signal::TERM);
+        }
+        let limit = Instant::now() + PATIENCE;
+        for (name, sender) in &mut self.senders {
+            while sender.try_wait().unwrap().is_none() {
+                assert!(Instant::now() < limit, "{name} does not end");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        let answers = |_: &str, event: &str| self.receiver.answers(event);
+        let (accepted, calls) = (std::mem::take(&mut self.accepted), BTreeMap::new());
+        let (_, mut wrong) = checks::check(&self.database, accepted, calls, answers).await;
+        let mut session = self.database.session().await.unwrap();
+        let change = session.transaction().await.unwrap();
+        wrong.extend(record::check(&change).await.1);
+        change.rollback().await.unwrap();
+        session.keep();
+        wrong
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for sender in self.senders.values_mut() {
+            let _ = sender.kill();
+            let _ = sender.wait();
+        }
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+    kill_process(id, signal).unwrap();
+}

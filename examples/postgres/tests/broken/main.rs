@@ -1,0 +1,112 @@
+//! Hosts that are broken on purpose, each with one fault: the checker of the chaos test finds them.
+//!
+//! ```text
+//! cargo test --features broken --test broken
+//! ```
+//!
+//! Each fault has a short scenario that leads to it, event by event. The same scenario with a host
+//! that is not broken leaves nothing wrong.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+#[path = "../chaos/checks.rs"]
+#[allow(dead_code)]
+mod checks;
+mod host;
+mod receiver;
+#[path = "../chaos/record/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod record;
+mod scenarios;
+
+use std::time::Instant;
+
+use call_assistant_postgres::broken::Fault;
+
+use host::Host;
+
+/// What is wrong in the end.
+async fn run(fault: Option<Fault>, scenario: Fault) -> Vec<String> {
+    let began = Instant::now();
+    let mut host = Host::new(fault).await;
+    match scenario {
+        Fault::NoVersion | Fault::RowsIgnored => scenarios::sent_twice(&mut host, 503, 503).await,
+        Fault::DroppedReport => scenarios::sent_twice(&mut host, 204, 410).await,
+        Fault::NoEpoch => scenarios::goes_on(&mut host).await,
+        Fault::WaitingAlone => scenarios::left_behind(&mut host).await,
+        Fault::BeforeCommit => scenarios::cannot_be_stored(&mut host).await,
+        Fault::DeliveryAlone | Fault::EndpointAlone => scenarios::fails_once(&mut host).await,
+        Fault::EndpointBefore => scenarios::resets(&mut host).await,
+    }
+    let wrong = host.end().await;
+    println!(
+        "{fault:?} where {scenario:?} matters, {:.1} s: {wrong:#?}",
+        began.elapsed().as_secs_f64()
+    );
+    wrong
+}
+
+/// Has a host with this fault, and expects the checker to say this of it.
+async fn caught(fault: Fault, by: &str) {
+    let wrong = run(Some(fault), fault).await;
+    assert!(wrong.iter().any(|wrong| wrong.contains(by)), "{fault:?}: {wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_fault_nothing_is_wrong() {
+    let (twice, late, paused, left, locked, fails, resets) = tokio::join!(
+        run(None, Fault::NoVersion),
+        run(None, Fault::DroppedReport),
+        run(None, Fault::NoEpoch),
+        run(None, Fault::WaitingAlone),
+        run(None, Fault::BeforeCommit),
+        run(None, Fault::DeliveryAlone),
+        run(None, Fault::EndpointBefore),
+    );
+    let wrong = [twice, late, paused, left, locked, fails, resets].concat();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_version_in_the_condition() {
+    caught(Fault::NoVersion, "a result is stored over a row that was not read").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_alone_is_claimed() {
+    caught(Fault::WaitingAlone, "is still pending").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sent_before_the_previous_result_is_stored() {
+    caught(Fault::BeforeCommit, "before the previous result was stored").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_delivery_without_its_endpoint() {
+    caught(Fault::DeliveryAlone, "it was not told of a result").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_endpoint_without_its_delivery() {
+    caught(Fault::EndpointAlone, "a result is in the log, and not in the row").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_endpoint_read_before_the_attempt_ended() {
+    caught(Fault::EndpointBefore, "it was not told of a result").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_report() {
+    caught(Fault::DroppedReport, "it was not told of a result").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_affected_ignored() {
+    caught(Fault::RowsIgnored, "a result is in the log, and not in the row").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_epoch_not_checked() {
+    caught(Fault::NoEpoch, "without a lease").await;
+}

@@ -1,0 +1,105 @@
+//! Each endpoint was told what the attempts of a transaction mean for it, in that transaction.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{DisabledReason, Endpoint};
+
+use super::deliveries::Told;
+use super::rows::{Change, Record};
+
+/// A state that an endpoint had.
+struct State {
+    endpoint: Endpoint,
+    /// Nobody saw it before.
+    from: Timestamp,
+    /// Nobody saw it after. `None` if nothing tells.
+    until: Option<Timestamp>,
+}
+
+/// Each endpoint that has become what it should not, or was not told.
+pub(crate) fn check(record: &Record, told: Vec<Told>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut reports: BTreeMap<(u64, i64), Vec<Told>> = BTreeMap::new();
+    for each in told {
+        reports.entry((each.tx, each.endpoint)).or_default().push(each);
+    }
+    for told in reports.values_mut() {
+        told.sort_by_key(|told| told.position);
+    }
+    let mut states: BTreeMap<i64, Vec<State>> = BTreeMap::new();
+    for (position, noted) in record.rows.iter().enumerate() {
+        let Change::Endpoint { number, before, after } = &noted.change else { continue };
+        let states = states.entry(*number).or_default();
+        if let Some(last) = states.last_mut() {
+            last.until = record.seen_by(position);
+        }
+        states.extend(after.map(|endpoint| State { endpoint, from: noted.at, until: None }));
+        let told = reports.remove(&(noted.tx, *number)).unwrap_or_default();
+        if !follows(*before, *after, &told) {
+            wrong.push(format!(
+                "endpoint {number}: its state is not what it was told: {before:?} became {after:?}"
+            ));
+        }
+    }
+    for ((_, number), told) in reports {
+        let states = states.get(&number).map_or([].as_slice(), Vec::as_slice);
+        if !may_be_untold(states, &told) {
+            wrong.push(format!(
+                "endpoint {number}: it was not told of a result: {:?}",
+                told.iter().map(|told| &told.reports).collect::<Vec<_>>()
+            ));
+        }
+    }
+    wrong
+}
+
+fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return before.is_none() };
+    if told.is_empty() {
+        // Its owner did something.
+        let (mut enabled, mut paused) = (before, before);
+        enabled.enable(after.since());
+        paused.pause(after.since());
+        return [enabled, paused].contains(&after);
+    }
+    let mut states = vec![before];
+    for told in told {
+        // The time of a late 410 is that of its effect.
+        let is_gone = after.disabled() == Some(DisabledReason::Gone);
+        let at = [Some(told.at), is_gone.then(|| after.since())];
+        states = states
+            .iter()
+            .flat_map(|state| told.reports.iter().map(move |report| (*state, *report)))
+            .flat_map(|each| at.into_iter().flatten().map(move |at| (each, at)))
+            .map(|((mut state, report), at)| {
+                let _ = state.record(report, at);
+                state
+            })
+            .collect();
+    }
+    states.contains(&after)
+}
+
+/// Whether the reports mean nothing to a state that could be read when the attempts had ended and
+/// their results were not yet stored.
+fn may_be_untold(states: &[State], told: &[Told]) -> bool {
+    let is_nothing = |told: &Told| told.reports.iter().any(|report| report.is_nothing());
+    if told.iter().all(is_nothing) {
+        return true;
+    }
+    let ended = told.iter().map(|told| told.ended).max();
+    let noted = told.iter().map(|told| told.noted).max();
+    let read = |state: &&State| {
+        Some(state.from) <= noted && state.until.is_none_or(|until| ended <= Some(until))
+    };
+    states.iter().filter(read).any(|state| {
+        told.iter().all(|told| {
+            told.reports.iter().any(|report| {
+                let mut copy = state.endpoint;
+                let _ = copy.record(*report, told.at);
+                copy == state.endpoint
+            })
+        })
+    })
+}

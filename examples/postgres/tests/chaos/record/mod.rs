@@ -1,0 +1,39 @@
+//! The record of a run: each change of a row, replayed through the library.
+//!
+//! Triggers note each row before and after, each log entry and each lease, in the transaction that
+//! makes them. The stored row before a change is what was really there: a host that wrote over a row
+//! that it had not read has written what the machine does not give for that row.
+
+mod deliveries;
+mod endpoints;
+mod owners;
+mod rows;
+mod tampered;
+
+use call_assistant_postgres::db::Database;
+use deadpool_postgres::GenericClient;
+
+use self::rows::Record;
+pub(crate) use self::tampered::unseen;
+
+/// Notes all that happens from now on.
+pub(crate) async fn begin(database: &Database) {
+    let session = database.session().await.unwrap();
+    session.batch_execute(include_str!("record.sql")).await.unwrap();
+    session.keep();
+}
+
+/// Where a process connects to, so that the record tells it from the others.
+pub(crate) fn url_of(url: &str, process: &str, seconds_ahead: u32) -> String {
+    let options = format!("-c%20record.process%3D{process}%20-c%20record.ahead%3D{seconds_ahead}");
+    format!("{url}?options={options}")
+}
+
+/// How many changes were replayed, and each that is wrong.
+pub(crate) async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
+    let record = Record::read(client).await;
+    let (told, mut wrong) = deliveries::check(&record);
+    wrong.extend(endpoints::check(&record, told));
+    wrong.extend(owners::check(&record));
+    (record.rows.len(), wrong)
+}
