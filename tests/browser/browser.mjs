@@ -48,7 +48,7 @@ export async function open({ width = 1100, height = 1200 } = {}) {
     return result.value;
   }
   async function until(what, expression) {
-    for (let tries = 0; tries < 200; tries++) {
+    for (const began = Date.now(); Date.now() - began < 60_000;) {
       if (await run(expression)) return;
       await new Promise((done) => setTimeout(done, 50));
     }

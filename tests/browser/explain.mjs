@@ -15,7 +15,7 @@ const address = process.argv[3] || new URL("examples/host/dashboard/explain.html
 const folder = mkdtempSync(join(tmpdir(), "explain-"));
 const browser = await open();
 const { page, run, until } = browser;
-const failed = setTimeout(() => end(new Error("timed out")), 120_000);
+const failed = setTimeout(() => end(new Error("timed out")), 900_000);
 let passed = 0;
 
 function end(error) {
