@@ -127,10 +127,15 @@ fn nobody_has_to_listen() {
     let data = json!({ "accounts": [{ "id": "acct_1", "timezone": "UTC", "keys": keys }] });
     let file = File::new("long.json", &data.to_string());
     let mut unread = Process::start(&["--data", file.path()]);
-    let mut log = BufReader::new(unread.0.stderr.take().unwrap()).lines();
-    let address =
-        log.find_map(|line| Some(line.unwrap().strip_prefix("  Public API   http://")?.to_owned()));
-    lives(&mut unread, &address.unwrap());
+    let (mut log, mut said) = (BufReader::new(unread.0.stderr.take().unwrap()), String::new());
+    let address = loop {
+        assert!(log.read_line(&mut said).unwrap() > 0, "no address: {said}");
+        let line = said.lines().last().unwrap();
+        if let Some(address) = line.strip_prefix("  Public API   http://") {
+            break address.to_owned();
+        }
+    };
+    lives(&mut unread, &address);
 
     let mut unlogged = Process::start(&[]);
     drop(unlogged.0.stderr.take());

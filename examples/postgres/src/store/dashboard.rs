@@ -286,7 +286,11 @@ impl Postgres {
     /// Adds an account with all that belongs to it, unless it is there already.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;
-        change!(self, |change| async {
+        // Nobody waits for an answer at the start: each statement has its time, and all of them
+        // together may take longer than a step.
+        let mut session = self.session().await?;
+        let done = async {
+            let change = session.transaction().await?;
             if !accounts::insert(&change, &new.account).await? {
                 return Ok(());
             }
@@ -298,8 +302,11 @@ impl Postgres {
             }
             calls::insert(&change, id, Mode::Live, &new.calls).await?;
             calls::insert(&change, id, Mode::Test, &new.test_calls).await?;
+            change.commit().await?;
             Ok(())
-        })
+        };
+        let done = done.await;
+        session.end(done)
     }
 
     /// Counts what was accepted, and returns its ids.
