@@ -1,99 +1,31 @@
 //! Senders over one database, from acceptance to what the receiver and the store have in the end.
 #![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
 
-#[path = "../../../tests/server/receiver.rs"]
-#[allow(dead_code)]
-mod receiver;
 mod support;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant_postgres::accept::{Accepted, accept};
-use call_assistant_postgres::db::{DbError, within};
-use call_assistant_postgres::private_server::Settings;
 use serde_json::json;
-use tokio_postgres::types::ToSql;
 
-use receiver::{Receiver, Reply};
-use support::running::{self, File};
-use support::{Running, World, data};
+use support::Running;
+use support::receiver::Reply;
+use support::running;
+use support::service::Service;
 
-const SENDER: [&str; 5] =
-    ["--allow-loopback-endpoints", "--time-scale", "0.001", "--timeout-scale", "0.2"];
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
 
-/// A database with an account, a process that answers for it, and its endpoints.
-struct Service {
-    world: World,
-    api: Running,
-    receiver: Receiver,
+fn start(service: &Service) -> Running {
+    let sender = service.world.start("sender", &SENDER);
+    assert_eq!(sender.first, json!({ "ready": true }));
+    sender
 }
 
-impl Service {
-    async fn new() -> Self {
-        let world = World::new(Settings::default()).await;
-        // One for each test: they run at the same time, and each removes its own.
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("sending-{}.json", MADE.fetch_add(1, Ordering::Relaxed));
-        let file = File::new(&name, &data(0).to_string());
-        let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
-        Self { world, api, receiver: Receiver::start() }
-    }
-
-    fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
-        let url = self.receiver.url(path, replies);
-        let made = self.api.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": url }), 201);
-        made["id"].as_str().unwrap().to_owned()
-    }
-
-    fn ping(&self, endpoint: &str) {
-        self.api.ask("POST", &format!("/endpoints/{endpoint}/ping"), &json!({}), 201);
-    }
-
-    fn sender(&self) -> Running {
-        let sender = self.world.start("sender", &SENDER);
-        assert_eq!(sender.first, json!({ "ready": true }));
-        sender
-    }
-
-    /// The first column of the first row.
-    async fn count(&self, sql: &str) -> i64 {
-        self.ask(sql, &[]).await
-    }
-
-    async fn ask(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
-        let asked = within(async {
-            let session = self.world.database.session().await?;
-            let row = session.query_one(sql, parameters).await?;
-            session.keep();
-            Ok::<i64, DbError>(row.try_get(0)?)
-        });
-        asked.await.unwrap()
-    }
-
-    async fn becomes(&self, sql: &str, wanted: i64) {
-        let limit = Instant::now() + running::PATIENCE;
-        loop {
-            let n = self.count(sql).await;
-            if n == wanted {
-                return;
-            }
-            assert!(Instant::now() < limit, "{n}, not {wanted}: {sql}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    async fn run(&self, sql: &str) {
-        let session = self.world.database.session().await.unwrap();
-        session.batch_execute(sql).await.unwrap();
-        session.keep();
-    }
-}
-
-const OWNED: &str = "SELECT count(*) FROM shards WHERE owner IS NOT NULL AND expires_at > now()";
+/// A lease that was not renewed in time is its owner's still, until somebody takes the shard.
+const OWNED: &str = "SELECT count(*) FROM shards WHERE owner IS NOT NULL";
 const LEAST: &str = "SELECT coalesce(min(n), 0) FROM (
     SELECT count(*) AS n FROM shards WHERE owner IS NOT NULL GROUP BY owner) AS of";
 const OWNERS: &str = "SELECT count(DISTINCT owner) FROM shards WHERE expires_at > now()";
@@ -103,10 +35,10 @@ const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
 #[tokio::test(flavor = "multi_thread")]
 async fn senders_share_the_shards_and_take_over() {
     let service = Service::new().await;
-    let mut first = service.sender();
+    let mut first = start(&service);
     assert_eq!(service.count(OWNED).await, 64, "one sender owns all when it is ready");
 
-    let second = service.sender();
+    let second = start(&service);
     service.becomes(OWNERS, 2).await;
     service.becomes(LEAST, 32).await;
 
@@ -125,7 +57,7 @@ async fn senders_share_the_shards_and_take_over() {
 async fn what_is_in_flight_is_stored_before_the_end() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/held", &[Reply::Held(200)]);
-    let mut sender = service.sender();
+    let mut sender = start(&service);
     service.ping(&endpoint);
     running::eventually("the request", || {
         (!service.receiver.got("/held").is_empty()).then_some(())
@@ -147,7 +79,7 @@ async fn every_end_of_a_delivery_is_reached() {
     for endpoint in [&down, &later, &gone] {
         service.ping(endpoint);
     }
-    let _sender = service.sender();
+    let _sender = start(&service);
     service.becomes(PENDING, 0).await;
     for (path, status, requests) in
         [("/down", "failed", 6), ("/later", "delivered", 2), ("/gone", "gone", 1)]
@@ -175,19 +107,22 @@ async fn every_end_of_a_delivery_is_reached() {
 async fn what_is_committed_late_is_found() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/late", &[Reply::Status(204)]);
-    let _sender = service.sender();
+    let _sender = start(&service);
     let mut held = service.world.database.session().await.unwrap();
     let change = held.transaction().await.unwrap();
     let event = event("late", Timestamp::from(std::time::SystemTime::now()));
     let new = accept(&change, &event, None, event.created_at()).await.unwrap();
     assert!(matches!(new, Accepted::New(ids) if ids.len() == 1));
 
-    service.ping(&endpoint);
-    service.becomes(DELIVERED, 1).await;
-    // Longer than the looks that go back only a little.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // For longer than the looks that go back only a little.
+    let (began, mut pings) = (Instant::now(), 0);
+    while began.elapsed() < Duration::from_secs(2) {
+        service.ping(&endpoint);
+        pings += 1;
+        service.becomes(DELIVERED, pings).await;
+    }
     change.commit().await.unwrap();
-    service.becomes(DELIVERED, 2).await;
+    service.becomes(DELIVERED, pings + 1).await;
 }
 
 // EVT-1, D-60: a relay that dies after its commit relays again, on the next day.
@@ -211,7 +146,7 @@ async fn an_outbox_may_relay_a_change_twice_across_midnight() {
     assert_eq!(relay(after).await, Accepted::Again);
     assert_eq!(service.count("SELECT count(*) FROM events").await, 1);
 
-    let _sender = service.sender();
+    let _sender = start(&service);
     service.becomes(PENDING, 0).await;
     assert_eq!(relay(after).await, Accepted::Again);
     assert_eq!(service.count(DELIVERED).await, 2);
@@ -235,17 +170,18 @@ async fn a_day_is_dropped_when_nothing_pending_needs_it() {
     assert_eq!(service.count("SELECT count(*) FROM events").await, 1);
 
     // Its bytes are there to be sent, and a sender drops the day when it next starts.
-    let sender = service.sender();
+    let sender = start(&service);
     service.becomes(PENDING, 0).await;
     assert_eq!(service.receiver.got("/old").len(), 1);
     std::mem::drop(sender);
-    let _sender = service.sender();
+    let _sender = start(&service);
     service.becomes("SELECT count(*) FROM events", 0).await;
     assert_eq!(service.count(DELIVERED).await, 0);
     assert_eq!(service.count("SELECT count(*) FROM attempts").await, 0);
 }
 
-// Endpoints that say nothing take ten seconds for each attempt, and take them from nobody else.
+// Endpoints that say nothing take 25 seconds for each attempt, and take them from nobody else: who
+// had to wait for one of them to end would begin later than twenty seconds after its event.
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_endpoints_hold_up_no_other() {
     let service = Service::new().await;
@@ -255,7 +191,8 @@ async fn silent_endpoints_hold_up_no_other() {
     for nth in 0..20 {
         service.endpoint(&format!("/good/{nth}"), &[Reply::Status(204)]);
     }
-    let senders = [(); 4].map(|()| service.world.start("sender", &["--allow-loopback-endpoints"]));
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let senders = [(); 4].map(|()| service.world.start("sender", &slow));
     service.becomes(LEAST, 16).await;
     for nth in 0..30 {
         let event = json!({ "type": "test.event", "data": { "nth": nth } });
@@ -266,7 +203,7 @@ async fn silent_endpoints_hold_up_no_other() {
         FROM attempts AS a JOIN ended AS d ON d.id = a.delivery WHERE d.status = 'delivered'";
     let slowest = service.count(slowest).await;
     println!("the slowest of 600 deliveries began after {slowest} ms");
-    assert!(slowest < 5_000, "{slowest} ms");
+    assert!(slowest < 20_000, "{slowest} ms");
     drop(senders);
 }
 
@@ -275,7 +212,7 @@ async fn silent_endpoints_hold_up_no_other() {
 async fn a_status_of_a_later_version_is_left_alone() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/both", &[Reply::Status(204)]);
-    let _sender = service.sender();
+    let _sender = start(&service);
     service
         .run(
             "ALTER TABLE deliveries ADD COLUMN held_until timestamptz;
@@ -296,7 +233,7 @@ async fn a_status_of_a_later_version_is_left_alone() {
 
     service.ping(&endpoint);
     service.becomes(DELIVERED, 1).await;
-    let _another = service.sender();
+    let _another = start(&service);
     service.ping(&endpoint);
     service.becomes(DELIVERED, 2).await;
     let held = "SELECT count(*) FROM deliveries WHERE status = 'held' AND version = 0";

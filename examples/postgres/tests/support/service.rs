@@ -1,0 +1,73 @@
+//! A database with an account, a process that answers for it, and its customer's receiver.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::private_server::Settings;
+use serde_json::json;
+use tokio_postgres::types::ToSql;
+
+use super::receiver::{Receiver, Reply};
+use super::running::{self, File};
+use super::{Running, World, data};
+
+pub struct Service {
+    pub world: World,
+    pub api: Running,
+    pub receiver: Receiver,
+}
+
+impl Service {
+    pub async fn new() -> Self {
+        let world = World::new(Settings::default()).await;
+        // One for each test: they run at the same time, and each removes its own.
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("service-{}.json", MADE.fetch_add(1, Ordering::Relaxed));
+        let file = File::new(&name, &data(0).to_string());
+        let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
+        Self { world, api, receiver: Receiver::start() }
+    }
+
+    /// Registers an endpoint whose receiver answers with these. Returns its path.
+    #[track_caller]
+    pub fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
+        let url = self.receiver.url(path, replies);
+        let made = self.api.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": url }), 201);
+        format!("/endpoints/{}", made["id"].as_str().unwrap())
+    }
+
+    #[track_caller]
+    pub fn ping(&self, endpoint: &str) {
+        self.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    }
+
+    /// The first column of the first row.
+    pub async fn count(&self, sql: &str) -> i64 {
+        self.ask(sql, &[]).await
+    }
+
+    pub async fn ask(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
+        let session = self.world.database.session().await.unwrap();
+        let row = session.query_one(sql, parameters).await.unwrap();
+        session.keep();
+        row.get(0)
+    }
+
+    pub async fn becomes(&self, sql: &str, wanted: i64) {
+        let limit = Instant::now() + running::PATIENCE;
+        loop {
+            let n = self.count(sql).await;
+            if n == wanted {
+                return;
+            }
+            assert!(Instant::now() < limit, "{n}, not {wanted}: {sql}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn run(&self, sql: &str) {
+        let session = self.world.database.session().await.unwrap();
+        session.batch_execute(sql).await.unwrap();
+        session.keep();
+    }
+}
