@@ -1,7 +1,10 @@
+-- An account's events in steps, each a range of its ids.
 WITH gone AS (
-    DELETE FROM events AS v
-    USING (SELECT id, created_at FROM events WHERE account_id = $1 ORDER BY id LIMIT $2) AS w
-    WHERE v.account_id = $1 AND v.id = w.id AND v.created_at = w.created_at
+    DELETE FROM events
+    WHERE account_id = $1 AND id <= (
+        SELECT max(id) FROM (
+            SELECT id FROM events WHERE account_id = $1 ORDER BY id LIMIT $2
+        ) AS step)
     RETURNING 1
 )
 SELECT count(*) FROM gone;

@@ -1,11 +1,15 @@
--- An account's ended deliveries and their log, in steps.
+-- An endpoint's ended deliveries and their log in steps, each a range of their ids.
 WITH gone AS (
-    DELETE FROM ended AS d
-    USING (SELECT id, event_created_at FROM ended WHERE endpoint = $1 ORDER BY id LIMIT $2) AS w
-    WHERE d.endpoint = $1 AND d.id = w.id AND d.event_created_at = w.event_created_at
-    RETURNING d.id, d.event_created_at
+    DELETE FROM ended
+    WHERE endpoint = $1 AND id <= (
+        SELECT max(id) FROM (
+            SELECT id FROM ended WHERE endpoint = $1 ORDER BY id LIMIT $2
+        ) AS step)
+    RETURNING id, event_created_at
 ), log AS (
-    DELETE FROM attempts AS a USING gone
-    WHERE a.delivery = gone.id AND a.event_created_at = gone.event_created_at
+    DELETE FROM attempts
+    WHERE delivery = ANY (ARRAY (SELECT id FROM gone))
+        AND event_created_at >= (SELECT min(event_created_at) FROM gone)
+        AND event_created_at <= (SELECT max(event_created_at) FROM gone)
 )
 SELECT count(*) FROM gone;

@@ -1,4 +1,5 @@
--- Signed bytes are removed as a whole.
-UPDATE events AS v SET body = NULL
-FROM unnest($2::text[], $3::timestamptz[]) AS w (id, created_at)
-WHERE v.account_id = $1 AND v.id = w.id AND v.created_at = w.created_at;
+-- Signed bytes are removed as a whole. An id is one event; the times say which days to look into.
+UPDATE events SET body = NULL
+WHERE account_id = $1 AND id = ANY ($2)
+    AND created_at >= (SELECT min(at) FROM unnest($3::timestamptz[]) AS at)
+    AND created_at <= (SELECT max(at) FROM unnest($3::timestamptz[]) AS at);

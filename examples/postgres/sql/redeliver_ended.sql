@@ -8,11 +8,13 @@ SELECT
     e.first_failures AS endpoint_first_failures, e.first_failed_at AS endpoint_first_failed_at,
     e.reminders AS endpoint_reminders,
     e.generation AS endpoint_generation, e.version AS endpoint_version,
-    a.plan, v.body IS NULL AS erased
+    (SELECT plan FROM accounts AS a WHERE a.id = d.account_id), v.erased
 FROM ended AS d
 JOIN endpoints AS e ON e.number = d.endpoint
-JOIN accounts AS a ON a.id = d.account_id
-JOIN events AS v
-    ON v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
+CROSS JOIN LATERAL (
+    SELECT v.body IS NULL AS erased FROM events AS v
+    WHERE v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
+    FOR SHARE
+) AS v
 WHERE d.endpoint = $1 AND d.id = $2
-FOR UPDATE OF d FOR SHARE OF v;
+FOR UPDATE OF d;

@@ -264,17 +264,12 @@ pub async fn write_endpoints(
 ///
 /// # Errors
 /// [`DbError`]. Call it again.
-pub async fn park(
-    database: &Database,
-    shard: i16,
-    endpoint: i32,
-    now: Timestamp,
-) -> Result<(), DbError> {
+pub async fn park(database: &Database, endpoint: i32, now: Timestamp) -> Result<(), DbError> {
     let mut last = i64::MIN;
     loop {
         let next = within(async {
             let mut session = database.session().await?;
-            let next = park_some(&mut session, shard, endpoint, last, now).await?;
+            let next = park_some(&mut session, endpoint, last, now).await?;
             session.keep();
             Ok::<_, DbError>(next)
         });
@@ -287,14 +282,13 @@ pub async fn park(
 
 async fn park_some(
     session: &mut crate::db::Session,
-    shard: i16,
     endpoint: i32,
     last: i64,
     now: Timestamp,
 ) -> Result<Option<i64>, DbError> {
     let change = session.transaction().await?;
     let read = change.prepare_cached(include_str!("../sql/park_read.sql")).await?;
-    let rows = change.query(&read, &[&shard, &endpoint, &last]).await?;
+    let rows = change.query(&read, &[&endpoint, &last]).await?;
     let Some(next) = rows.last() else { return Ok(None) };
     let next = next.try_get("id")?;
     let endpoints = endpoints(&change, &[endpoint], false).await?;

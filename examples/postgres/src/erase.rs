@@ -112,13 +112,11 @@ pub async fn number(
 pub async fn account(database: &Database, account: &str) -> Result<Erased, EraseError> {
     let endpoints = endpoints(database, account).await?;
     close(database, account, &endpoints).await?;
-    let shards: Vec<i16> = endpoints.iter().map(|of| of.shard).collect();
-    let numbers: Vec<i32> = endpoints.iter().map(|of| of.number).collect();
-    // An attempt in flight finds no row to write to, and is forgotten.
-    let end = include_str!("../sql/erase_account_deliveries.sql");
-    let pending = all(database, end, &[&shards, &numbers]).await?;
-    let mut erased = Erased { pending, ..Erased::default() };
+    let mut erased = Erased::default();
     for of in &endpoints {
+        // An attempt in flight finds no row to write to, and is forgotten.
+        let end = include_str!("../sql/erase_account_deliveries.sql");
+        erased.pending += all(database, end, &[&of.number, &STEP]).await?;
         let log = include_str!("../sql/erase_account_log.sql");
         all(database, log, &[&of.number, &STEP]).await?;
     }
@@ -288,7 +286,7 @@ async fn responses(database: &Database, endpoints: &[Of], digits: &[char]) -> Re
             let found = within(async {
                 let session = database.session().await?;
                 let read = include_str!("../sql/erase_log_read.sql");
-                let rows = query(&*session, read, &[&of.shard, &of.number, &last, &STEP]).await?;
+                let rows = query(&*session, read, &[&of.number, &last, &STEP]).await?;
                 let (mut ids, mut created) = (Vec::<i64>::new(), Vec::<At>::new());
                 let (mut began, mut numbers) = (Vec::<At>::new(), Vec::<i16>::new());
                 for row in &rows {

@@ -7,5 +7,5 @@ mod statements;
 
 pub use columns::{At, delivery_of, endpoint_of};
 pub use migrations::{MigrationError, check, migrate};
-pub use pool::{Database, DbError, Session, within};
+pub use pool::{Database, DbError, OPTIONS, Session, within};
 pub(crate) use statements::{execute, query, query_opt};

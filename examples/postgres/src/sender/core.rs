@@ -176,7 +176,7 @@ impl Core {
                     }
                     self.release(id, endpoint.cast_unsigned(), each.again);
                     if disabled.contains(&endpoint) {
-                        self.park(each.shard, endpoint);
+                        self.park(endpoint);
                     }
                 }
             }
@@ -236,7 +236,7 @@ impl Core {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
                 self.put_back(id, endpoint, None);
-                return self.park(held.shard, endpoint.cast_signed());
+                return self.park(endpoint.cast_signed());
             }
             Err(BeginError::Early { .. }) => {
                 return self.put_back(id, endpoint, due(&delivery, self.scale, now));
@@ -250,7 +250,6 @@ impl Core {
             // This sender may not call it, nor does waiting change that.
             let done = Done {
                 key,
-                shard: held.shard,
                 row,
                 attempt,
                 at: now,
@@ -268,7 +267,7 @@ impl Core {
             let sent = client.send(&target, request, patience, &slot).await;
             let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
             let began_at = now;
-            let _ = done.send(Done { key, shard: held.shard, row, attempt, at, sent, began_at });
+            let _ = done.send(Done { key, row, attempt, at, sent, began_at });
             slot.finish(outcome);
         });
     }
@@ -307,7 +306,7 @@ impl Core {
     }
 
     /// Parks what is pending of an endpoint that is disabled, and forgets it.
-    fn park(&mut self, shard: i16, endpoint: i32) {
+    fn park(&mut self, endpoint: i32) {
         let held = &mut self.held;
         self.planner.retain(|id, of| {
             let stays = of != endpoint.cast_unsigned();
@@ -318,8 +317,7 @@ impl Core {
         });
         let database = self.database.clone();
         tokio::spawn(async move {
-            while let Err(error) = deliveries::park(&database, shard, endpoint, clock::now()).await
-            {
+            while let Err(error) = deliveries::park(&database, endpoint, clock::now()).await {
                 log::line(&format!("parking of endpoint {endpoint}: {error}"));
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }

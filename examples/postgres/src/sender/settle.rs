@@ -31,7 +31,6 @@ use crate::support::{clock, log};
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) key: Key,
-    pub(super) shard: i16,
     /// The delivery as it was begun in memory.
     pub(super) row: Row<Delivery>,
     pub(super) attempt: Attempt,
@@ -46,7 +45,6 @@ pub(super) struct Done {
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) key: Key,
-    pub(super) shard: i16,
     /// When the next attempt is due, if there is one.
     pub(super) again: Option<Timestamp>,
 }
@@ -157,7 +155,7 @@ async fn store(
                 _ => Timestamp::MIN,
             };
             let again = again.remove(&done.key.id).map(|at| at.max(least));
-            Stored { key: done.key, shard: done.shard, again }
+            Stored { key: done.key, again }
         })
         .collect();
     let _ = messages.send(Message::Stored { stored, disabled });

@@ -19,15 +19,15 @@ use crate::host::store::{Done, Refused};
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
 
-/// Every account, or one.
-pub(super) async fn all(client: &impl GenericClient, id: Option<&str>) -> Done<Vec<Account>> {
-    let rows = query(client, sql!("accounts"), &[&id]).await?;
-    rows.iter().map(account_of).collect()
+/// Every account.
+pub(super) async fn all(client: &impl GenericClient) -> Done<Vec<Account>> {
+    query(client, sql!("accounts"), &[]).await?.iter().map(account_of).collect()
 }
 
 /// One account.
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<Account> {
-    all(client, Some(id)).await?.pop().ok_or(Refused::NotFound("account"))
+    let row = query_opt(client, sql!("account"), &[&id]).await?;
+    account_of(&row.ok_or(Refused::NotFound("account"))?)
 }
 
 /// Whether it was new.

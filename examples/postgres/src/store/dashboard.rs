@@ -86,7 +86,7 @@ impl Store for Postgres {
     }
 
     async fn accounts(&self) -> Done<Vec<Account>> {
-        read!(self, |client| accounts::all(client, None))
+        read!(self, |client| accounts::all(client))
     }
 
     async fn account(&self, id: &str) -> Done<Account> {
@@ -322,9 +322,9 @@ impl Postgres {
     /// Parks what is pending of an endpoint that is disabled, for people who look at it: what is not
     /// parked now is parked when it is due.
     fn park(&self, found: &Found, now: Timestamp) {
-        let (database, shard, number) = (self.database.clone(), found.shard, found.number);
+        let (database, number) = (self.database.clone(), found.number);
         tokio::spawn(async move {
-            if let Err(error) = crate::deliveries::park(&database, shard, number, now).await {
+            if let Err(error) = crate::deliveries::park(&database, number, now).await {
                 log::line(&format!("parking of endpoint {number}: {error}"));
             }
         });
