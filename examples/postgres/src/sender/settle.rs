@@ -168,8 +168,7 @@ const UNSENT: Duration = Duration::from_secs(1);
 /// [`Fault::BeforeCommit`].
 fn tell_before_commit(batch: &[Done], messages: &mpsc::UnboundedSender<Message>) {
     if broken::is(Fault::BeforeCommit) {
-        let stored =
-            |done: &Done| Stored { key: done.key, shard: done.shard, again: Some(done.at) };
+        let stored = |done: &Done| Stored { key: done.key, again: Some(done.at) };
         let stored = batch.iter().map(stored).collect();
         let _ = messages.send(Message::Stored { stored, disabled: Vec::new() });
     }

@@ -1,0 +1,145 @@
+//! Deliveries that are listed, parked and redelivered.
+
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{DeliveryColumns, Row as Read, Status};
+use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
+use tokio_postgres::types::ToSql;
+
+use super::rows::{Filled, KINDS, Row, shard};
+
+#[tokio::test]
+async fn a_page_of_deliveries_is_what_its_filter_says() {
+    let Filled { world: _world, session, now, mut dice, rows } = Filled::new(54).await;
+    let sql = session.prepare(include_str!("../../sql/deliveries_page.sql")).await.unwrap();
+    for round in 0..200 {
+        let endpoints = dice.one_of::<&[i32]>(&[&[0], &[1], &[0, 1]]).to_vec();
+        let shards: Vec<i16> = endpoints.iter().map(|number| shard(*number)).collect();
+        let statuses: Option<Vec<&str>> = (dice.roll(2) == 0).then(|| {
+            Status::ALL.iter().filter(|_| dice.roll(2) == 0).map(|status| status.as_str()).collect()
+        });
+        let kind = (dice.roll(3) == 0).then(|| dice.one_of(&KINDS));
+        let event = (dice.roll(9) == 0).then(|| format!("evt_{}", dice.roll(400)));
+        let from = now.saturating_sub(Duration::from_secs(dice.roll(4) * 86_400));
+        let until = now.saturating_sub(Duration::from_secs(dice.roll(2) * 86_400));
+        let below = i64::try_from(dice.roll(500)).unwrap();
+        let limit = i64::try_from(1 + dice.roll(60)).unwrap();
+        let id = (dice.roll(9) == 0).then(|| i64::try_from(dice.roll(400)).unwrap());
+        let longest = 100_i32;
+        let found = session
+            .query(
+                &sql,
+                &[
+                    &shards,
+                    &endpoints,
+                    &statuses,
+                    &kind,
+                    &event,
+                    &At(from),
+                    &At(until),
+                    &below,
+                    &limit,
+                    &longest,
+                    &id,
+                ],
+            )
+            .await
+            .unwrap();
+        let bodies = |row: &tokio_postgres::Row| row.get::<_, Option<&[u8]>>("body").is_some();
+        let found: Vec<(i64, bool)> =
+            found.iter().map(|row| (row.get("id"), bodies(row))).collect();
+        let fits = |row: &&Row| {
+            let created = row.delivery.event_created_at();
+            endpoints.contains(&row.endpoint)
+                && statuses.as_ref().is_none_or(|all| all.contains(&row.delivery.status().as_str()))
+                && kind.is_none_or(|kind| row.kind == kind)
+                && event.as_ref().is_none_or(|event| row.event == *event)
+                && from <= created
+                && created < until
+                && row.id < below
+                && id.is_none_or(|id| row.id == id)
+        };
+        let expected = rows.iter().rev().filter(fits).take(usize::try_from(limit).unwrap());
+        let expected: Vec<(i64, bool)> = expected.map(|row| (row.id, !row.erased)).collect();
+        assert_eq!(found, expected, "round {round}");
+    }
+}
+
+// D-55: what is parked of an endpoint is what the library says is pending, in steps.
+#[tokio::test]
+async fn what_is_parked_is_what_is_pending() {
+    let filled = Filled::new(55).await;
+    let sql = filled.session.prepare(include_str!("../../sql/park_read.sql")).await.unwrap();
+    for number in 0..2_i32 {
+        for after in [i64::MIN, 0, 57, 200, 399] {
+            let found = filled.session.query(&sql, &[&number, &after]).await.unwrap();
+            let found: Vec<i64> = found.iter().map(|row| row.get("id")).collect();
+            let is_next = |row: &&Row| row.delivery.is_pending() && row.id > after;
+            let expected: Vec<i64> = filled.of(number).filter(is_next).map(|row| row.id).collect();
+            assert_eq!(found, expected, "endpoint {number} after {after}");
+        }
+    }
+}
+
+// D-56: a delivery is found in one of the two tables, with what the library needs to decide on it, and
+// what it decides is written over the version that was read and no other.
+#[tokio::test]
+async fn what_is_redelivered_is_what_the_library_says() {
+    let mut filled = Filled::new(56).await;
+    let change = filled.session.transaction().await.unwrap();
+    let statement = async |sql: &str| change.prepare(sql).await.unwrap();
+    let ended = [
+        statement(include_str!("../../sql/redeliver_ended.sql")).await,
+        statement(include_str!("../../sql/redeliver_take.sql")).await,
+    ];
+    let pending = [
+        statement(include_str!("../../sql/redeliver_pending.sql")).await,
+        statement(include_str!("../../sql/redeliver_drop.sql")).await,
+    ];
+    let put = statement(include_str!("../../sql/redeliver_put.sql")).await;
+    let mut redelivered = 0;
+    for row in &filled.rows {
+        let is_pending = row.delivery.is_pending();
+        let ([read, take], [other, _]) =
+            if is_pending { (&pending, &ended) } else { (&ended, &pending) };
+        for (statement, endpoint) in [(other, row.endpoint), (read, 1 - row.endpoint)] {
+            let found = change.query_opt(statement, &[&endpoint, &row.id]).await.unwrap();
+            assert!(found.is_none(), "{row:?} is in one table, of one endpoint");
+        }
+        let found = change.query_one(read, &[&row.endpoint, &row.id]).await.unwrap();
+        assert_eq!(delivery_of(&found).unwrap(), row.delivery, "{row:?}");
+        assert_eq!(found.get::<_, bool>("erased"), row.erased, "{row:?}");
+        assert_eq!(found.get::<_, &str>("plan"), "pro", "{row:?}");
+        let endpoint = endpoint_of(&found, "endpoint_").unwrap();
+        let mut read = Read::from(row.delivery);
+        if read.redeliver(&endpoint, filled.now).is_err() {
+            continue;
+        }
+        let write = read.write().unwrap();
+        let created = At(row.delivery.event_created_at());
+        for (version, affected) in [(write.if_version + 1, 0), (write.if_version, 1)] {
+            let taken: [&(dyn ToSql + Sync); 4] = [&row.endpoint, &row.id, &created, &version];
+            assert_eq!(change.execute(take, &taken).await.unwrap(), affected, "{row:?}");
+        }
+        let columns = DeliveryColumns::from(write.value);
+        let values: [&(dyn ToSql + Sync); 12] = [
+            &row.id,
+            &shard(row.endpoint),
+            &row.endpoint,
+            &"acct_1",
+            &row.event,
+            &created,
+            &columns.status.as_str(),
+            &At(columns.at),
+            &columns.attempts,
+            &columns.manual,
+            &columns.generation,
+            &columns.version,
+        ];
+        assert_eq!(change.execute(&put, &values).await.unwrap(), 1, "{row:?}");
+        let found = change.query_one(&pending[0], &[&row.endpoint, &row.id]).await.unwrap();
+        assert_eq!(delivery_of(&found).unwrap(), write.value, "{row:?}");
+        redelivered += 1;
+    }
+    assert!(redelivered > 100, "{redelivered}");
+}

@@ -1,0 +1,151 @@
+//! What an endpoint missed: counted, and a few at a time.
+
+use std::collections::BTreeMap;
+
+use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::{DeliveryColumns, MissedDeliveries, Status, oldest_kept};
+use call_assistant_postgres::db::{At, delivery_of};
+use tokio_postgres::types::ToSql;
+
+use super::rows::{Dice, Filled, KINDS, Row, endpoint_in, shard};
+use call_assistant::Timestamp;
+
+// D-54 to D-56: what an enabled endpoint missed is what the library says of each row.
+#[tokio::test]
+async fn what_was_missed_is_what_the_library_says() {
+    let filled = Filled::new(18).await;
+    let now = filled.now;
+    for generation in 0..3 {
+        let mut endpoint = endpoint_in(generation, now);
+        endpoint.pause(now);
+        let missed = endpoint.enable(now).unwrap();
+        for number in 0..2_i32 {
+            let from = At(oldest_kept(now).floor_to_micros());
+            let sql = include_str!("../../sql/missed.sql");
+            let found = filled.session.query(sql, &[&shard(number), &number, &from]).await.unwrap();
+            let found: Vec<i64> = found
+                .iter()
+                .filter(|row| missed.includes(&delivery_of(row).unwrap()))
+                .map(|row| row.get("id"))
+                .collect();
+            let of_it = filled.of(number).rev();
+            let expected: Vec<i64> =
+                of_it.filter(|row| missed.includes(&row.delivery)).map(|row| row.id).collect();
+            assert!(!expected.is_empty(), "endpoint {number}, generation {generation}");
+            assert_eq!(found, expected, "endpoint {number}, generation {generation}");
+        }
+    }
+}
+
+/// What an endpoint missed until it was enabled, or of a range that a person asks for.
+fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
+    let mut endpoint = endpoint_in(u32::try_from(dice.roll(3)).unwrap(), now);
+    let missed = match dice.roll(2) {
+        0 => {
+            endpoint.pause(dice.instant(now));
+            endpoint.enable(dice.instant(now)).unwrap()
+        }
+        _ => {
+            let missed = MissedDeliveries::between(dice.instant(now), dice.instant(now), now);
+            if dice.roll(2) == 0 { missed.of_endpoint(&endpoint) } else { missed }
+        }
+    };
+    let missed = match dice.roll(3) {
+        0 => missed,
+        _ => missed.of_statuses(dice.some_of(&Status::ALL)),
+    };
+    match dice.roll(2) {
+        0 => missed,
+        _ => missed.of_types([EventType::from(dice.one_of(&KINDS))]),
+    }
+}
+
+// D-56: both tables' statements are the library's condition, of any range, statuses and types.
+#[tokio::test]
+async fn what_is_recovered_is_what_the_library_says() {
+    let mut filled = Filled::new(22).await;
+    let session = &filled.session;
+    let count = session.prepare(include_str!("../../sql/missed_count.sql")).await.unwrap();
+    let pending = session.prepare(include_str!("../../sql/missed_pending.sql")).await.unwrap();
+    let ended = session.prepare(include_str!("../../sql/missed_ended.sql")).await.unwrap();
+    let (mut counted_in_all, mut pending_in_all) = (0, 0);
+    for round in 0..500 {
+        let missed = some_missed(&mut filled.dice, filled.now);
+        let number = i32::try_from(filled.dice.roll(2)).unwrap();
+        let after = i64::try_from(filled.dice.roll(500)).unwrap() - 50;
+        let most = i64::try_from(1 + filled.dice.roll(30)).unwrap();
+        let is_missed = |row: &&Row| {
+            missed.includes(&row.delivery)
+                && missed.includes_type(&EventType::from(row.kind))
+                && !row.erased
+        };
+        let expected: Vec<&Row> = filled.of(number).filter(is_missed).collect();
+
+        let search = missed.search();
+        let statuses: Vec<&str> = search.statuses.iter().map(|status| status.as_str()).collect();
+        let types: Vec<&str> = search.types.iter().map(EventType::as_str).collect();
+        let [from, until, failed] =
+            [search.created_from, search.created_until, search.failed_from].map(At);
+        let shard = shard(number);
+        let values: [&(dyn ToSql + Sync); 9] = [
+            &shard,
+            &number,
+            &from,
+            &until,
+            &statuses,
+            &search.ended_in,
+            &failed,
+            &search.not_pending_in,
+            &types,
+        ];
+        let [shard, number, from, until, statuses, ended_in, failed, not_pending_in, types] =
+            values;
+        let rows = filled.session.query(&count, &values).await.unwrap();
+        let counted: BTreeMap<&str, i64> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let mut by_kind = BTreeMap::new();
+        for row in &expected {
+            *by_kind.entry(row.kind).or_insert(0_i64) += 1;
+        }
+        assert_eq!(counted, by_kind, "round {round}: {missed:?}");
+
+        let left: [&(dyn ToSql + Sync); 8] =
+            [shard, number, from, until, not_pending_in, types, &after, &most];
+        let gone: [&(dyn ToSql + Sync); 9] =
+            [number, from, until, statuses, ended_in, failed, types, &after, &most];
+        for (table, found, is_pending) in [
+            ("pending", filled.session.query(&pending, &left).await.unwrap(), true),
+            ("ended", filled.session.query(&ended, &gone).await.unwrap(), false),
+        ] {
+            let found: Vec<i64> = found
+                .iter()
+                .inspect(|row| assert!(missed.includes(&delivery_of(row).unwrap()), "{row:?}"))
+                .map(|row| row.get("id"))
+                .collect();
+            let expected = expected
+                .iter()
+                .filter(|row| row.delivery.is_pending() == is_pending && row.id > after)
+                .map(|row| row.id)
+                .take(usize::try_from(most).unwrap());
+            assert_eq!(found, expected.collect::<Vec<_>>(), "round {round}, {table}: {missed:?}");
+            pending_in_all += if is_pending { found.len() } else { 0 };
+        }
+        counted_in_all += expected.len();
+    }
+    assert!(counted_in_all > 5_000 && pending_in_all > 200, "{counted_in_all}, {pending_in_all}");
+}
+
+// A recovery makes room for what is under way: manual, and pending.
+#[tokio::test]
+async fn redeliveries_under_way_are_counted() {
+    let filled = Filled::new(7).await;
+    for number in 0..2_i32 {
+        let sql = include_str!("../../sql/recovery_pending.sql");
+        let row = filled.session.query_one(sql, &[&shard(number), &number]).await.unwrap();
+        let is_under_way =
+            |row: &&Row| row.delivery.is_pending() && DeliveryColumns::from(row.delivery).manual;
+        let expected = filled.of(number).filter(is_under_way).count();
+        assert!(expected > 5, "{expected}");
+        assert_eq!(usize::try_from(row.get::<_, i64>(0)), Ok(expected), "endpoint {number}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Reminders, uses of keys, the endpoints of an event, and the newest calls.
+
+use std::time::Duration;
+
+use call_assistant::Product;
+use call_assistant::id::{AccountId, CredentialId};
+use call_assistant::rest::server::StoredKey;
+use call_assistant::rest::{ApiKey, Mode};
+use call_assistant::webhook::sender::{DisabledReason, Endpoint, EndpointColumns};
+use call_assistant_postgres::db::{At, endpoint_of};
+use tokio_postgres::types::ToSql;
+
+use super::rows::{Filled, shard};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Gives endpoint 0 these columns.
+async fn become_endpoint(filled: &Filled, endpoint: Endpoint) {
+    let columns = EndpointColumns::from(endpoint);
+    let sql = "UPDATE endpoints SET disabled = $1, since = $2, failures = $3, generation = $4,
+            version = $5, first_failures = $6, first_failed_at = $7, reminders = $8
+        WHERE number = 0";
+    let values: [&(dyn ToSql + Sync); 8] = [
+        &columns.disabled.map(|reason| reason.as_str()),
+        &At(columns.since),
+        &columns.failures,
+        &columns.generation,
+        &columns.version,
+        &columns.first_failures,
+        &columns.first_failed_at.map(At),
+        &columns.reminders,
+    ];
+    assert_eq!(filled.session.execute(sql, &values).await.unwrap(), 1);
+}
+
+// Whoever the library would remind is found, once for each reminder; and whoever is found and is not
+// reminded has one to come.
+#[tokio::test]
+async fn who_may_be_reminded_is_found() {
+    let mut filled = Filled::new(1).await;
+    let sql = filled.session.prepare(include_str!("../../sql/remind.sql")).await.unwrap();
+    let all = [
+        None,
+        Some(DisabledReason::Gone),
+        Some(DisabledReason::Failing),
+        Some(DisabledReason::Paused),
+        Some(DisabledReason::Deleted),
+    ];
+    let (mut reminded, mut found) = (0, 0);
+    for round in 0..400 {
+        let since = filled.now.saturating_sub(DAY * u32::try_from(filled.dice.roll(5)).unwrap());
+        let since = since.saturating_sub(Duration::from_micros(filled.dice.roll(3)));
+        let endpoint = Endpoint::try_from(EndpointColumns {
+            disabled: filled.dice.one_of(&all),
+            since: since.saturating_add(Duration::from_micros(1)).floor_to_micros(),
+            reminders: i16::try_from(filled.dice.roll(3)).unwrap(),
+            ..EndpointColumns::from(Endpoint::new(filled.now))
+        });
+        let Ok(mut endpoint) = endpoint else { continue };
+        become_endpoint(&filled, endpoint).await;
+        let latest = At(filled.now.saturating_sub(DAY));
+        let rows = filled.session.query(&sql, &[&vec![shard(0)], &latest]).await.unwrap();
+        let is_found = !rows.is_empty();
+        if let [row] = &rows[..] {
+            assert_eq!(endpoint_of(row, "").unwrap(), endpoint, "round {round}");
+        }
+        let later = filled.now.saturating_add(3 * DAY);
+        let (is_due, is_ever_due) =
+            (endpoint.clone().remind(filled.now).is_some(), endpoint.remind(later).is_some());
+        assert!(is_found || !is_due, "round {round}: {endpoint:?}");
+        assert!(!is_found || is_ever_due, "round {round}: {endpoint:?}");
+        reminded += u32::from(is_due);
+        found += u32::from(is_found);
+    }
+    assert!(reminded > 20 && found > reminded, "{reminded}, {found}");
+}
+
+#[tokio::test]
+async fn a_use_of_a_key_is_noted_when_the_library_says() {
+    let mut filled = Filled::new(2).await;
+    let secret = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
+    let (id, account) =
+        (CredentialId::parse("cred_1").unwrap(), AccountId::parse("acct_1").unwrap());
+    let mut key = StoredKey::new(id, account, &secret, filled.now);
+    let sql = "INSERT INTO keys (id, account_id, digest, livemode, name, hint, scopes, created_at)
+        VALUES ('cred_1', 'acct_1', $1, true, '', '', '{}', now())";
+    filled.session.execute(sql, &[&key.digest.as_bytes().as_slice()]).await.unwrap();
+    let note = filled.session.prepare(include_str!("../../sql/note_use.sql")).await.unwrap();
+    let minute = Duration::from_secs(60);
+    let mut noted = 0;
+    for round in 0..300 {
+        let near = Duration::from_micros(filled.dice.roll(4) * 30_000_000 + filled.dice.roll(3));
+        let used_at = match filled.dice.roll(3) {
+            0 => filled.now.saturating_sub(near),
+            _ => filled.now.saturating_add(near),
+        };
+        let affected = filled.session.execute(&note, &[&"cred_1", &At(used_at)]).await.unwrap();
+        let expected = key.note_use(minute, used_at);
+        assert_eq!(affected, u64::from(expected), "round {round}: {used_at}");
+        noted += affected;
+    }
+    assert!((50..250).contains(&noted), "{noted}");
+}
+
+// D-55, D-83: an event goes to each endpoint that is not deleted, whatever else it is, of an account
+// whose plan has webhooks.
+#[tokio::test]
+async fn an_event_goes_to_what_is_not_deleted() {
+    let filled = Filled::new(3).await;
+    let sql = include_str!("../../sql/accept_endpoints.sql");
+    let mut endpoint = Endpoint::new(filled.now);
+    for deleted in [false, true] {
+        if deleted {
+            endpoint.delete(filled.now);
+        }
+        become_endpoint(&filled, endpoint.clone()).await;
+        for (plans, only, expected) in [
+            (vec!["pro", "business"], None, vec![0, 1]),
+            (vec!["pro"], Some(0), vec![0]),
+            (vec!["pro"], Some(1), vec![1]),
+            (vec!["business"], None, vec![]),
+        ] {
+            let rows = filled.session.query(sql, &[&"acct_1", &plans, &only]).await.unwrap();
+            let found: Vec<i32> = rows.iter().map(|row| row.get("number")).collect();
+            let expected: Vec<i32> =
+                expected.into_iter().filter(|number| *number != 0 || !deleted).collect();
+            assert_eq!(found, expected, "{plans:?}, {only:?}, deleted: {deleted}");
+        }
+    }
+}
+
+// The two indexes of calls are one list, and one count.
+#[tokio::test]
+async fn the_newest_calls_are_those_of_both_indexes() {
+    let mut filled = Filled::new(4).await;
+    let insert = "INSERT INTO calls (account_id, livemode, id, started_at, created_at, body)
+        VALUES ('acct_1', $1, $2, $3, $4, '')";
+    let mut calls = Vec::new();
+    for number in 0..200 {
+        let (live, id) = (filled.dice.roll(4) > 0, format!("call_{number}"));
+        let (started, created) = (filled.dice.instant(filled.now), filled.dice.instant(filled.now));
+        let values: [&(dyn ToSql + Sync); 4] = [&live, &id, &At(started), &At(created)];
+        filled.session.execute(insert, &values).await.unwrap();
+        if live {
+            calls.push((started, id));
+        }
+    }
+    calls.sort_unstable();
+    let sql = include_str!("../../sql/latest_calls.sql");
+    for most in [1_usize, 20, 70, 300] {
+        let limit = i64::try_from(most).unwrap();
+        let rows = filled.session.query(sql, &[&"acct_1", &limit]).await.unwrap();
+        let found: Vec<&str> = rows.iter().map(|row| row.get("id")).collect();
+        let expected: Vec<&str> =
+            calls.iter().rev().take(most).map(|(_, id)| id.as_str()).collect();
+        assert_eq!(found, expected, "{most}");
+    }
+    let sql = include_str!("../../sql/account.sql");
+    let row = filled.session.query_one(sql, &[&"acct_1"]).await.unwrap();
+    assert_eq!(usize::try_from(row.get::<_, i64>("calls")), Ok(calls.len()));
+}
