@@ -83,16 +83,13 @@ fn the_metrics_of_the_guide_are_there() {
             }
         }
     }
-    let rows: Vec<&str> =
-        guide.lines().filter(|line| line.starts_with("| `call_assistant_")).collect();
-    for row in &rows {
-        let cells: Vec<&str> = row.split(" | ").collect();
-        let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2);
-        for labels in cells[1].split("; ") {
-            let mut labels = quoted(labels);
-            let Some(label) = labels.next() else { continue };
-            for value in labels {
-                let name = cells[0].trim_matches(['|', ' ', '`']);
+    // | `name` | words, by `label`: `value`, `value`, and by `label`: `value` |
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let rows: Vec<_> = rows.filter(|(name, _)| name.chars().all(word)).collect();
+    for (name, told) in &rows {
+        for labels in told.split(" by `").skip(1) {
+            let (label, values) = labels.split_once('`').unwrap();
+            for value in values.split('`').skip(1).step_by(2) {
                 assert!(has(name, Some((label, value))), "{name}: {label} {value}");
             }
         }
