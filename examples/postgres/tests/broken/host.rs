@@ -54,8 +54,7 @@ impl Host {
         session.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
         let url = format!("{}{name}", server.url().strip_suffix("postgres").unwrap());
         // Who has locked something may have to wait for a sender.
-        let patient = format!("{url}?options=-c%20idle_in_transaction_session_timeout%3D0");
-        let database = Database::new(&patient, 4).unwrap();
+        let database = record::patient(&url);
         db::migrate(&database).await.unwrap();
         record::begin(&database).await;
         let receiver = Receiver::start().await;

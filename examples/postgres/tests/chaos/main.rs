@@ -99,6 +99,7 @@ async fn run(plan: Plan) -> usize {
     // What dead senders had sent may still be answered.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (drained, _server) = fleet.end().await;
+    let database = record::patient(&url);
     let (figures, mut wrong) =
         checks::check(&database, customers.accepted(), customers.calls(), |endpoint, event| {
             receiver.answers(endpoint, event)

@@ -16,6 +16,8 @@ use super::rows::{Change, Entry, Noted, Record};
 struct Step<'a> {
     before: Option<Delivery>,
     after: Option<Delivery>,
+    /// The last change of its row.
+    last: Option<&'a Noted>,
     /// Log entries, with their positions in the record.
     log: Vec<(usize, &'a Noted, &'a Entry)>,
 }
@@ -35,8 +37,33 @@ pub(crate) struct Told {
     pub(crate) reports: Vec<Report>,
 }
 
-/// What is to be told, and each step that is wrong.
-pub(crate) fn check(record: &Record) -> (Vec<Told>, Vec<String>) {
+/// A step that is right if its endpoint was so.
+pub(crate) struct Assumed<'a> {
+    pub(crate) delivery: i64,
+    pub(crate) endpoint: i64,
+    pub(crate) noted: &'a Noted,
+    pub(crate) row: Delivery,
+    pub(crate) what: Assumption,
+}
+
+pub(crate) enum Assumption {
+    /// It was as the new row says, active or not.
+    Accepted,
+    /// It was active, in the row's generation.
+    Redelivered,
+    /// It was disabled, then or before.
+    Parked,
+}
+
+/// What steps mean for endpoints.
+#[derive(Default)]
+pub(crate) struct Outcomes<'a> {
+    pub(crate) told: Vec<Told>,
+    pub(crate) assumed: Vec<Assumed<'a>>,
+}
+
+/// What the steps mean for endpoints, and each step that is wrong.
+pub(crate) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
     let mut steps: BTreeMap<(u64, i64), Step> = BTreeMap::new();
     let mut generations: BTreeMap<i64, i32> = BTreeMap::new();
     for (position, noted) in record.rows.iter().enumerate() {
@@ -46,6 +73,7 @@ pub(crate) fn check(record: &Record) -> (Vec<Told>, Vec<String>) {
                 let step = steps.entry((noted.tx, *id)).or_default();
                 step.before = step.before.or(*before);
                 step.after = after.or(step.after);
+                step.last = Some(noted);
                 let generation = after.map_or(0, |after| DeliveryColumns::from(after).generation);
                 let most = generations.entry(*id).or_default();
                 *most = generation.max(*most);
@@ -57,16 +85,21 @@ pub(crate) fn check(record: &Record) -> (Vec<Told>, Vec<String>) {
             _ => {}
         }
     }
-    let (mut told, mut wrong) = (Vec::new(), Vec::new());
+    let (mut outcomes, mut wrong) = (Outcomes::default(), Vec::new());
     for ((tx, id), step) in &steps {
+        let (endpoint, _) = record.places[id];
+        if let (Some(noted), Some(row)) = (step.last, step.after) {
+            let assumed = |what| Assumed { delivery: *id, endpoint, noted, row, what };
+            outcomes.assumed.extend(step.assumption().map(assumed));
+        }
         let generation = generations.get(id).copied().unwrap_or_default();
         match replay(step, generation) {
             Ok(reports) => {
-                told.extend(reports.into_iter().map(|(position, noted, at, reports)| {
-                    let (endpoint, _) = record.places[id];
+                let told = |(position, noted, at, reports): Reported| {
                     let (tx, ended) = (*tx, noted.true_time(at));
                     Told { tx, endpoint, position, at, ended, noted: noted.at, reports }
-                }))
+                };
+                outcomes.told.extend(reports.into_iter().map(told));
             }
             Err(what) => wrong.push(format!(
                 "delivery {id}: {what}: {:?} became {:?} by {} log entries",
@@ -76,7 +109,20 @@ pub(crate) fn check(record: &Record) -> (Vec<Told>, Vec<String>) {
             )),
         }
     }
-    (told, wrong)
+    (outcomes, wrong)
+}
+
+impl Step<'_> {
+    fn assumption(&self) -> Option<Assumption> {
+        let (before, after) = (self.before, self.after?);
+        let was = before.map(|before| before.status());
+        match after.status() {
+            _ if before.is_none() => Some(Assumption::Accepted),
+            Status::Parked if was != Some(Status::Parked) => Some(Assumption::Parked),
+            Status::Waiting if !before?.is_pending() => Some(Assumption::Redelivered),
+            _ => None,
+        }
+    }
 }
 
 /// A log entry's position and row, when the attempt ended, and the reports it may have made.
@@ -111,27 +157,29 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
         parked.park(&with(0, Some("paused")), at);
         let now = with(DeliveryColumns::from(after).generation, None);
         let _ = again.redeliver(&now, at);
-        // By a sender that stores what it begins.
-        let _ = begun.begin(&live, at.saturating_sub(ATTEMPT_LEASE));
+        // By a sender that stores what it begins, which those of this host do not.
+        if step.last.is_some_and(|noted| noted.process.is_none()) {
+            let _ = begun.begin(&live, at.saturating_sub(ATTEMPT_LEASE));
+        }
         let is_known = [parked, again, begun].contains(&after);
         return is_known.then(Vec::new).ok_or("a change without a result is none of the machine's");
     }
     let [(position, noted, entry)] = step.log.as_slice() else {
         return Err("two results in one transaction");
     };
+    // As its owner began it in memory, or as a result that comes when somebody else was first.
+    let mut begun = before;
+    let began = begun.begin(&live, columns.at.max(entry.began_at));
+    let fits =
+        |attempt: &Attempt| (attempt.number(), attempt.is_manual()) == (entry.number, entry.manual);
+    let owned = began.ok().filter(fits).map(|attempt| (begun, attempt));
+    let others = (0..=columns.generation).map(|of| (before, other(entry, of)));
     // When it ended, by what it has left.
-    let waits =
-        RETRY_WAITS.iter().map(|wait| DeliveryColumns::from(after).at.saturating_sub(*wait));
-    let reports = std::iter::once(DeliveryColumns::from(after).at).chain(waits).find_map(|at| {
-        // As its owner began it in memory, or as a result that comes when somebody else was first.
-        let mut begun = before;
-        let began = begun.begin(&live, columns.at.max(entry.began_at));
-        let fits = |attempt: &Attempt| {
-            attempt.number() == entry.number && attempt.is_manual() == entry.manual
-        };
-        let owned = began.ok().filter(fits).map(|attempt| (begun, attempt));
-        let others = (0..=columns.generation).map(|of| (before, other(entry, of)));
-        owned.into_iter().chain(others).find_map(|(mut row, attempt)| {
+    let left = DeliveryColumns::from(after).at;
+    let ends = || std::iter::once(left).chain(RETRY_WAITS.map(|wait| left.saturating_sub(wait)));
+    let reports = owned.into_iter().chain(others).find_map(|(row, attempt)| {
+        ends().find_map(|at| {
+            let mut row = row;
             let report = row.finish(&attempt, entry.outcome, at);
             let mut parked = row;
             parked.park(&with(0, Some("gone")), at);

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{DisabledReason, Endpoint};
+use call_assistant::webhook::sender::{
+    DeliveryColumns, DisabledReason, Endpoint, EndpointColumns, Status,
+};
 
-use super::deliveries::Told;
+use super::deliveries::{Assumed, Assumption, Outcomes, Told};
 use super::rows::{Change, Record};
 
 /// A state that an endpoint had.
 struct State {
     endpoint: Endpoint,
+    tx: u64,
     /// Nobody saw it before.
     from: Timestamp,
     /// Nobody saw it after. `None` if nothing tells.
@@ -18,10 +21,10 @@ struct State {
 }
 
 /// Each endpoint that has become what it should not, or was not told.
-pub(crate) fn check(record: &Record, told: Vec<Told>) -> Vec<String> {
+pub(crate) fn check(record: &Record, outcomes: Outcomes<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut reports: BTreeMap<(u64, i64), Vec<Told>> = BTreeMap::new();
-    for each in told {
+    for each in outcomes.told {
         reports.entry((each.tx, each.endpoint)).or_default().push(each);
     }
     for told in reports.values_mut() {
@@ -34,7 +37,8 @@ pub(crate) fn check(record: &Record, told: Vec<Told>) -> Vec<String> {
         if let Some(last) = states.last_mut() {
             last.until = record.seen_by(position);
         }
-        states.extend(after.map(|endpoint| State { endpoint, from: noted.at, until: None }));
+        let (tx, from) = (noted.tx, noted.at);
+        states.extend(after.map(|endpoint| State { endpoint, tx, from, until: None }));
         let told = reports.remove(&(noted.tx, *number)).unwrap_or_default();
         if !follows(*before, *after, &told) {
             wrong.push(format!(
@@ -51,7 +55,34 @@ pub(crate) fn check(record: &Record, told: Vec<Told>) -> Vec<String> {
             ));
         }
     }
+    for assumed in outcomes.assumed {
+        let states = states.get(&assumed.endpoint).map_or([].as_slice(), Vec::as_slice);
+        if !is_right(states, &assumed) {
+            let (delivery, row) = (assumed.delivery, DeliveryColumns::from(assumed.row));
+            wrong.push(format!(
+                "delivery {delivery}: its endpoint was not as this takes it: {row:?}"
+            ));
+        }
+    }
     wrong
+}
+
+fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
+    let row = DeliveryColumns::from(assumed.row);
+    let noted = assumed.noted;
+    states.iter().filter(|state| state.from <= noted.at || state.tx == noted.tx).any(|state| {
+        let is_active = state.endpoint.is_active();
+        let columns = EndpointColumns::from(state.endpoint);
+        let is_of_row = columns.generation == row.generation;
+        match assumed.what {
+            Assumption::Accepted => {
+                let is_read = state.until.is_none_or(|until| noted.true_time(row.at) <= until);
+                is_read && is_of_row && is_active == (row.status == Status::Waiting)
+            }
+            Assumption::Redelivered => is_of_row && is_active,
+            Assumption::Parked => !is_of_row || !is_active,
+        }
+    })
 }
 
 fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> bool {

@@ -29,11 +29,18 @@ pub(crate) fn url_of(url: &str, process: &str, seconds_ahead: u32) -> String {
     format!("{url}?options={options}")
 }
 
+/// A connection for the checks, which may take their time.
+pub(crate) fn patient(url: &str) -> Database {
+    let options = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+        .map(|limit| format!("-c%20{limit}%3D0"));
+    Database::new(&format!("{url}?options={}", options.join("%20")), 4).unwrap()
+}
+
 /// How many changes were replayed, and each that is wrong.
 pub(crate) async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
     let record = Record::read(client).await;
-    let (told, mut wrong) = deliveries::check(&record);
-    wrong.extend(endpoints::check(&record, told));
+    let (outcomes, mut wrong) = deliveries::check(&record);
+    wrong.extend(endpoints::check(&record, outcomes));
     wrong.extend(owners::check(&record));
     (record.rows.len(), wrong)
 }
