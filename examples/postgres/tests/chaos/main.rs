@@ -115,8 +115,9 @@ async fn run(plan: Plan) -> usize {
     session.keep();
     println!("chaos, {} s, seed {}", ended.as_secs(), plan.seed);
     println!(
-        "{replayed} changes of rows replayed through the library, which finds {seen} of 3 that are \
-         wrong on purpose"
+        "{replayed} changes of rows replayed through the library, which finds {seen} of {} that are \
+         wrong on purpose",
+        record::TAMPERED.len()
     );
     println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {

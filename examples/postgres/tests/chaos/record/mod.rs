@@ -14,7 +14,7 @@ use call_assistant_postgres::db::Database;
 use deadpool_postgres::GenericClient;
 
 use self::rows::Record;
-pub(crate) use self::tampered::unseen;
+pub(crate) use self::tampered::{TAMPERED, unseen};
 
 /// Notes all that happens from now on.
 pub(crate) async fn begin(database: &Database) {

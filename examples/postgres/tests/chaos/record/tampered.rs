@@ -2,7 +2,7 @@
 
 use call_assistant_postgres::db::Session;
 
-const TAMPERED: [(&str, &str); 3] = [
+pub(crate) const TAMPERED: [(&str, &str); 4] = [
     (
         "a failure stored over a row that was not read",
         "UPDATE transitions
@@ -26,6 +26,15 @@ const TAMPERED: [(&str, &str); 3] = [
              HAVING count(*) FILTER (WHERE after ->> 'disabled' IS NOT NULL) = 1
                  AND bool_or(after ->> 'disabled' = 'failing')
              ORDER BY id LIMIT 1) AND after ->> 'disabled' = 'failing'",
+    ),
+    (
+        "a delivery of a generation that its endpoint never had",
+        "UPDATE transitions
+         SET before = jsonb_set(before, '{generation}', '1000'),
+             after = jsonb_set(after, '{generation}', '1000')
+         WHERE kind = 'delivery' AND id = (
+             SELECT id FROM transitions
+             WHERE kind = 'delivery' AND after ->> 'status' = 'delivered' ORDER BY seq LIMIT 1)",
     ),
 ];
 
