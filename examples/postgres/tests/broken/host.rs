@@ -185,6 +185,12 @@ impl Host {
         let answers = |_: &str, event: &str| self.receiver.answers(event);
         let (accepted, calls) = (std::mem::take(&mut self.accepted), BTreeMap::new());
         let (_, mut wrong) = checks::check(&self.database, accepted, calls, answers).await;
+        // Nobody has died, so nothing is forgotten.
+        let (requests, logged) =
+            (self.receiver.requests(), self.count("SELECT count(*) FROM attempts").await);
+        if logged != requests {
+            wrong.push(format!("{requests} requests, {logged} in the log"));
+        }
         let mut session = self.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
         wrong.extend(record::check(&change).await.1);

@@ -74,6 +74,10 @@ impl Receiver {
         self.shared.all.send_replace(Some(status));
     }
 
+    pub(crate) fn requests(&self) -> i64 {
+        self.shared.answers.lock().unwrap().values().map(|each| i64::from(each.requests)).sum()
+    }
+
     pub(crate) fn answers(&self, event: &str) -> Answers {
         self.shared.answers.lock().unwrap().get(event).cloned().unwrap_or_default()
     }
