@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use http::{HeaderMap, Request};
 
@@ -23,6 +24,20 @@ pub(crate) fn post(to: SocketAddr, headers: &HeaderMap, body: &[u8]) -> io::Resu
 
 pub(crate) fn send(to: SocketAddr, request: &Request<Vec<u8>>) -> io::Result<u16> {
     post(to, request.headers(), request.body())
+}
+
+/// Sends until it is acknowledged, as a service does: 503 says that storing it took too long.
+#[track_caller]
+pub(crate) fn accepted(to: SocketAddr, request: &Request<Vec<u8>>) {
+    let began = Instant::now();
+    loop {
+        let status = send(to, request).unwrap();
+        if status == 204 {
+            return;
+        }
+        assert_eq!(status, 503);
+        assert!(began.elapsed() < PATIENCE, "it is never stored");
+    }
 }
 
 pub(crate) fn exchange(to: SocketAddr, request: &[u8]) -> io::Result<u16> {

@@ -17,7 +17,7 @@ use call_assistant::webhook::testing::signed_request;
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{HeaderValue, Request};
 
-use crate::http::{exchange, send};
+use crate::http::{accepted, exchange, send};
 use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};
 use crate::{SECRET, new_event, now, ping, signer};
 
@@ -70,7 +70,7 @@ fn one_at_a_time_has_a_journal() {
     assert_eq!(told.code, Some(1));
     assert!(told.stderr.concat().contains("another process is using it"), "{:?}", told.stderr);
     let request = ping("evt_1").signed_request(&signer(), now());
-    assert_eq!(send(address, &request).unwrap(), 204);
+    accepted(address, &request);
     assert_eq!(running.interrupt().code, Some(0));
 }
 
@@ -88,7 +88,7 @@ fn an_event_is_told_once_however_often_it_comes() {
     let ended = new_event("evt_call").call_ended(&call).unwrap();
     let request = ended.signed_request(&signer(), now());
     for _ in 0..3 {
-        assert_eq!(send(address, &request).unwrap(), 204);
+        accepted(address, &request);
     }
     // Typed, and without the escape that would have cleared the terminal.
     let line = running.said("evt_call");
@@ -99,8 +99,8 @@ fn an_event_is_told_once_however_often_it_comes() {
     assert_eq!((told.code, told.stdout.len()), (Some(0), 1));
 
     let (running, address) = start(&mut receiver(&journal));
-    assert_eq!(send(address, &request).unwrap(), 204);
-    assert_eq!(send(address, &ping("evt_2").signed_request(&signer(), now())).unwrap(), 204);
+    accepted(address, &request);
+    accepted(address, &ping("evt_2").signed_request(&signer(), now()));
     let told = running.interrupt();
     assert_eq!(told.stdout, ["evt_2 ping \"this is evt_2\""]);
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_call".into(), 1), ("evt_2".into(), 1)]));
@@ -161,7 +161,7 @@ fn what_is_not_genuine_is_refused_and_not_kept() {
     assert_eq!(exchange(address, &long).unwrap(), 413);
     assert_eq!(fs::read(&journal).unwrap(), b"");
     // None of them has cost the genuine one its place.
-    assert_eq!(send(address, &good).unwrap(), 204);
+    accepted(address, &good);
     running.interrupt();
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1)]));
 }
@@ -182,8 +182,8 @@ fn what_is_genuine_and_strange_is_kept_whole() {
         ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes, kept unread"),
     ] {
         let request = signed_request(&signer(), event_type, id, body, now()).unwrap();
-        assert_eq!(send(address, &request).unwrap(), 204);
-        assert_eq!(send(address, &request).unwrap(), 204);
+        accepted(address, &request);
+        accepted(address, &request);
         running.said(line);
     }
     let told = running.interrupt();
@@ -207,7 +207,7 @@ fn deliveries_at_the_same_moment_are_told_once() {
             scope.spawn(|| {
                 for event in 0..20 {
                     let request = ping(&format!("evt_{event}")).signed_request(&signer(), now());
-                    assert_eq!(send(address, &request).unwrap(), 204);
+                    accepted(address, &request);
                 }
             });
         }
@@ -227,7 +227,7 @@ fn whoever_does_not_listen_keeps_no_sender_waiting() {
     let (unread, address) = listening(Running::unread(&mut receiver(&journal)));
     for number in 0..40 {
         let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096)).unwrap();
-        assert_eq!(send(address, &event.signed_request(&signer(), now())).unwrap(), 204);
+        accepted(address, &event.signed_request(&signer(), now()));
     }
     // Nor whoever wants it to end.
     let told = unread.interrupt();
@@ -316,7 +316,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     let (running, address) = start(&mut receiver(&journal));
     for id in ["evt_1", "evt_2"] {
         let request = ping(id).signed_request(&signer(), now());
-        assert_eq!(send(address, &request).unwrap(), 204);
+        accepted(address, &request);
     }
     running.interrupt();
     let [whole_journal, whole_actions] =

@@ -95,7 +95,7 @@ fn holds(ask: impl Fn(Flow<Fetch<GetAccount>>) -> Result<Account, FlowError>) {
         assert!(told_why(&error), "{answer}: {error}");
     }
 
-    // No answer in time: the limit is the flow's.
+    // No answer in time: the limit is the flow's, and not the thirty seconds it has by default.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", silent.local_addr().unwrap());
     let client = Client::new(&base, "service_live_the-key-of-a-test").unwrap();
@@ -103,7 +103,7 @@ fn holds(ask: impl Fn(Flow<Fetch<GetAccount>>) -> Result<Account, FlowError>) {
     let began = Instant::now();
     let error = ask(once.with_time_limit(Duration::from_millis(50))).unwrap_err();
     assert!(told_why(&error), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(25));
 }
 
 /// Whether it says that there was no answer, in the HTTP client's words and without the key.
