@@ -176,7 +176,7 @@ CREATE TABLE deliveries (
     autovacuum_analyze_threshold = 50000
 );
 
-CREATE INDEX deliveries_shard ON deliveries (shard, queued_by);
+CREATE INDEX deliveries_shard ON deliveries (shard, queued_by, id);
 
 -- Deliveries that have ended. The one index finds a delivery, and lists those of an endpoint.
 CREATE TABLE ended (

@@ -1,10 +1,12 @@
--- Pending rows that stay pending. Nothing of an index changes, so the update is HOT.
-UPDATE deliveries AS d
-SET status = w.status, at = w.at, attempts = w.attempts, manual = w.manual,
-    generation = w.generation, version = w.version
-FROM unnest(
-    $1::integer[], $2::bigint[], $3::timestamptz[], $4::integer[],
-    $5::text[], $6::timestamptz[], $7::smallint[], $8::boolean[], $9::integer[], $10::integer[]
-) AS w (endpoint, id, event_created_at, if_version,
-    status, at, attempts, manual, generation, version)
-WHERE d.id = w.id AND d.version = w.if_version;
+-- Pending rows that stay pending, by their numbers alone as where they end. Nothing of an index
+-- changes, so the update is HOT.
+UPDATE deliveries SET
+    status = ($5::text[])[array_position($2, id)],
+    at = ($6::timestamptz[])[array_position($2, id)],
+    attempts = ($7::smallint[])[array_position($2, id)],
+    manual = ($8::boolean[])[array_position($2, id)],
+    generation = ($9::integer[])[array_position($2, id)],
+    version = ($10::integer[])[array_position($2, id)]
+WHERE id = ANY ($2::bigint[]) AND endpoint = ($1::integer[])[array_position($2, id)]
+    AND event_created_at = ($3::timestamptz[])[array_position($2, id)]
+    AND version = ($4::integer[])[array_position($2, id)];

@@ -2,8 +2,8 @@
 //!
 //! Each look begins where the previous one's snapshot ended: with the oldest transaction that was
 //! still running then, so that nothing is missed, however late it is committed. A transaction that
-//! is held open would make every look longer, so most looks begin with what was running a second
-//! ago, and every fifth second one begins with all that is still running.
+//! is held open would make every look longer: while there is one, most looks begin with what was
+//! running a second ago, and every fifth second one begins with all that was running then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use call_assistant::webhook::sender::Delivery;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
+use tokio_postgres::Row;
 
 use super::Message;
 use super::owner::Owned;
@@ -23,6 +24,10 @@ const EVERY: Duration = Duration::from_millis(20);
 /// How far most looks go back, and how often one goes back to everything that still runs.
 const RECENT: Duration = Duration::from_secs(1);
 const THOROUGH: Duration = Duration::from_secs(5);
+
+/// The most rows of one shard that are read at once: what is new is found meanwhile, however much
+/// there is.
+const PAGE: i64 = 250;
 
 const AFTER_ERROR: Duration = Duration::from_millis(200);
 
@@ -56,40 +61,46 @@ struct Snapshot {
 #[derive(Debug)]
 struct Seen {
     last: Snapshot,
-    thorough: (Instant, Snapshot),
+    /// The last that has missed nothing.
+    complete: (Instant, Snapshot),
     recent: VecDeque<(Instant, Snapshot)>,
 }
 
 impl Seen {
     fn first(snapshot: Snapshot, now: Instant) -> Self {
-        Self { last: snapshot, thorough: (now, snapshot), recent: VecDeque::new() }
+        Self { last: snapshot, complete: (now, snapshot), recent: VecDeque::new() }
     }
 
     /// The transaction to look from, and whether that misses none.
     fn from(&mut self, now: Instant) -> (u64, bool) {
-        if now.duration_since(self.thorough.0) > THOROUGH {
-            return (self.thorough.1.xmin, true);
+        if now.duration_since(self.complete.0) > THOROUGH {
+            return (self.complete.1.xmin, true);
         }
         let is_old = |(at, _): &(Instant, Snapshot)| now.duration_since(*at) > RECENT;
         while self.recent.get(1).is_some_and(is_old) {
             self.recent.pop_front();
         }
-        let old = self.recent.front().filter(|each| is_old(each)).unwrap_or(&self.thorough);
-        (self.last.xmin.max(old.1.xmax.min(self.last.xmax)), false)
+        let old = self.recent.front().filter(|each| is_old(each)).unwrap_or(&self.complete);
+        let from = self.last.xmin.max(old.1.xmax.min(self.last.xmax));
+        (from, from <= self.complete.1.xmin)
     }
 
-    fn saw(&mut self, snapshot: Snapshot, is_thorough: bool, now: Instant) {
+    fn saw(&mut self, snapshot: Snapshot, is_complete: bool, now: Instant) {
         self.last = snapshot;
         self.recent.push_back((now, snapshot));
-        if is_thorough {
-            self.thorough = (now, snapshot);
+        if is_complete {
+            self.complete = (now, snapshot);
         }
     }
 }
 
+/// A place in the queue of a shard: a transaction, and a row that it made pending.
+type Place = (u64, i64);
+
 impl Poller {
     pub(super) async fn run(mut self) {
         let mut known: BTreeMap<i16, i64> = BTreeMap::new();
+        let mut behind: BTreeMap<i16, Place> = BTreeMap::new();
         let mut seen: Option<Seen> = None;
         let mut everything = Instant::now();
         while !self.messages.is_closed() {
@@ -99,51 +110,90 @@ impl Poller {
                 known.clear();
                 everything = now;
             }
-            known.retain(|shard, epoch| owned.shards.get(shard) == Some(epoch));
-            let new: Vec<i16> =
-                owned.shards.keys().copied().filter(|shard| !known.contains_key(shard)).collect();
-            let looked = match &mut seen {
-                Some(seen) if new.is_empty() => {
-                    let shards: Vec<i16> = owned.shards.keys().copied().collect();
-                    let (from, is_thorough) = seen.from(now);
-                    let looked = within(self.look(&shards, from)).await;
-                    looked.map(|snapshot| seen.saw(snapshot, is_thorough, now))
-                }
-                // What follows looks at the new shards from where the others are, which is earlier.
-                _ => within(self.look(&new, 0)).await.map(|snapshot| {
-                    seen.get_or_insert_with(|| Seen::first(snapshot, now));
-                    known = owned.shards;
-                }),
-            };
-            if let Err(error) = looked {
-                log::line(&format!("looking for deliveries: {error}"));
-                tokio::time::sleep(AFTER_ERROR).await;
+            for shard in
+                owned.shards.iter().filter(|(shard, epoch)| known.get(shard) != Some(epoch))
+            {
+                behind.insert(*shard.0, (0, i64::MIN));
             }
-            tokio::time::sleep(EVERY).await;
+            behind.retain(|shard, _| owned.shards.contains_key(shard));
+            let looked = within(self.look_at(&owned.shards, &mut seen, &mut behind, now)).await;
+            known = owned.shards;
+            match looked {
+                Err(error) => {
+                    log::line(&format!("looking for deliveries: {error}"));
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
+                Ok(()) if behind.is_empty() => tokio::time::sleep(EVERY).await,
+                Ok(()) => {}
+            }
         }
     }
 
-    async fn look(&self, shards: &[i16], from: u64) -> Result<Snapshot, DbError> {
+    /// Looks at what is new, and at a page of what is behind.
+    async fn look_at(
+        &self,
+        owned: &BTreeMap<i16, i64>,
+        seen: &mut Option<Seen>,
+        behind: &mut BTreeMap<i16, Place>,
+        now: Instant,
+    ) -> Result<(), DbError> {
+        if let Some(seen) = seen {
+            let (from, is_complete) = seen.from(now);
+            let places = owned.keys().map(|shard| (*shard, (from, i64::MIN))).collect();
+            let (snapshot, rest) = self.look(&places).await?;
+            for (shard, place) in rest {
+                // What is behind an earlier place already comes to this one too.
+                behind.entry(shard).or_insert(place);
+            }
+            seen.saw(snapshot, is_complete, now);
+        }
+        if seen.is_none() || !behind.is_empty() {
+            // What becomes pending behind a snapshot's back is found by the looks above, which begin
+            // at an earlier one.
+            let (snapshot, rest) = self.look(behind).await?;
+            *behind = rest;
+            seen.get_or_insert_with(|| Seen::first(snapshot, now));
+        }
+        Ok(())
+    }
+
+    /// Hands in a page of each shard, from a place in it on. Returns where the page of a shard ended
+    /// that had no room for all.
+    async fn look(
+        &self,
+        places: &BTreeMap<i16, Place>,
+    ) -> Result<(Snapshot, BTreeMap<i16, Place>), DbError> {
         let session = self.database.session().await?;
         let statement = session.prepare_cached(include_str!("../../sql/sender_poll.sql")).await?;
-        let rows = session.query(&statement, &[&shards, &from.to_string()]).await?;
+        let shards: Vec<i16> = places.keys().copied().collect();
+        let transactions: Vec<String> = places.values().map(|(from, _)| from.to_string()).collect();
+        let ids: Vec<i64> = places.values().map(|(_, id)| *id).collect();
+        let rows = session.query(&statement, &[&shards, &transactions, &ids, &PAGE]).await?;
         session.keep();
-        let bound = |name| -> Result<u64, DbError> {
-            let row = rows.first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
+        let number = |row: &Row, name| -> Result<u64, DbError> {
             row.try_get::<_, &str>(name)?.parse().map_err(DbError::row)
         };
-        let snapshot = Snapshot { xmin: bound("xmin")?, xmax: bound("xmax")? };
-        let mut found = Vec::new();
+        let first = rows.first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
+        let snapshot = Snapshot { xmin: number(first, "xmin")?, xmax: number(first, "xmax")? };
+        let (mut found, mut pages) = (Vec::new(), BTreeMap::new());
         for row in &rows {
             let Some(id) = row.try_get::<_, Option<i64>>("id")? else { continue };
+            let shard = row.try_get("shard")?;
+            let (len, last) = pages.entry(shard).or_insert((0_i64, row));
+            (*len, *last) = (len.saturating_add(1), row);
             // A row of a later version is for a process of that version.
             let Ok(delivery) = delivery_of(row) else { continue };
-            let (shard, endpoint) = (row.try_get("shard")?, row.try_get("endpoint")?);
-            found.push(Found { id, shard, endpoint, delivery });
+            found.push(Found { id, shard, endpoint: row.try_get("endpoint")?, delivery });
         }
         if !found.is_empty() {
             let _ = self.messages.send(Message::Found(found));
         }
-        Ok(snapshot)
+        let mut rest = BTreeMap::new();
+        for (shard, (len, last)) in pages {
+            if len >= PAGE {
+                rest.insert(shard, (number(last, "queued_by")?, last.try_get("id")?));
+            }
+        }
+        Ok((snapshot, rest))
     }
 }

@@ -69,7 +69,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          '{false}', '{1}', '{1}'",
     ),
     // A sender.
-    ("sender_poll", "'{:shard}', pg_snapshot_xmin(pg_current_snapshot())::text"),
+    ("sender_poll", "'{:shard}', array[pg_snapshot_xmin(pg_current_snapshot())::text], '{0}', 250"),
     ("sender_read", "batch(:pending, :count)"),
     ("endpoint_read", "'{1,2,3,:endpoint}'"),
     ("delivery_lock_pending", "batch(:pending, :count)"),
