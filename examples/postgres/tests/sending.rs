@@ -125,6 +125,31 @@ async fn what_is_committed_late_is_found() {
     service.becomes(DELIVERED, pings + 1).await;
 }
 
+// More than is read of one shard at once, made pending by one transaction: before a sender starts,
+// and while it runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_is_read_in_pages() {
+    const EACH: i64 = 600;
+    let service = Service::new().await;
+    service.endpoint("/many", &[Reply::Status(204)]);
+    let accept_many = async |batch: &str| {
+        let now = Timestamp::from(std::time::SystemTime::now());
+        let mut session = service.world.database.session().await.unwrap();
+        let change = session.transaction().await.unwrap();
+        for nth in 0..EACH {
+            accept(&change, &event(&format!("{batch} {nth}"), now), None, now).await.unwrap();
+        }
+        change.commit().await.unwrap();
+        session.keep();
+    };
+    accept_many("before").await;
+    let _sender = start(&service);
+    service.becomes(DELIVERED, EACH).await;
+    accept_many("while it runs").await;
+    service.becomes(DELIVERED, 2 * EACH).await;
+    assert_eq!(service.count(PENDING).await, 0);
+}
+
 // EVT-1, D-60: a relay that dies after its commit relays again, on the next day.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outbox_may_relay_a_change_twice_across_midnight() {
