@@ -1,4 +1,4 @@
-//! Ids: opaque text, with one type for each kind of object.
+//! Defines ids: opaque text, with one type for each kind of object.
 //!
 //! JSON readers are more tolerant: an [`AccountId`], [`CallId`], [`ContactId`] or
 //! [`AppointmentId`] there is any text of 1 to [`MAX_ID_LEN`] bytes, so that one odd id does not
@@ -36,7 +36,7 @@ use sha2::{Digest, Sha256};
 use crate::json::json_text;
 use crate::text::{TextError, TextReason, check_len, check_present, check_visible};
 
-/// The longest id, in bytes.
+/// Bounds an id, in bytes.
 pub const MAX_ID_LEN: usize = 255;
 
 macro_rules! id {

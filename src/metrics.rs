@@ -39,10 +39,10 @@ use core::fmt;
 #[cfg(feature = "service")]
 use core::time::Duration;
 
-/// The content type of the text.
+/// Names the content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A writer of OpenMetrics text, over any [`fmt::Write`].
+/// Writes OpenMetrics text, over any [`fmt::Write`].
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;

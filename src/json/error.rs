@@ -9,7 +9,7 @@ use serde_json::error::Category;
 
 use super::Tracker;
 
-/// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
+/// Bounds the text that is read, in bytes: 16 MiB, many times a page of 100 calls.
 pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Says what is wrong with a JSON text, in which field, and at which line and column.

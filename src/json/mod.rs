@@ -1,4 +1,4 @@
-//! JSON as this crate reads and writes it.
+//! Reads and writes JSON, as this crate does everywhere.
 //!
 //! ```
 //! use call_assistant::json::{JsonObject, ParseErrorKind};

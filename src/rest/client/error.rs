@@ -14,7 +14,7 @@ use crate::secret::{excerpt, one_line};
 /// An HTTP client's error, or a text.
 pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
-/// How many bytes of an error response are read. No error of the service is nearly as long.
+/// Bounds the bytes of an error response that are read. No error of the service is nearly as long.
 pub const MAX_ERROR_LEN: usize = 64 * 1024;
 
 /// Says why a request has no successful answer, and who must act.
@@ -51,7 +51,7 @@ pub struct ClientError {
     pub reason: ClientErrorReason,
 }
 
-/// What is wrong with a response.
+/// Says what is wrong with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientErrorReason {
@@ -69,7 +69,7 @@ pub enum ClientErrorReason {
     NoResponse(String),
 }
 
-/// Who must act on a [`ClientError`], and how.
+/// Says who must act on a [`ClientError`], and how.
 ///
 /// For a key that a customer has just entered, [`GetAccount`](crate::rest::GetAccount) answers this
 /// way: success or [`GrantScope`](Self::GrantScope), [`UpgradePlan`](Self::UpgradePlan),

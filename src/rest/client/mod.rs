@@ -1,4 +1,4 @@
-//! The customer's side of the REST API: requests, responses, pages, retries, and a sync.
+//! Implements the customer's side of the REST API: requests, responses, pages, retries, and a sync.
 //!
 //! ```
 //! use call_assistant::rest::ListCalls;

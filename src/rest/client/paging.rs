@@ -6,8 +6,8 @@ use crate::Timestamp;
 use crate::model::CallList;
 use crate::rest::ListCalls;
 
-/// How many empty pages in a row a walk takes: an empty page may lead to another one, but a walk
-/// must end.
+/// Bounds the empty pages in a row that a walk takes: an empty page may lead to another one, but a
+/// walk must end.
 pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
 /// Walks through the pages of a list of calls: holds the list, and where in it the walk is.

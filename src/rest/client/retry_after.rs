@@ -3,7 +3,7 @@ use core::time::Duration;
 use crate::Timestamp;
 use crate::time::http_date;
 
-/// What a `Retry-After` header says. Exhaustive: HTTP has these two forms.
+/// Holds what a `Retry-After` header says. Exhaustive: HTTP has these two forms.
 ///
 /// ```
 /// use call_assistant::rest::client::RetryAfter;

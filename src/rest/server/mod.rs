@@ -261,7 +261,7 @@ pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 pub use tally::Tally;
 
-/// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
+/// Holds the OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///
 /// ```
 /// let document: serde_json::Value = serde_json::from_str(call_assistant::rest::server::OPENAPI)?;

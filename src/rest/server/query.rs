@@ -9,7 +9,7 @@ use crate::id::{AccountId, CallId};
 use crate::model::Call;
 use crate::rest::{CreatedRange, ListCalls, Mode};
 
-/// A call in a store, with its account and mode.
+/// Holds a call of a store, with its account and mode.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -214,7 +214,7 @@ fn order_of(position: &Position) -> (Timestamp, &str) {
     (position.started_at, position.id.as_str())
 }
 
-/// Why the rows of a page are not served, for the operator's log.
+/// Says why the rows of a page are not served, for the operator's log.
 ///
 /// It names a row by its position among those given, from 0, and nothing of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// How long a handler may hold an event, unless the host chooses another lease: one minute.
+/// Says how long a handler may hold an event, unless the host chooses another lease: one minute.
 ///
 /// The service gives an attempt ten seconds and makes its third attempt a minute after the second.
 pub const CLAIM_LEASE: Duration = Duration::from_secs(60);
 
-/// How long a store keeps the entry of a processed event: 31 days.
+/// Says how long a store keeps the entry of a processed event: 31 days.
 ///
 /// A delivery can be repeated manually for 30 days; the last day covers attempts that are then
 /// still running.

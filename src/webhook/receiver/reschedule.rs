@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use crate::model::Appointment;
 use crate::webhook::event::{Event, EventData, OriginSource};
 
-/// How long after the old appointment was cancelled the new one is created at most, unless the host
-/// chooses another span: one minute. The assistant does both in one conversation.
+/// Says how long after the old appointment was cancelled the new one is created at most, unless the
+/// host chooses another span: one minute. The assistant does both in one conversation.
 pub const RESCHEDULE_SPAN: Duration = Duration::from_secs(60);
 
 /// Pairs the two events of an appointment that the assistant moved: it cancels the old appointment

@@ -12,7 +12,7 @@ struct AddressBlock {
     prefix: u8,
 }
 
-/// Error for an address that may not be called. Its text names the block that the address is in.
+/// Says why an address may not be called. Its text names the block that the address is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(Reason);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::disabled::DisabledReason;
 use super::schedule::FAILURES_TO_DISABLE;
 
-/// Something that the owner of an endpoint should be told.
+/// Names what the owner of an endpoint should be told.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{Alert, DisabledReason};

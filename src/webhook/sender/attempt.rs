@@ -11,8 +11,8 @@ use crate::Timestamp;
 use crate::webhook::Signer;
 use crate::webhook::event::EventBody;
 
-/// An attempt that has begun. It goes back to [`Delivery::finish`](super::Delivery::finish) with
-/// its outcome.
+/// Represents an attempt that has begun. It goes back to
+/// [`Delivery::finish`](super::Delivery::finish) with its outcome.
 ///
 /// ```
 /// # use call_assistant::Timestamp;

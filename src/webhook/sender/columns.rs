@@ -11,7 +11,7 @@ use super::status::Status;
 use super::unknown_text::UnknownTextError;
 use crate::Timestamp;
 
-/// A [`Delivery`] as the columns of a row.
+/// Holds a [`Delivery`] as the columns of a row.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -60,7 +60,7 @@ pub struct DeliveryColumns {
     pub version: i32,
 }
 
-/// An [`Endpoint`] as the columns of a row.
+/// Holds an [`Endpoint`] as the columns of a row.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -97,7 +97,7 @@ pub struct EndpointColumns {
     pub version: i32,
 }
 
-/// Error for a column with a number that this crate cannot have stored.
+/// Says that a column has a number that this crate cannot have stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}, not from 0 to {max}")]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ use super::status::{BeginError, RedeliverError, Status};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
-/// One event on its way to one endpoint.
+/// Tracks one event on its way to one endpoint.
 ///
 /// ```
 /// # use call_assistant::id::{AccountId, EventId};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::unknown_text::UnknownTextError;
 
-/// Why an endpoint is disabled.
+/// Says why an endpoint is disabled.
 ///
 /// ```
 /// use call_assistant::webhook::sender::DisabledReason;

@@ -13,7 +13,7 @@ use super::schedule::{
 };
 use crate::Timestamp;
 
-/// Health of one endpoint. Its URL and secrets are other columns of the same row.
+/// Tracks the health of one endpoint. Its URL and secrets are other columns of the same row.
 ///
 /// ```
 /// # use call_assistant::webhook::sender::Endpoint;
@@ -81,7 +81,7 @@ pub struct Endpoint {
     pub(super) version: u32,
 }
 
-/// What a finished attempt means for its endpoint. Made by
+/// Says what a finished attempt means for its endpoint. Made by
 /// [`Delivery::finish`](super::Delivery::finish).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
@@ -106,7 +106,7 @@ pub(super) enum Effect {
     Gone,
 }
 
-/// What became of an [`Endpoint`].
+/// Says what became of an [`Endpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointChange {

@@ -16,10 +16,10 @@ use super::status::Status;
 use crate::Timestamp;
 use crate::secret::excerpt;
 
-/// Longest excerpt of a response's body, in bytes.
+/// Bounds the excerpt of a response's body, in bytes.
 pub const MAX_EXCERPT_LEN: usize = 1024;
 
-/// One attempt in a delivery's log. Keep it as long as the delivery
+/// Describes one attempt in a delivery's log. Keep it as long as the delivery
 /// ([`Delivery::is_kept`]).
 ///
 /// ```
@@ -64,7 +64,7 @@ pub struct LogEntry {
     pub headers: Option<Excerpt>,
 }
 
-/// The beginning of a response's body.
+/// Holds the beginning of a response's body.
 ///
 /// ```
 /// use call_assistant::webhook::sender::Excerpt;

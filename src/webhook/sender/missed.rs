@@ -14,7 +14,7 @@ use super::status::Status;
 use crate::Timestamp;
 use crate::webhook::event::EventType;
 
-/// What an endpoint did not receive: in a range of time, or until it was enabled.
+/// Selects what an endpoint did not receive: in a range of time, or until it was enabled.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -57,7 +57,7 @@ pub struct MissedDeliveries {
     failed_from: Option<Timestamp>,
 }
 
-/// The condition of [`MissedDeliveries`], for a statement.
+/// Holds the condition of [`MissedDeliveries`], for a statement.
 ///
 /// ```sql
 #[doc = include_str!("sql/missed.sql")]

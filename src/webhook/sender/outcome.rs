@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::unknown_text::UnknownTextError;
 
-/// Result of an attempt, for [`Delivery::finish`](super::Delivery::finish).
+/// Names the result of an attempt, for [`Delivery::finish`](super::Delivery::finish).
 ///
 /// ```
 /// use call_assistant::webhook::sender::Outcome;

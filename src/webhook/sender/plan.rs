@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an account's plan includes of webhooks.
+/// Says what an account's plan includes of webhooks.
 ///
 /// Map your price list to it, and check it where work begins. Deliveries that are pending are still
 /// sent after a downgrade, because they were accepted.
@@ -29,7 +29,7 @@ pub enum WebhookPlan {
     Business,
 }
 
-/// Who recovers what was missed.
+/// Says who recovers what was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryBy {
@@ -39,7 +39,7 @@ pub enum RecoveryBy {
     Program,
 }
 
-/// What an account's plan lacks.
+/// Says what an account's plan lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

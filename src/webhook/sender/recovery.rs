@@ -14,7 +14,7 @@ use super::row::{Row, Write, row};
 use super::status::RedeliverError;
 use crate::Timestamp;
 
-/// A recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
+/// Recovers what an endpoint missed: each delivery is redelivered once, a few at a time, until
 /// none is left.
 ///
 /// ```
@@ -84,7 +84,7 @@ pub struct Recovery<D> {
     version: u32,
 }
 
-/// State of a recovery.
+/// Names the state of a recovery.
 ///
 /// ```
 /// use call_assistant::webhook::sender::RecoveryStatus;
@@ -124,7 +124,7 @@ impl RecoveryStatus {
     }
 }
 
-/// Why no recovery starts.
+/// Says why no recovery starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-/// Time for which delivery logs and payloads are kept, from the event's `created_at`.
+/// Says how long delivery logs and payloads are kept, from the event's `created_at`.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Returns the oldest `created_at` of an event that is still kept: rows of older events may be

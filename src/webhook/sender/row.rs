@@ -6,7 +6,7 @@ use super::columns::signed;
 use super::delivery::Delivery;
 use super::endpoint::Endpoint;
 
-/// A [`Delivery`], an [`Endpoint`] or a [`Recovery`](super::Recovery) as it was read, which
+/// Holds a [`Delivery`], an [`Endpoint`] or a [`Recovery`](super::Recovery) as it was read, which
 /// remembers the version of its stored row.
 ///
 /// ```
@@ -35,7 +35,8 @@ pub struct Row<T> {
     value: T,
 }
 
-/// A write of a row, on the condition that the stored row still has the version that was read.
+/// Describes the write of a row, on the condition that the stored row still has the version that
+/// was read.
 ///
 /// If it affects no row, another process was first: read the row again and repeat the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

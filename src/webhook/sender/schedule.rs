@@ -20,36 +20,36 @@ pub const RETRY_WAITS: [Duration; 5] = [
     LONGEST_WAIT,
 ];
 
-/// Number of attempts of a delivery: the first, and one after each of the [`RETRY_WAITS`].
+/// Sets the number of attempts of a delivery: the first, and one after each of the [`RETRY_WAITS`].
 pub const MAX_ATTEMPTS: u8 = 6;
 
-/// Time limit of an attempt, from its beginning to the head of the response.
+/// Limits the time of an attempt, from its beginning to the head of the response.
 ///
 /// The status decides. A body that breaks off later, or never ends, changes nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time for which an attempt belongs to the sender that began it.
+/// Limits the time for which an attempt belongs to the sender that began it.
 ///
 /// The lease is longer than [`ATTEMPT_TIMEOUT`], so that the sender has time to store the outcome.
 /// When the lease has expired, the sender is presumed dead, and any sender may make the same
 /// attempt again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
-/// Longest time from the first attempt of a delivery to the end of its last one, if no attempt
+/// Bounds the time from the first attempt of a delivery to the end of its last one, if no attempt
 /// begins late: all waits and six timeouts, 7 h 12 min 10 s.
 pub const LONGEST_DELIVERY: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
 
-/// Number of deliveries in a row that end in failure and disable an endpoint.
+/// Sets the number of deliveries in a row that end in failure and disable an endpoint.
 pub const FAILURES_TO_DISABLE: u8 = 20;
 
 /// Counts of failures at which to warn the owner of an endpoint.
 pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
-/// Number of deliveries in a row whose first attempts fail, over at least [`SUSPECT_SPAN`], that make
-/// an endpoint suspect.
+/// Sets the number of deliveries in a row whose first attempts fail, over at least
+/// [`SUSPECT_SPAN`], that make an endpoint suspect.
 pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
 
-/// Shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`].
+/// Sets the shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`].
 pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
 
 /// Days after which to remind the owner of a disabled endpoint.

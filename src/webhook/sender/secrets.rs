@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::Timestamp;
 use crate::webhook::{SetupError, Signer, SigningSecret};
 
-/// Signing secrets of one endpoint: the newest, and previous ones until each expires.
+/// Holds the signing secrets of one endpoint: the newest, and previous ones until each expires.
 ///
 /// After a rotation both secrets sign for a while, so that the receiver has time to switch.
 ///

@@ -14,7 +14,7 @@ use super::row::{Row, Write};
 use super::status::Status;
 use crate::Timestamp;
 
-/// An attempt that has ended, for [`settle`].
+/// Holds an attempt that has ended, for [`settle`].
 ///
 /// All fields are listed, so that it can be written as a literal.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,8 @@ pub struct Ended<'a, D, E> {
     pub response: Option<&'a [u8]>,
 }
 
-/// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
+/// Holds what to store of attempts that have ended, and what to do when it is stored. Made by
+/// [`settle`].
 ///
 /// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on the rest
 /// after its commit. If one write affects no row, roll back, read the rows again and settle again;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// State of a delivery.
+/// Names the state of a delivery.
 ///
 /// ```
 /// use call_assistant::webhook::sender::Status;
@@ -81,7 +81,7 @@ impl Status {
     }
 }
 
-/// Why no attempt begins.
+/// Says why no attempt begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BeginError {
@@ -105,7 +105,7 @@ pub enum BeginError {
     Ended,
 }
 
-/// Why a delivery is not redelivered.
+/// Says why a delivery is not redelivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedeliverError {

@@ -281,7 +281,7 @@ impl Tally {
     }
 }
 
-/// What the store holds now: values that no transition tells. Set them when the text is read.
+/// Tells what the store holds now: values that no transition tells. Set them when the text is read.
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;

@@ -9,10 +9,10 @@ use url::{Host, Url};
 
 use super::address::{AddressError, NOT_LOOPBACK, check_public};
 
-/// Longest URL of an endpoint, in bytes, percent-encoded as in [`Target::as_str`].
+/// Bounds the URL of an endpoint, in bytes, percent-encoded as in [`Target::as_str`].
 pub const MAX_URL_LEN: usize = 2048;
 
-/// A URL that webhooks may be sent to.
+/// Holds a URL that webhooks may be sent to.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{Target, TargetError};
@@ -41,7 +41,7 @@ pub struct Target {
     loopback: bool,
 }
 
-/// Why a URL or a header of an endpoint is refused.
+/// Says why a URL or a header of an endpoint is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {

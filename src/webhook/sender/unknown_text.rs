@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-/// Error for a stored text that this version does not know, such as a [`Status`](super::Status) of a
+/// Says that this version does not know a stored text, such as a [`Status`](super::Status) of a
 /// later version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {text:?}, which this version does not know")]

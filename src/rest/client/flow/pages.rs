@@ -51,7 +51,7 @@ pub struct PagesState {
     repeats: Option<bool>,
 }
 
-/// What a page brought, to store in one transaction.
+/// Holds what a page brought, to store in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PagesStep {

@@ -10,7 +10,7 @@ use super::error::FlowError;
 use super::task::Task;
 use crate::Timestamp;
 
-/// What the host does next.
+/// Says what the host does next.
 ///
 /// The enum is exhaustive: matching every variant is the point. A [`Fetch`](super::Fetch) has nothing to store:
 /// `Store(never) => match *never {}`.

@@ -7,8 +7,8 @@ use crate::Timestamp;
 use crate::rest::client::{CallSync, Client, ResponseHead, SyncStep};
 use crate::rest::{ApiRequest, ListCalls, Quota, UnsendableError};
 
-/// What a [`Flow`](super::Flow) does: [`Fetch`], [`Pages`](super::Pages) or [`Sync`], and nothing
-/// else.
+/// Defines what a [`Flow`](super::Flow) does: [`Fetch`], [`Pages`](super::Pages) or [`Sync`], and
+/// nothing else.
 pub trait Task: sealed::Sealed + Sized {
     /// What the host stores before the flow goes on. [`Infallible`] if there is nothing to store.
     type Batch;

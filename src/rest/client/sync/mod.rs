@@ -15,7 +15,7 @@ use crate::model::{Call, CallList, ListedCall, UnreadableCall};
 use crate::rest::client::PagingError;
 use crate::rest::{ListCalls, Mode};
 
-/// How far below its watermark a sync asks unless told otherwise: a minute.
+/// Says how far below its watermark a sync asks unless told otherwise: a minute.
 pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 
 /// Copies all calls of an account, and the new ones from then on, without losing or repeating any.
@@ -127,7 +127,7 @@ pub struct CallSync {
     walk: Option<Walk>,
 }
 
-/// What a page brought.
+/// Holds what a page brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store all of it, in one transaction"]
 #[non_exhaustive]

@@ -263,7 +263,7 @@ impl Default for RateWindow {
     }
 }
 
-/// A request came too soon: 429 `rate_limit_exceeded`.
+/// Says that a request came too soon: 429 `rate_limit_exceeded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
@@ -290,7 +290,7 @@ impl RateLimitError {
     }
 }
 
-/// Why a request is not admitted.
+/// Says why a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateLimitReason {

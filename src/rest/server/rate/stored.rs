@@ -13,7 +13,7 @@ const NANOS: u8 = 1;
 const MICROS: u8 = 2;
 const NANOS_PER_MICRO: u64 = 1_000;
 
-/// Error for bytes that [`RateWindow::to_bytes`] cannot have written.
+/// Says that bytes are none that [`RateWindow::to_bytes`] has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a rate window: {0}")]
 pub struct RateWindowError(&'static str);
