@@ -8,11 +8,19 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-/// Believes Mozilla's roots, and those of a PEM file besides.
+/// Connects to servers of HTTP, as [`config`] has it.
+///
+/// # Errors
+/// As [`config`].
+pub(crate) fn connector(file: Option<&Path>) -> Result<TlsConnector, String> {
+    config(file, b"http/1.1").map(|config| TlsConnector::from(Arc::new(config)))
+}
+
+/// Believes Mozilla's roots, and those of a PEM file besides, of servers that speak this protocol.
 ///
 /// # Errors
 /// The file cannot be read, or holds no certificate that can be used.
-pub(crate) fn connector(file: Option<&Path>) -> Result<TlsConnector, String> {
+pub(crate) fn config(file: Option<&Path>, protocol: &[u8]) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(file) = file {
         let before = roots.len();
@@ -31,6 +39,6 @@ pub(crate) fn connector(file: Option<&Path>) -> Result<TlsConnector, String> {
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(config)
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::db::Address;
 use crate::host::dashboard::{Access, Token};
 use crate::host::scale::{self, Scale};
 use crate::key_ring::KeyRing;
@@ -13,9 +14,9 @@ use crate::support::flags::{Flag, Flags, Help, last_words};
 #[derive(Debug)]
 pub(crate) enum Role {
     /// Brings the database to this version, and ends.
-    Migrate { database: String },
+    Migrate { database: Address },
     /// Answers the public API and the dashboard.
-    Api { serving: Serving, database: String, ring: KeyRing },
+    Api { serving: Serving, database: Address, ring: KeyRing },
     /// Sends what is pending.
     Sender { options: sender::Options, metrics: Option<SocketAddr> },
     /// Both in one process.
@@ -23,9 +24,9 @@ pub(crate) enum Role {
     /// Both, on a database of its own.
     Demo { serving: Serving, sending: sender::Options },
     /// Erases an account, or a number from it, and ends.
-    Erase { database: String, account: String, number: Option<String> },
+    Erase { database: Address, account: String, number: Option<String> },
     /// Seals secrets with the newest key, and ends.
-    RotateKeys { database: String, ring: KeyRing },
+    RotateKeys { database: Address, ring: KeyRing },
     /// Makes a line of a key ring, and ends.
     KeyGen { number: u8 },
 }
@@ -60,6 +61,11 @@ const TOKEN: &str = "OPERATOR_TOKEN";
 
 const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
+const DATABASE_CA: Flag = Flag::value(
+    "--database-ca",
+    "FILE.pem",
+    "certificates to believe of the database beside the public\nones [the variable DATABASE_CA]",
+);
 const KEYS: Flag = Flag::value(
     "--keys",
     "FILE",
@@ -106,27 +112,37 @@ const METRICS: Flag = Flag::value(
 );
 
 const MIGRATE: Help = Help {
-    usage: "call-assistant-postgres migrate --database URL",
+    usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]",
     about: "Brings the database to this version, and ends with 0.",
-    flags: &[DATABASE],
+    flags: &[DATABASE, DATABASE_CA],
     positional: 0,
 };
 
 const API: Help = Help {
-    usage: "call-assistant-postgres api --database URL [--keys FILE] [--listen ADDR]\n\
-            \x20              [--dashboard ADDR] [--operator-token-file FILE] [--data FILE.json]\n\
-            \x20              [--allow-loopback-endpoints] [--metrics ADDR]",
+    usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
+            \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
+            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--metrics ADDR]",
     about: "Answers the public API and the dashboard. Any number of processes may.",
-    flags: &[DATABASE, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
+    flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
     positional: 0,
 };
 
 const SENDER: Help = Help {
-    usage: "call-assistant-postgres sender --database URL [--keys FILE] [--trust-ca FILE.pem]\n\
-            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
-            \x20              [--endpoint-rate N] [--metrics ADDR]",
+    usage: "call-assistant-postgres sender --database URL [--database-ca FILE.pem] [--keys FILE]\n\
+            \x20              [--trust-ca FILE.pem] [--allow-loopback-endpoints] [--time-scale F]\n\
+            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
     about: "Sends webhooks. Any number of senders share the work; one may stop at any time.",
-    flags: &[DATABASE, KEYS, TRUST_CA, LOOPBACK, TIME_SCALE, TIMEOUT_SCALE, ENDPOINT_RATE, METRICS],
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        KEYS,
+        TRUST_CA,
+        LOOPBACK,
+        TIME_SCALE,
+        TIMEOUT_SCALE,
+        ENDPOINT_RATE,
+        METRICS,
+    ],
     positional: 0,
 };
 
@@ -135,6 +151,7 @@ const ALL: Help = Help {
     about: "The whole service in one process.",
     flags: &[
         DATABASE,
+        DATABASE_CA,
         KEYS,
         LISTEN,
         DASHBOARD,
@@ -151,7 +168,7 @@ const ALL: Help = Help {
 };
 
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [the flags of all, but for --database and --keys]",
+    usage: "call-assistant-postgres demo [the flags of all, but for those of the database and the keys]",
     about: "The whole service on a PostgreSQL server of its own, which ends with it. The first line\n\
             on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -176,6 +193,7 @@ const ERASE: Help = Help {
             and logged answers. Says how much it was. It may be run again.",
     flags: &[
         DATABASE,
+        DATABASE_CA,
         Flag::value("--account", "ID", "whose"),
         Flag::value("--number", "NUMBER", "a caller's number, or - to read it from standard input"),
         Flag::switch("--whole-account", "the account, its keys, calls, endpoints and events"),
@@ -186,7 +204,7 @@ const ERASE: Help = Help {
 const ROTATE_KEYS: Help = Help {
     usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
     about: "Seals signing secrets with the first key of the ring. Every process must have the ring.",
-    flags: &[DATABASE, KEYS],
+    flags: &[DATABASE, DATABASE_CA, KEYS],
     positional: 0,
 };
 
@@ -220,7 +238,7 @@ pub(crate) fn read() -> Role {
         "demo" => (&DEMO, |help, flags| Role::Demo {
             serving: serving(help, flags),
             // Of a database that is made when the command line has been understood.
-            sending: sending(help, flags, |_, _| String::new(), |_, _| KeyRing::random()),
+            sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
         }),
         "erase" => (&ERASE, erase),
         "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
@@ -296,7 +314,7 @@ fn access(help: &Help, flags: &Flags) -> Access {
 fn sending(
     help: &Help,
     flags: &Flags,
-    database: fn(&Help, &Flags) -> String,
+    database: fn(&Help, &Flags) -> Address,
     ring: fn(&Help, &Flags) -> KeyRing,
 ) -> sender::Options {
     let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
@@ -334,14 +352,15 @@ fn erase(help: &Help, flags: &Flags) -> Role {
     Role::Erase { database: database(help, flags), account: account.to_owned(), number }
 }
 
-fn database(help: &Help, flags: &Flags) -> String {
-    let variable = || std::env::var("DATABASE_URL").ok();
-    match flags.text("--database").map(str::to_owned).or_else(variable) {
-        Some(url) => url,
-        None => help.exit(
-            "--database: which one? `migrate --database URL` prepares it for the other roles; \
-             `demo` needs none",
-        ),
+fn database(help: &Help, flags: &Flags) -> Address {
+    let given = |flag, variable| {
+        flags.text(flag).map(str::to_owned).or_else(|| std::env::var(variable).ok())
+    };
+    match given("--database", "DATABASE_URL") {
+        Some(url) => {
+            Address::from(url).with_ca(given("--database-ca", "DATABASE_CA").map(PathBuf::from))
+        }
+        None => help.exit("--database: which one?"),
     }
 }
 

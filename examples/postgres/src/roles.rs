@@ -44,7 +44,7 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
         Role::Erase { database, account, number } => {
-            let database = Database::new(&database, 1)?;
+            let database = Database::at(&database, 1)?;
             db::check(&database).await?;
             let erased = match number {
                 Some(number) => {
@@ -55,17 +55,17 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             println!("{}", erased.line());
         }
         Role::RotateKeys { database, ring } => {
-            let database = Database::new(&database, 1)?;
+            let database = Database::at(&database, 1)?;
             db::check(&database).await?;
             println!("{}", rotate::keys(&database, &ring, clock::now()).await?.line());
         }
         Role::Migrate { database } => {
-            db::migrate(&Database::new(&database, 1)?).await?;
+            db::migrate(&Database::at(&database, 1)?).await?;
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
-            let database = Database::new(&database, CONNECTIONS)?;
+            let database = Database::at(&database, CONNECTIONS)?;
             let counted = Counted::default();
             let api = serving::start(database, ring, serving, accounts, counted, stop).await?;
             say(&api.line);
@@ -77,7 +77,7 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             let mut line = json!({ "ready": true });
             let mut monitor = None;
             if let Some(address) = metrics {
-                let database = Database::new(&options.database, 1)?;
+                let database = Database::at(&options.database, 1)?;
                 let (address, task) =
                     serving::monitor(address, database, ring, counted, stop.clone()).await?;
                 line["metrics"] = format!("http://{address}").into();
@@ -95,8 +95,8 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             let settings = Settings { fsync: true, ..Settings::default() };
             let server =
                 tokio::task::spawn_blocking(move || PrivateServer::start(settings)).await??;
-            sending.database = server.url();
-            db::migrate(&Database::new(&sending.database, 1)?).await?;
+            sending.database = server.url().into();
+            db::migrate(&Database::at(&sending.database, 1)?).await?;
             let ended = all(serving, sending, true).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
             ended?;
@@ -112,11 +112,12 @@ async fn all(
 ) -> Result<(), Box<dyn Error>> {
     let accounts = accounts(&serving, demonstration)?;
     let note = match demonstration {
-        true => format!("Its database, until it ends: psql {}\n\n", sending.database),
+        true => format!("Its database, until it ends: psql {}\n\n", sending.database.url()),
         false => String::new(),
     };
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
-    let (database, ring) = (Database::new(&sending.database, CONNECTIONS)?, sending.ring.clone());
+    let (database, ring) =
+        (Database::at(&sending.database, CONNECTIONS)?, sending.ring.clone());
     let counted = sending.counted.clone();
     let api = serving::start(database, ring, serving, accounts, counted, stop.clone()).await?;
     let sender = sender::start(sending, stop).await?;

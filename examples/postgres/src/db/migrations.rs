@@ -12,11 +12,12 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_alerts.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_recoveries.sql") },
     Migration { number: 4, sql: include_str!("../../migrations/0004_plans.sql") },
+    Migration { number: 5, sql: include_str!("../../migrations/0005_recovery_waits.sql") },
 ];
 
 /// Why this build does not run on this database.

@@ -16,7 +16,8 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
-use tokio_postgres::{Config, NoTls};
+
+use super::address::{Address, hint};
 
 /// How long to wait for a connection of the pool, for one to be made, and for all of a step.
 const WAIT: Duration = Duration::from_secs(2);
@@ -43,7 +44,7 @@ pub struct Database {
 #[non_exhaustive]
 pub enum DbError {
     /// No connection is to be had.
-    #[error("no connection: {}", innermost(.0))]
+    #[error("no connection: {}{}", innermost(.0), hint(.0))]
     Connect(#[from] deadpool_postgres::PoolError),
     /// A statement failed.
     #[error("{}", describe(.0))]
@@ -69,7 +70,15 @@ impl Database {
     /// # Errors
     /// The URL is not one of a database.
     pub fn new(url: &str, connections: usize) -> Result<Self, String> {
-        let mut config: Config = url.parse().map_err(|error| format!("--database: {error}"))?;
+        Self::at(&url.into(), connections)
+    }
+
+    /// As [`new`](Self::new), where a private authority may be believed.
+    ///
+    /// # Errors
+    /// The URL is not one of a database, or there is no certificate in the authority's file.
+    pub fn at(address: &Address, connections: usize) -> Result<Self, String> {
+        let (mut config, tls) = address.read()?;
         config
             .connect_timeout(CONNECT)
             .keepalives_idle(Duration::from_secs(30))
@@ -82,7 +91,7 @@ impl Database {
         config.options(options);
         let manager = Manager::from_config(
             config,
-            NoTls,
+            tls,
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
         let pool = Pool::builder(manager)

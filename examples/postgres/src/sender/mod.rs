@@ -39,7 +39,7 @@ use self::core::{Core, LIMITS};
 use self::owner::{InHand, Owner};
 use self::poll::{Found, Poller};
 use self::settle::{Settler, Stored};
-use crate::db::{self, Database, DbError};
+use crate::db::{self, Address, Database, DbError};
 use crate::host::post;
 use crate::host::scale::Scale;
 use crate::key_ring::KeyRing;
@@ -49,7 +49,7 @@ use crate::support::shutdown::Shutdown;
 /// What the command line says.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) database: String,
+    pub(crate) database: Address,
     pub(crate) ring: KeyRing,
     pub(crate) allow_loopback: bool,
     pub(crate) trust_ca: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Running {
 /// # Errors
 /// The database is not there, or not of this version.
 pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
-    let database = Database::new(&options.database, 12)?;
+    let database = Database::at(&options.database, 12)?;
     db::check(&database).await.map_err(|error| error.to_string())?;
     let client = post::Client::new(options.trust_ca.as_deref())?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));

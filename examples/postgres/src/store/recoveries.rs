@@ -3,6 +3,8 @@
 //! A step is one transaction: the deliveries that it makes due, and how far the recovery is. A process
 //! that ends in the middle of it has done nothing, and whoever owns the shard makes the step.
 
+use std::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::{
@@ -24,6 +26,10 @@ use crate::support::log;
 /// How many redeliveries of one endpoint are pending at once: half of what may be in flight to it, so
 /// that new events find room.
 const AT_ONCE: u32 = 4;
+
+/// How long a recovery waits for transactions that had begun before it. Events of one that is held open
+/// for longer stay missed, until the next recovery.
+const OLDER: Duration = Duration::from_secs(60);
 
 /// Counts what a recovery would redeliver.
 pub(super) async fn count(
@@ -98,15 +104,16 @@ pub(super) async fn cancel(
 
 const MISSING: Refused = Refused::NotFound("recovery");
 
-/// Makes a step of each recovery that runs for an endpoint of these shards, and returns whether there
-/// is one.
+/// Makes a step of each recovery that runs for an endpoint of these shards and waits for nobody, and
+/// returns whether there is one.
 ///
 /// # Errors
 /// [`Refused::Unavailable`]: a step that failed is made again.
 pub(crate) async fn step_all(database: &Database, shards: &[i16], now: Timestamp) -> Done<bool> {
+    let waited = At(now.saturating_sub(OLDER));
     let running = within(async {
         let session = database.session().await?;
-        let rows = query(&*session, sql!("recoveries_running"), &[&shards]).await?;
+        let rows = query(&*session, sql!("recoveries_running"), &[&shards, &waited]).await?;
         session.keep();
         Ok::<_, DbError>(rows)
     });

@@ -115,7 +115,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ),
     ("missed_pending", ":shard, :endpoint, '2026-03-01 00:00+00', ':now', 0, '{}', 0, 4"),
     ("recoveries", "':account'"),
-    ("recoveries_running", "'{1,2,3,:shard}'"),
+    ("recoveries_running", "'{1,2,3,:shard}', ':now'"),
     ("recovery", "17"),
     ("recovery_forget", ":endpoint"),
     ("recovery_insert", "9999, :shard, '{}', 1, ':now'"),

@@ -66,7 +66,7 @@ async fn who_may_be_reminded_is_found() {
         }
         let later = filled.now.saturating_add(3 * DAY);
         let (is_due, is_ever_due) =
-            (endpoint.clone().remind(filled.now).is_some(), endpoint.remind(later).is_some());
+            ({ endpoint }.remind(filled.now).is_some(), endpoint.remind(later).is_some());
         assert!(is_found || !is_due, "round {round}: {endpoint:?}");
         assert!(!is_found || is_ever_due, "round {round}: {endpoint:?}");
         reminded += u32::from(is_due);
@@ -113,7 +113,7 @@ async fn an_event_goes_to_what_is_not_deleted() {
         if deleted {
             endpoint.delete(filled.now);
         }
-        become_endpoint(&filled, endpoint.clone()).await;
+        become_endpoint(&filled, endpoint).await;
         for (plans, only, expected) in [
             (vec!["pro", "business"], None, vec![0, 1]),
             (vec!["pro"], Some(0), vec![0]),

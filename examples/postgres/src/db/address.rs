@@ -1,0 +1,89 @@
+//! Where the database is, and whose certificates are believed.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use tokio_postgres::Config;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::{self, CertificateError};
+
+use crate::support::tls;
+
+/// The address of a database. TLS is as its `sslmode` says: `disable`, `prefer` or `require`. With TLS,
+/// the certificate and the host that it names are always verified.
+#[derive(Clone)]
+pub struct Address {
+    url: String,
+    ca: Option<PathBuf>,
+}
+
+// A URL may have a password.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address").field("ca", &self.ca).finish_non_exhaustive()
+    }
+}
+
+impl<T: Into<String>> From<T> for Address {
+    fn from(url: T) -> Self {
+        Self { url: url.into(), ca: None }
+    }
+}
+
+impl Address {
+    /// Believes the certificates of this PEM file, too.
+    #[must_use]
+    pub fn with_ca(self, ca: Option<PathBuf>) -> Self {
+        Self { ca, ..self }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What a connection needs.
+    pub(super) fn read(&self) -> Result<(Config, MakeRustlsConnect), String> {
+        let config = self.url.parse().map_err(|error: tokio_postgres::Error| {
+            let cause = error.source().map(ToString::to_string).unwrap_or_default();
+            let hint = match cause.contains("sslmode") {
+                true => ": disable, prefer or require; with TLS, certificate and host are verified",
+                false => "",
+            };
+            format!("--database: {cause}{hint}")
+        })?;
+        // What a server of PostgreSQL 17 expects, if it is told a protocol at all.
+        let tls = tls::config(self.ca.as_deref(), b"postgresql")
+            .map_err(|error| format!("--database-ca: {error}"))?;
+        Ok((config, MakeRustlsConnect::new(tls)))
+    }
+}
+
+/// What to do about an error of TLS.
+pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            return match error {
+                rustls::Error::InvalidCertificate(
+                    CertificateError::NotValidForName
+                    | CertificateError::NotValidForNameContext { .. },
+                ) => ": the host in --database has to be one that the server's certificate names",
+                rustls::Error::InvalidCertificate(
+                    CertificateError::Expired | CertificateError::ExpiredContext { .. },
+                ) => ": the server needs a new certificate",
+                rustls::Error::InvalidCertificate(_) => {
+                    ": name the file of its authority's certificate with --database-ca or DATABASE_CA"
+                }
+                _ => "",
+            };
+        }
+        if error.source().is_none() && error.to_string().contains("not support TLS") {
+            return ": switch it on there (ssl = on), or say sslmode=disable in --database";
+        }
+        cause = error.source();
+    }
+    ""
+}

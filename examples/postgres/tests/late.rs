@@ -1,0 +1,87 @@
+//! Events that are accepted by transactions that began before their endpoint was enabled, and end late.
+#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+
+mod support;
+
+use std::time::Duration;
+
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::db::Session;
+use call_assistant_postgres::private_server::Settings;
+use call_assistant_postgres::support::clock;
+use serde_json::{Value, json};
+
+use support::running::{self, File, eventually};
+use support::{Running, World, data};
+
+fn event(change: &str) -> EventBody {
+    let account = AccountId::parse("acct_1").unwrap();
+    let id = EventId::derived(&[account.as_str(), "ping", change]);
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let now = clock::now().floor_to_micros();
+    NewEvent::new(id, account, version, Origin::voice(), now).ping(change).unwrap()
+}
+
+/// How often somebody has looked at recoveries.
+async fn looks(session: &Session) -> i64 {
+    let sql = "SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0)
+        FROM pg_stat_user_tables WHERE relname = 'recoveries'";
+    session.query_one(sql, &[]).await.unwrap().get(0)
+}
+
+/// Waits until a sender has looked at recoveries, twice.
+async fn looked_at(session: &Session) {
+    let before = looks(session).await;
+    let limit = std::time::Instant::now() + running::PATIENCE;
+    while looks(session).await < before + 2 {
+        assert!(std::time::Instant::now() < limit, "nobody looks at recoveries");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn recovery(api: &Running, endpoint: &str) -> impl Fn() -> Value {
+    let started = api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
+    let path = format!("/recoveries/{}", started["id"].as_str().unwrap());
+    move || api.ask("GET", &path, &json!({}), 200)
+}
+
+// D-55, D-56: nobody waits for the transaction but the recovery, and that not for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_waits_for_what_began_before_it() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("late.json", &data(0).to_string());
+    let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
+    let _sender = world.start("sender", &["--allow-loopback-endpoints"]);
+    let session = world.database.session().await.unwrap();
+
+    for (held_for_long, redelivered) in [(false, 1), (true, 0)] {
+        let made = json!({ "url": "http://127.0.0.1:9/" });
+        let made = api.ask("POST", "/accounts/acct_1/endpoints", &made, 201);
+        let endpoint = format!("/endpoints/{}", made["id"].as_str().unwrap());
+        api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+        let mut relay = world.database.session().await.unwrap();
+        let change = relay.transaction().await.unwrap();
+        // The test holds it open for as long as a loaded machine takes.
+        change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
+        let late = event(&format!("{held_for_long}"));
+        let accepted = accept(&change, &late, None, clock::now()).await.unwrap();
+        assert!(matches!(accepted, Accepted::New(_)));
+
+        let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+        assert_eq!(enabled["missed_deliveries"], json!([]), "it is not committed");
+        let shown = recovery(&api, &endpoint);
+        looked_at(&session).await;
+        assert_eq!(shown()["status"], "running", "{made}");
+        if held_for_long {
+            let hour = "UPDATE recoveries SET started_at = started_at - interval '1 hour'";
+            session.batch_execute(hour).await.unwrap();
+        } else {
+            change.commit().await.unwrap();
+        }
+        let ended = eventually("it ends", || Some(shown()).filter(|at| at["status"] != "running"));
+        assert_eq!(ended["status"], "completed", "{ended}");
+        assert_eq!(ended["redelivered"], redelivered, "{ended}");
+    }
+}
