@@ -116,8 +116,7 @@ async fn all(
         false => String::new(),
     };
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
-    let (database, ring) =
-        (Database::at(&sending.database, CONNECTIONS)?, sending.ring.clone());
+    let (database, ring) = (Database::at(&sending.database, CONNECTIONS)?, sending.ring.clone());
     let counted = sending.counted.clone();
     let api = serving::start(database, ring, serving, accounts, counted, stop.clone()).await?;
     let sender = sender::start(sending, stop).await?;
