@@ -58,19 +58,16 @@ impl From<tokio_postgres::Error> for MigrationError {
     }
 }
 
-/// Applies what is missing. Several processes may do so at once.
+/// Applies what is missing, for as long as it takes: an index of a large table takes minutes. Several
+/// processes may do so at once.
 ///
 /// # Errors
 /// [`MigrationError`]
 pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
     for migration in &MIGRATIONS {
-        within(async {
-            let mut session = database.session().await?;
-            apply(&mut session, migration).await?;
-            session.keep();
-            Ok::<_, MigrationError>(())
-        })
-        .await?;
+        let mut session = database.session().await?;
+        apply(&mut session, migration).await?;
+        session.keep();
     }
     Ok(())
 }
@@ -107,7 +104,8 @@ async fn apply(client: &mut Object, migration: &Migration) -> Result<(), Migrati
     // One process at a time; the lock ends with the transaction.
     change
         .batch_execute(
-            "SELECT pg_advisory_xact_lock(7235908);
+            "SET LOCAL statement_timeout = 0;
+             SELECT pg_advisory_xact_lock(7235908);
              CREATE TABLE IF NOT EXISTS migrations (
                  number integer PRIMARY KEY,
                  digest bytea NOT NULL,

@@ -31,10 +31,9 @@ pub(crate) struct Ran {
 }
 
 impl Explained {
-    pub(crate) async fn new(server: &PrivateServer, plans: &str) -> Self {
+    pub(crate) async fn new(server: &PrivateServer, settings: &str) -> Self {
         let mut config: Config = server.url().parse().unwrap();
-        // By choice, and not because the host allows nothing else.
-        config.options(format!("{OPTIONS} -c enable_seqscan=on -c plan_cache_mode={plans}"));
+        config.options(format!("{OPTIONS} {settings}"));
         let (client, mut connection) = config.connect(NoTls).await.unwrap();
         let (teller, told) = unbounded_channel();
         tokio::spawn(async move {
@@ -53,7 +52,7 @@ impl Explained {
         Self { client, told }
     }
 
-    /// Runs it and leaves nothing of it.
+    /// Runs it, and leaves nothing of it.
     pub(crate) async fn run(&mut self, name: &str, sql: &str) -> Vec<Ran> {
         self.client.batch_execute("BEGIN").await.unwrap();
         while self.told.try_recv().is_ok() {}
