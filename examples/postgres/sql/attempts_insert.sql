@@ -1,4 +1,6 @@
--- The log. An entry whose transaction was committed although its answer was lost is there already.
+-- The log. An entry whose transaction was committed although its answer was lost is there already:
+-- that is looked for between the first and the last of the events' created_at, $17 and $18, so that
+-- other days are not opened.
 INSERT INTO attempts (
     delivery, event_created_at, number, manual, began_at, took_ms,
     outcome, late, status, next_at, response, response_cut,
@@ -17,4 +19,5 @@ FROM unnest(
 WHERE NOT $13 OR NOT EXISTS (
     SELECT FROM attempts AS a
     WHERE a.delivery = w.delivery AND a.event_created_at = w.event_created_at
+        AND a.event_created_at BETWEEN $17 AND $18
         AND a.began_at = w.began_at AND a.number = w.number AND a.outcome = w.outcome);

@@ -39,6 +39,13 @@ impl ToSql for At {
     to_sql_checked!();
 }
 
+/// The first and the last of some instants.
+pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
+    instants.map(At).fold((At(Timestamp::MAX), At(Timestamp::MIN)), |(first, last), at| {
+        (first.min(at), last.max(at))
+    })
+}
+
 /// A row's [`Delivery`], from the columns of `DeliveryColumns`.
 ///
 /// # Errors

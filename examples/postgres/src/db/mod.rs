@@ -7,6 +7,7 @@ mod pool;
 mod statements;
 
 pub use address::Address;
+pub(crate) use columns::span;
 pub use columns::{At, delivery_of, endpoint_of};
 pub use migrations::{MigrationError, check, migrate};
 pub use pool::{Database, DbError, OPTIONS, Session, within};

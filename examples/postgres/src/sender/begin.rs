@@ -7,7 +7,7 @@ use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Delivery, Endpoint, EndpointSecrets, Target};
 use tokio_postgres::types::ToSql;
 
-use crate::db::{Database, DbError, delivery_of, endpoint_of};
+use crate::db::{Database, DbError, delivery_of, endpoint_of, span};
 use crate::key_ring::KeyRing;
 use crate::support::log;
 
@@ -34,20 +34,29 @@ pub(super) struct Read {
     pub(super) receivers: HashMap<i32, Receiver>,
 }
 
+/// What to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) ids: &'a [i64],
+    /// `created_at` of the events of these deliveries.
+    pub(super) created: &'a [Timestamp],
+    pub(super) endpoints: &'a [i32],
+}
+
 /// Reads deliveries and their endpoints, in one round trip.
 pub(super) async fn read(
     database: &Database,
     ring: &KeyRing,
     allow_loopback: bool,
-    ids: &[i64],
-    endpoints: &[i32],
+    asked: Asked<'_>,
     now: Timestamp,
 ) -> Result<Read, DbError> {
     let session = database.session().await?;
     let of_ids = session.prepare_cached(include_str!("../../sql/sender_read.sql")).await?;
     let of_endpoints = session.prepare_cached(include_str!("../../sql/endpoint_read.sql")).await?;
-    let ids: [&(dyn ToSql + Sync); 1] = [&ids];
-    let endpoints: [&(dyn ToSql + Sync); 1] = [&endpoints];
+    let (first, last) = span(asked.created.iter().copied());
+    let ids: [&(dyn ToSql + Sync); 3] = [&asked.ids, &first, &last];
+    let endpoints: [&(dyn ToSql + Sync); 1] = [&asked.endpoints];
     let (rows, endpoints) =
         tokio::try_join!(session.query(&of_ids, &ids), session.query(&of_endpoints, &endpoints),)?;
     session.keep();

@@ -10,7 +10,7 @@ use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::begin::{self, Pending, Read, Receiver};
+use super::begin::{self, Asked, Pending, Read, Receiver};
 use super::due::due;
 use super::owner::{InHand, Owned};
 use super::poll::Found;
@@ -42,6 +42,7 @@ const AFTER_ERROR: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     shard: i16,
+    event_created_at: Timestamp,
     /// Whether it waits in the planner; else it is being read, sent or stored.
     is_planned: bool,
     due: Timestamp,
@@ -101,7 +102,7 @@ impl Core {
     /// Takes what is due from the planner, and has it read.
     fn plan(&mut self, now: Timestamp) {
         while self.reading < 4 && self.attempts.len() < IN_HAND && self.owned.borrow().is_valid() {
-            let mut planned = Vec::new();
+            let (mut planned, mut created) = (Vec::new(), Vec::new());
             while planned.len() < BATCH
                 && let Some((id, endpoint)) = self.planner.next(now)
             {
@@ -110,6 +111,7 @@ impl Core {
                         held.is_planned = false;
                         self.in_hand.add(held.shard);
                         planned.push((id, endpoint));
+                        created.push(held.event_created_at);
                     }
                     // It was found twice, and is under way.
                     _ => self.planner.finished(endpoint, Outcome::Unsent),
@@ -127,8 +129,9 @@ impl Core {
             let (database, ring) = (self.database.clone(), Arc::clone(&self.ring));
             let (sender, loopback) = (self.sender.clone(), self.allow_loopback);
             tokio::spawn(async move {
-                let read = begin::read(&database, &ring, loopback, &ids, &endpoints, clock::now());
-                let read = within(read).await;
+                let asked = Asked { ids: &ids, created: &created, endpoints: &endpoints };
+                let read =
+                    within(begin::read(&database, &ring, loopback, asked, clock::now())).await;
                 if read.is_err() {
                     tokio::time::sleep(AFTER_ERROR).await;
                 }
@@ -198,7 +201,9 @@ impl Core {
             Some(held) if held.due <= due => return,
             _ => {}
         }
-        self.held.insert(id, Held { shard: found.shard, is_planned: true, due, is_retry });
+        let event_created_at = found.delivery.event_created_at();
+        let held = Held { shard: found.shard, event_created_at, is_planned: true, due, is_retry };
+        self.held.insert(id, held);
         self.add(id, endpoint, due, is_retry);
     }
 

@@ -173,12 +173,12 @@ impl Poller {
         let number = |row: &Row, name| -> Result<u64, DbError> {
             row.try_get::<_, &str>(name)?.parse().map_err(DbError::row)
         };
-        let first = rows.first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
-        let snapshot = Snapshot { xmin: number(first, "xmin")?, xmax: number(first, "xmax")? };
+        let (bounds, rows) =
+            rows.split_first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
+        let snapshot = Snapshot { xmin: number(bounds, "xmin")?, xmax: number(bounds, "xmax")? };
         let (mut found, mut pages) = (Vec::new(), BTreeMap::new());
-        for row in &rows {
-            let Some(id) = row.try_get::<_, Option<i64>>("id")? else { continue };
-            let shard = row.try_get("shard")?;
+        for row in rows {
+            let (id, shard) = (row.try_get("id")?, row.try_get("shard")?);
             let (len, last) = pages.entry(shard).or_insert((0_i64, row));
             (*len, *last) = (len.saturating_add(1), row);
             // A row of a later version is for a process of that version.

@@ -21,7 +21,7 @@ use super::due::due;
 use super::{Counted, Message};
 use crate::alerts;
 use crate::broken::{self, Fault};
-use crate::db::{At, Database, DbError, within};
+use crate::db::{At, Database, DbError, span, within};
 use crate::deliveries::{self, Key, Locked, Table};
 use crate::host::post::Sent;
 use crate::host::scale::Scale;
@@ -317,6 +317,7 @@ async fn write_log(
     may_be_there: bool,
 ) -> Result<(), DbError> {
     let of = |id: &i64| keys.get(id).map_or(Timestamp::MIN, |key| key.event_created_at);
+    let (first, last) = span(log.iter().map(|(id, _)| of(id)));
     let entries = || log.iter().map(|(_, entry)| entry);
     let deliveries: Vec<i64> = log.iter().map(|(id, _)| *id).collect();
     let created: Vec<At> = log.iter().map(|(id, _)| At(of(id))).collect();
@@ -361,6 +362,8 @@ async fn write_log(
                 &texts(headers),
                 &cuts(headers),
                 &reasons,
+                &first,
+                &last,
             ],
         )
         .await?;

@@ -70,7 +70,10 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ),
     // A sender.
     ("sender_poll", "'{:shard}', array[pg_snapshot_xmin(pg_current_snapshot())::text], '{0}', 250"),
-    ("sender_read", "batch(:pending, :count)"),
+    (
+        "sender_read",
+        "batch(:pending, :count), (days(:pending, :count))[1], (days(:pending, :count))[:count]",
+    ),
     ("endpoint_read", "'{1,2,3,:endpoint}'"),
     ("delivery_lock_pending", "batch(:pending, :count)"),
     ("delivery_lock_ended", "endpoints(:ended, :few), batch(:ended, :few), days(:ended, :few)"),
@@ -84,7 +87,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          same(false, :count), days(:pending, :count), same(20::bigint, :count), same(text '204', :count), \
          same(false, :count), same(text 'delivered', :count), same(NULL::timestamptz, :count), \
          same(NULL::text, :count), same(false, :count), true, same(NULL::text, :count), \
-         same(false, :count), same(NULL::text, :count)",
+         same(false, :count), same(NULL::text, :count), (days(:pending, :count))[1], \
+         (days(:pending, :count))[:count]",
     ),
     ("endpoint_health", "'{1,2,3,:endpoint}'"),
     ("endpoint_lock", "'{1,2,3,:endpoint}'"),
