@@ -1,6 +1,7 @@
 //! The public API over real HTTP.
 
 use std::io::Write as _;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -285,10 +286,15 @@ fn the_quotas() {
     let service = Service::start(&[]);
     let key = service.key(FJORD, "full");
     for (target, quota) in [("/v1/account", 60), ("/v1/calls?limit=1", 600)] {
+        let began = Instant::now();
         for request in 0..quota {
             assert_eq!(service.get(target, &key).status, 200, "{target} {request}");
         }
         let refused = service.get(target, &key);
+        if began.elapsed() >= Duration::from_secs(60) {
+            // The first one counts no longer, so this machine is too slow to use the quota up.
+            return;
+        }
         assert_eq!((refused.status, code(&refused).as_str()), (429, "rate_limit_exceeded"));
         check_form(&refused);
         let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();

@@ -35,7 +35,7 @@ struct Plan {
 }
 
 /// How long what is pending has to end, once nothing is killed any more.
-const TO_END: Duration = Duration::from_secs(180);
+const TO_END: Duration = Duration::from_secs(600);
 
 fn main() {
     let plan = plan();
