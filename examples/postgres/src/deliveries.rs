@@ -132,7 +132,9 @@ impl Writes {
         if self.ids.is_empty() || is(Fault::EndpointAlone) {
             return Ok(true);
         }
-        let sql = weaken(sql, Fault::NoVersion, "d.version = w.if_version", "true");
+        let by_number = "version = ($4::integer[])[array_position($2, id)]";
+        let read = if sql.contains(by_number) { by_number } else { "d.version = w.if_version" };
+        let sql = weaken(sql, Fault::NoVersion, read, "$4::integer[] IS NOT NULL");
         let statement = change.prepare_cached(&sql).await?;
         let [statuses, ats, attempts, manuals, generations, versions] = self.columns.parameters();
         let affected = change
