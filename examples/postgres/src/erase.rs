@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallCaller};
-use call_assistant::webhook::sender::{Endpoint, EndpointColumns, Row as Read};
 use serde_json::{Value, json};
 use tokio_postgres::types::ToSql;
 
-use crate::db::{At, Database, DbError, endpoint_of, execute, query, within};
+use crate::db::{At, Database, DbError, execute, query, within};
+use crate::deliveries;
 use crate::support::clock;
 
 /// How many rows a step reads.
@@ -152,30 +152,13 @@ async fn close(database: &Database, account: &str, endpoints: &[Of]) -> Result<(
         let mut session = database.session().await?;
         let change = session.transaction().await?;
         execute(&change, include_str!("../sql/erase_account_close.sql"), &[&account]).await?;
-        let lock = include_str!("../sql/erase_endpoints_lock.sql");
-        for row in query(&change, lock, &[&numbers]).await? {
-            let (number, mut endpoint): (i32, Read<Endpoint>) =
-                (row.try_get("number")?, endpoint_of(&row, "")?.into());
+        let mut writes = Vec::new();
+        for (number, mut endpoint) in deliveries::endpoints(&change, &numbers, true).await? {
             endpoint.delete(clock::now());
-            let Some(write) = endpoint.write() else { continue };
-            let columns = EndpointColumns::from(write.value);
-            execute(
-                &change,
-                include_str!("../sql/endpoint_set_health.sql"),
-                &[
-                    &number,
-                    &write.if_version,
-                    &columns.disabled.map(|reason| reason.as_str()),
-                    &At(columns.since),
-                    &columns.failures,
-                    &columns.generation,
-                    &columns.version,
-                    &columns.first_failures,
-                    &columns.first_failed_at.map(At),
-                    &columns.reminders,
-                ],
-            )
-            .await?;
+            writes.extend(endpoint.write().map(|write| (number, write)));
+        }
+        if !deliveries::write_endpoints(&change, &writes).await? {
+            return Err(DbError::row("a locked endpoint has changed"));
         }
         change.commit().await?;
         session.keep();

@@ -9,7 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, Endpoint, Gauges, LogEntry, Row as Read, Status, Write,
+    Delivery, Endpoint, Gauges, LogEntry, Row as Read, Status, Write,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use tokio_postgres::types::ToSql;
 use super::endpoints::Found;
 use super::{accounts, sql, unreadable};
 use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
+use crate::deliveries::{self, Key, Table};
 use crate::host::rows::{DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
 use crate::host::store::{Done, Refused};
 
@@ -157,20 +158,22 @@ pub(super) async fn redeliver(
 ) -> Done<()> {
     // Its sender may end it between two looks, and not between three.
     for table in [Table::Ended, Table::Pending, Table::Ended] {
-        let (read, take) = match table {
-            Table::Ended => (sql!("redeliver_ended"), sql!("redeliver_take")),
-            Table::Pending => (sql!("redeliver_pending"), sql!("redeliver_drop")),
+        let read = match table {
+            Table::Ended => sql!("redeliver_ended"),
+            Table::Pending => sql!("redeliver_pending"),
         };
         let Some(row) = query_opt(change, read, &[&key.endpoint, &key.id]).await? else { continue };
         // One that is pending is refused, unless its endpoint was disabled before anybody parked it.
         let write = redelivered(&row, now)?;
-        let created_at: At = row.try_get("event_created_at")?;
-        let taken: [&(dyn ToSql + Sync); 4] =
-            [&key.endpoint, &key.id, &created_at, &write.if_version];
-        if execute(change, take, &taken).await? != 1 {
+        let event_created_at = row.try_get::<_, At>("event_created_at")?.0;
+        let at = Key { id: key.id, endpoint: key.endpoint, event_created_at };
+        if !deliveries::write(change, [(at, table, write)]).await? {
             return Err(unreadable("a locked delivery has changed"));
         }
-        return put(change, &row, &write).await;
+        if table == Table::Pending {
+            execute(change, sql!("recovery_queue"), &[&[key.id].as_slice()]).await?;
+        }
+        return Ok(());
     }
     Err(Refused::NotFound("delivery"))
 }
@@ -197,13 +200,6 @@ pub(super) async fn send_now(
 
 const NO_WAIT: &str = "the delivery does not wait";
 
-/// Where a delivery may be.
-#[derive(Clone, Copy, Debug)]
-enum Table {
-    Pending,
-    Ended,
-}
-
 fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
     accounts::plan_of(row)?.webhooks.check_webhooks()?;
     if row.try_get("erased")? {
@@ -213,36 +209,6 @@ fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
     let mut delivery = Read::from(delivery_of(row)?);
     delivery.redeliver(&endpoint, now).map_err(|error| Refused::Conflict(error.to_string()))?;
     delivery.write().ok_or_else(|| unreadable("a delivery was made due and has not changed"))
-}
-
-/// Makes a row pending, under its old number and the number of this transaction, by which the owner
-/// of its shard finds it.
-async fn put(change: &Transaction<'_>, row: &Row, write: &Write<Delivery>) -> Done<()> {
-    let columns = DeliveryColumns::from(write.value);
-    let id: i64 = row.try_get("id")?;
-    let shard: i16 = row.try_get("shard")?;
-    let endpoint: i32 = row.try_get("endpoint")?;
-    let (account, event): (&str, &str) = (row.try_get("account_id")?, row.try_get("event_id")?);
-    execute(
-        change,
-        sql!("redeliver_put"),
-        &[
-            &id,
-            &shard,
-            &endpoint,
-            &account,
-            &event,
-            &At(columns.event_created_at),
-            &columns.status.as_str(),
-            &At(columns.at),
-            &columns.attempts,
-            &columns.manual,
-            &columns.generation,
-            &columns.version,
-        ],
-    )
-    .await?;
-    Ok(())
 }
 
 fn shown_of(row: &Row, endpoint_id: EndpointId, url: String, now: Timestamp) -> Done<DeliveryRow> {

@@ -16,6 +16,7 @@ use tokio_postgres::types::ToSql;
 use super::deliveries::DeliveryKey;
 use super::{accounts, sql, unreadable};
 use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
+use crate::deliveries;
 use crate::host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
 use crate::host::store::{Done, Refused};
 use crate::key_ring::KeyRing;
@@ -175,9 +176,11 @@ pub(super) async fn enable(
     refuse_deleted(&found)?;
     let mut health = Read::from(found.shown.health);
     let Some(missed) = health.enable(now) else { return Ok((found, None)) };
-    let transaction = write(change, found.number, &health).await?;
+    write(change, found.number, &health).await?;
     found.shown.health = *health;
-    Ok((found, transaction.map(|transaction| (missed, transaction))))
+    let row = query_opt(change, sql!("transaction"), &[]).await?;
+    let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.try_get(0)?;
+    Ok((found, Some((missed, transaction))))
 }
 
 /// How long to wait for transactions that may have accepted an event while an endpoint was enabled,
@@ -259,34 +262,13 @@ async fn lock(
     Ok((row, found))
 }
 
-/// Writes an endpoint's health where it has changed, and returns the transaction's number.
-async fn write(
-    change: &Transaction<'_>,
-    number: i32,
-    health: &Read<Endpoint>,
-) -> Done<Option<String>> {
-    let Some(write) = health.write() else { return Ok(None) };
-    let columns = EndpointColumns::from(write.value);
-    let disabled = columns.disabled.map(|reason| reason.as_str());
-    let row = query_opt(
-        change,
-        sql!("endpoint_set_health"),
-        &[
-            &number,
-            &write.if_version,
-            &disabled,
-            &At(columns.since),
-            &columns.failures,
-            &columns.generation,
-            &columns.version,
-            &columns.first_failures,
-            &columns.first_failed_at.map(At),
-            &columns.reminders,
-        ],
-    )
-    .await;
-    let row = row?.ok_or_else(|| unreadable("a locked endpoint has changed"))?;
-    Ok(Some(row.try_get(0)?))
+/// Writes an endpoint's health where it has changed.
+async fn write(change: &Transaction<'_>, number: i32, health: &Read<Endpoint>) -> Done<()> {
+    let Some(write) = health.write() else { return Ok(()) };
+    match deliveries::write_endpoints(change, &[(number, write)]).await? {
+        true => Ok(()),
+        false => Err(unreadable("a locked endpoint has changed")),
+    }
 }
 
 fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<Found> {

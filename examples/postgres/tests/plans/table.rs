@@ -128,6 +128,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("recovery_queue", "batch(:pending, 4)"),
     ("recovery_write", "17, 1, '{}', 2, NULL"),
     ("settled", "'1'"),
+    ("transaction", ""),
     // The dashboard.
     ("account_change", "':account', 'pro', true, false"),
     ("account_insert", "'acct_new', NULL, 'UTC', 'pro', true, false"),
@@ -149,7 +150,6 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ),
     ("endpoint_move", ":endpoint, 'https://x.example/', false"),
     ("endpoint_secrets", ":endpoint, 'sealed'"),
-    ("endpoint_set_health", ":endpoint, 1, NULL, ':now', 0, 1, 2, 0, NULL, 0"),
     ("endpoint_to_change", "'whep_:endpoint'"),
     ("endpoints", "':account', true"),
     ("gauges", "':now'"),
@@ -161,15 +161,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("keys", "':account'"),
     ("last_hour", "'{:shard}', '{:endpoint}', event_at(:ended)"),
     ("latest_calls", "':account', 20"),
-    ("redeliver_drop", ":endpoint, :pending, event_at(:pending), 1"),
     ("redeliver_ended", ":endpoint, :ended"),
     ("redeliver_pending", ":endpoint, :pending"),
-    (
-        "redeliver_put",
-        "9000000000, :shard, :endpoint, ':account', 'evt_:ended', event_at(:ended), 'waiting', ':now', \
-         1, true, 1, 2",
-    ),
-    ("redeliver_take", ":endpoint, :ended, event_at(:ended), 1"),
     ("send_now", ":pending, ':now'"),
     // Erasing, and keys.
     ("erase_account", "'acct_4999'"),
@@ -181,7 +174,6 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("erase_account_rates", "':account'"),
     ("erase_calls_read", "':account', '', 1000"),
     ("erase_calls_write", "':account', '{call_:ended}', '{body}'"),
-    ("erase_endpoints_lock", "'{:endpoint}'"),
     ("erase_events_read", "':account', '', '-infinity', 1000"),
     ("erase_events_write", "':account', events(:ended, :count), days(:ended, :count)"),
     ("erase_log_read", ":endpoint, 0, 1000"),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{DeliveryColumns, Row as Read, Status};
+use call_assistant::webhook::sender::{Row as Read, Status};
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
-use tokio_postgres::types::ToSql;
+use call_assistant_postgres::deliveries::{self, Key, Table};
 
 use super::rows::{Filled, KINDS, Row, shard};
 
@@ -88,20 +88,14 @@ async fn what_is_redelivered_is_what_the_library_says() {
     let mut filled = Filled::new(56).await;
     let change = filled.session.transaction().await.unwrap();
     let statement = async |sql: &str| change.prepare(sql).await.unwrap();
-    let ended = [
-        statement(include_str!("../../sql/redeliver_ended.sql")).await,
-        statement(include_str!("../../sql/redeliver_take.sql")).await,
-    ];
-    let pending = [
-        statement(include_str!("../../sql/redeliver_pending.sql")).await,
-        statement(include_str!("../../sql/redeliver_drop.sql")).await,
-    ];
-    let put = statement(include_str!("../../sql/redeliver_put.sql")).await;
+    let ended = statement(include_str!("../../sql/redeliver_ended.sql")).await;
+    let pending = statement(include_str!("../../sql/redeliver_pending.sql")).await;
     let mut redelivered = 0;
     for row in &filled.rows {
-        let is_pending = row.delivery.is_pending();
-        let ([read, take], [other, _]) =
-            if is_pending { (&pending, &ended) } else { (&ended, &pending) };
+        let (table, read, other) = match row.delivery.is_pending() {
+            true => (Table::Pending, &pending, &ended),
+            false => (Table::Ended, &ended, &pending),
+        };
         for (statement, endpoint) in [(other, row.endpoint), (read, 1 - row.endpoint)] {
             let found = change.query_opt(statement, &[&endpoint, &row.id]).await.unwrap();
             assert!(found.is_none(), "{row:?} is in one table, of one endpoint");
@@ -116,28 +110,15 @@ async fn what_is_redelivered_is_what_the_library_says() {
             continue;
         }
         let write = read.write().unwrap();
-        let created = At(row.delivery.event_created_at());
-        for (version, affected) in [(write.if_version + 1, 0), (write.if_version, 1)] {
-            let taken: [&(dyn ToSql + Sync); 4] = [&row.endpoint, &row.id, &created, &version];
-            assert_eq!(change.execute(take, &taken).await.unwrap(), affected, "{row:?}");
+        let event_created_at = row.delivery.event_created_at();
+        let key = Key { id: row.id, endpoint: row.endpoint, event_created_at };
+        for (if_version, expected) in [(write.if_version + 1, false), (write.if_version, true)] {
+            let mut write = write;
+            write.if_version = if_version;
+            let written = deliveries::write(&change, [(key, table, write)]).await.unwrap();
+            assert_eq!(written, expected, "{row:?}");
         }
-        let columns = DeliveryColumns::from(write.value);
-        let values: [&(dyn ToSql + Sync); 12] = [
-            &row.id,
-            &shard(row.endpoint),
-            &row.endpoint,
-            &"acct_1",
-            &row.event,
-            &created,
-            &columns.status.as_str(),
-            &At(columns.at),
-            &columns.attempts,
-            &columns.manual,
-            &columns.generation,
-            &columns.version,
-        ];
-        assert_eq!(change.execute(&put, &values).await.unwrap(), 1, "{row:?}");
-        let found = change.query_one(&pending[0], &[&row.endpoint, &row.id]).await.unwrap();
+        let found = change.query_one(&pending, &[&row.endpoint, &row.id]).await.unwrap();
         assert_eq!(delivery_of(&found).unwrap(), write.value, "{row:?}");
         redelivered += 1;
     }
