@@ -360,7 +360,10 @@ fn database(help: &Help, flags: &Flags) -> Address {
         Some(url) => {
             Address::from(url).with_ca(given("--database-ca", "DATABASE_CA").map(PathBuf::from))
         }
-        None => help.exit("--database: which one?"),
+        None => help.exit(
+            "--database: which one? `migrate --database URL` prepares it for the other roles; \
+             `demo` needs none",
+        ),
     }
 }
 
