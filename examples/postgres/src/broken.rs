@@ -61,21 +61,22 @@ pub const fn is(_: Fault) -> bool {
     false
 }
 
-/// A statement, with `condition` weaker where the fault is.
+/// A statement, with one of these conditions weaker where the fault is.
 ///
 /// # Panics
-/// The statement has no such condition: then the fault would be none.
+/// The statement has none of them: then the fault would be none.
 pub(crate) fn weaken<'a>(
     sql: &'a str,
     fault: Fault,
-    condition: &str,
+    conditions: &[&str],
     weaker: &str,
 ) -> Cow<'a, str> {
     if !is(fault) {
         return sql.into();
     }
-    assert!(sql.contains(condition), "{fault:?}: no {condition} in {sql}");
-    sql.replace(condition, weaker).into()
+    let condition = conditions.iter().find(|condition| sql.contains(**condition));
+    assert!(condition.is_some(), "{fault:?}: none of {conditions:?} in {sql}");
+    condition.map_or_else(|| sql.into(), |condition| sql.replace(condition, weaker).into())
 }
 
 /// [`Fault::EndpointBefore`].

@@ -119,6 +119,10 @@ struct Writes {
     columns: Columns,
 }
 
+/// The condition of each write, in one of two forms.
+const VERSION: [&str; 2] =
+    ["d.version = w.if_version", "version = ($4::integer[])[array_position($2, id)]"];
+
 impl Writes {
     fn push(&mut self, key: Key, write: Write<Delivery>) {
         self.endpoints.push(key.endpoint);
@@ -132,9 +136,7 @@ impl Writes {
         if self.ids.is_empty() || is(Fault::EndpointAlone) {
             return Ok(true);
         }
-        let by_number = "version = ($4::integer[])[array_position($2, id)]";
-        let read = if sql.contains(by_number) { by_number } else { "d.version = w.if_version" };
-        let sql = weaken(sql, Fault::NoVersion, read, "$4::integer[] IS NOT NULL");
+        let sql = weaken(sql, Fault::NoVersion, &VERSION, "$4::integer[] IS NOT NULL");
         let statement = change.prepare_cached(&sql).await?;
         let [statuses, ats, attempts, manuals, generations, versions] = self.columns.parameters();
         let affected = change

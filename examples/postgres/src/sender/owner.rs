@@ -185,7 +185,7 @@ impl Owner {
         let live = session.prepare_cached(include_str!("../../sql/owner_live.sql")).await?;
         let renew = include_str!("../../sql/owner_renew.sql");
         let mine = "s.owner = $1 AND s.epoch = w.epoch";
-        let renew = weaken(renew, Fault::NoEpoch, mine, "$1::text IS NOT NULL");
+        let renew = weaken(renew, Fault::NoEpoch, &[mine], "$1::text IS NOT NULL");
         let renew = session.prepare_cached(&renew).await?;
         let seconds = LEASE.as_secs_f64();
         let live = session.query_one(&live, &[&self.id, &seconds]).await?;

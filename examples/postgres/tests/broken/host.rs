@@ -1,10 +1,10 @@
 //! A database of its own, with one endpoint, and the senders of a scenario.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -38,6 +38,8 @@ pub(crate) struct Host {
     url: String,
     pub(crate) receiver: Receiver,
     senders: BTreeMap<&'static str, Child>,
+    /// What they wrote to standard error.
+    log: Arc<Mutex<String>>,
     accepted: BTreeMap<String, String>,
 }
 
@@ -59,7 +61,8 @@ impl Host {
         record::begin(&database).await;
         let receiver = Receiver::start().await;
         let (senders, accepted) = (BTreeMap::new(), BTreeMap::new());
-        let host = Self { fault, database, url, receiver, senders, accepted };
+        let log = Arc::default();
+        let host = Self { fault, database, url, receiver, senders, log, accepted };
         host.add_endpoint().await;
         host
     }
@@ -98,14 +101,19 @@ impl Host {
             .args(SCALE)
             .env(key_ring::VARIABLE, RING)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        if std::env::var_os("BROKEN_LOG").is_none() {
-            command.stderr(Stdio::null());
-        }
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         if let Some(fault) = self.fault {
             command.env(broken::VARIABLE, format!("{fault:?}"));
         }
         let mut sender = command.spawn().unwrap();
+        let (mut stderr, log) = (sender.stderr.take().unwrap(), Arc::clone(&self.log));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
+                log.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
+            }
+        });
         let mut ready = String::new();
         BufReader::new(sender.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         self.senders.insert(name, sender);
@@ -205,6 +213,9 @@ impl Drop for Host {
         for sender in self.senders.values_mut() {
             let _ = sender.kill();
             let _ = sender.wait();
+        }
+        if std::thread::panicking() {
+            println!("{}", self.log.lock().unwrap());
         }
     }
 }
