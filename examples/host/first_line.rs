@@ -37,6 +37,7 @@ pub(crate) fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
         }
         _ => "a secret from the line above",
     };
+    let account = accounts.first().and_then(|account| account["id"].as_str()).unwrap_or("ID");
     format!(
         "\n  Public API   {api}\n  Dashboard    {dashboard}   (open it in a browser)\n\n\
          Try, with {key}:\n\n  \
@@ -44,6 +45,10 @@ pub(crate) fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
          curl -i -H \"Authorization: Bearer $KEY\" {api}/v1/account\n  \
          curl -i -H \"Authorization: Bearer $KEY\" '{api}/v1/calls?limit=3'\n  \
          curl -s {dashboard}/accounts\n\n\
+         An endpoint, and a call that sends it an event (--allow-loopback-endpoints accepts http and this\n\
+         machine):\n\n  \
+         curl -s {dashboard}/accounts/{account}/endpoints -d '{{\"url\":\"https://...\"}}'\n  \
+         curl -s {dashboard}/accounts/{account}/calls -d '{{}}'\n\n\
          Stop with Ctrl-C. Each request is a line below.\n\n"
     )
 }

@@ -162,7 +162,7 @@ fn check(text: &str) -> Result<(), TextError> {
 }
 
 fn refused(reason: TextReason) -> TextError {
-    TextError::new(WHAT, reason, "a live or a test prefix")
+    TextError::new(WHAT, reason, "a prefix such as service_live_ or service_test_")
 }
 
 /// What a product's name becomes in its prefixes.

@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 use std::path::Path;
 
 use call_assistant::Timestamp;
@@ -82,7 +83,10 @@ impl KeyRing {
                 (text, file.display().to_string())
             }
             None => {
-                let text = std::env::var(VARIABLE).map_err(|error| error.to_string());
+                let text = std::env::var(VARIABLE).map_err(|error| match error {
+                    VarError::NotPresent => "not set; `keygen 1` makes a key".to_owned(),
+                    VarError::NotUnicode(_) => "not UTF-8".to_owned(),
+                });
                 (text, format!("the environment variable {VARIABLE}"))
             }
         };

@@ -69,6 +69,7 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
             let counted = Counted::default();
             let api = serving::start(database, ring, serving, accounts, counted, stop).await?;
             say(&api.line);
+            let _ = std::io::stderr().write_all(api.banner.as_bytes());
             api.ended().await;
         }
         Role::Sender { options, metrics } => {

@@ -42,8 +42,14 @@ fn a_key_begins_with_one_of_the_products_prefixes() {
     let longest = &long[..ApiKey::MAX_LEN];
     assert_eq!(ApiKey::parse_for(&product(), longest).unwrap().reveal(), longest);
     for (text, words) in [
-        ("acme_live_1", "API key does not begin with a live or a test prefix"),
-        ("service_live_", "API key has nothing after a live or a test prefix"),
+        (
+            "acme_live_1",
+            "API key does not begin with a prefix such as service_live_ or service_test_",
+        ),
+        (
+            "service_live_",
+            "API key has nothing after a prefix such as service_live_ or service_test_",
+        ),
         (&long, "API key has 268 bytes, more than 255"),
     ] {
         assert_eq!(ApiKey::parse_for(&product(), text).unwrap_err().to_string(), words, "{text}");

@@ -48,10 +48,10 @@ impl Address {
         let config = self.url.parse().map_err(|error: tokio_postgres::Error| {
             let cause = error.source().map(ToString::to_string).unwrap_or_default();
             let hint = match cause.contains("sslmode") {
-                true => ": disable, prefer or require; with TLS, certificate and host are verified",
-                false => "",
+                true => "disable, prefer or require; with TLS, certificate and host are verified",
+                false => "expected postgresql://user@host/name",
             };
-            format!("--database: {cause}{hint}")
+            format!("--database: {cause}: {hint}")
         })?;
         // What a server of PostgreSQL 17 expects, if it is told a protocol at all.
         let tls = tls::config(self.ca.as_deref(), b"postgresql")

@@ -42,7 +42,7 @@ pub enum MigrationError {
 impl From<DbError> for MigrationError {
     fn from(error: DbError) -> Self {
         match &error {
-            DbError::Connect(PoolError::Backend(backend))
+            DbError::Connect { error: PoolError::Backend(backend), .. }
                 if backend.code() == Some(&SqlState::INVALID_CATALOG_NAME) =>
             {
                 Self::NoDatabase(error)

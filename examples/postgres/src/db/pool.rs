@@ -13,9 +13,14 @@
 
 use std::error::Error;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+};
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use super::address::{Address, hint};
 
@@ -37,6 +42,7 @@ pub const OPTIONS: &str = "-c statement_timeout=4500 -c lock_timeout=2000 \
 #[derive(Clone, Debug)]
 pub struct Database {
     pool: Pool,
+    place: Arc<str>,
 }
 
 /// Why the database gave no answer.
@@ -44,8 +50,13 @@ pub struct Database {
 #[non_exhaustive]
 pub enum DbError {
     /// No connection is to be had.
-    #[error("no connection: {}{}", innermost(.0), hint(.0))]
-    Connect(#[from] deadpool_postgres::PoolError),
+    #[error("no connection to {place}: {}{}", innermost(error), hint(error))]
+    Connect {
+        /// The server's host and port.
+        place: Arc<str>,
+        /// What stood in the way.
+        error: PoolError,
+    },
     /// A statement failed.
     #[error("{}", describe(.0))]
     Statement(#[from] tokio_postgres::Error),
@@ -79,6 +90,7 @@ impl Database {
     /// The URL is not one of a database, or there is no certificate in the authority's file.
     pub fn at(address: &Address, connections: usize) -> Result<Self, String> {
         let (mut config, tls) = address.read()?;
+        let place = place(&config).into();
         config
             .connect_timeout(CONNECT)
             .keepalives_idle(Duration::from_secs(30))
@@ -104,7 +116,7 @@ impl Database {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { pool })
+        Ok(Self { pool, place })
     }
 
     /// Takes a connection for one step.
@@ -112,7 +124,10 @@ impl Database {
     /// # Errors
     /// None is to be had in time.
     pub async fn session(&self) -> Result<Session, DbError> {
-        Ok(Session(Some(self.pool.get().await?)))
+        let connected = self.pool.get().await;
+        let connected = connected
+            .map_err(|error| DbError::Connect { place: Arc::clone(&self.place), error })?;
+        Ok(Session(Some(connected)))
     }
 }
 
@@ -159,6 +174,15 @@ impl Drop for Session {
 /// COMMIT was under way.
 pub async fn within<T, E: From<DbError>>(step: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     tokio::time::timeout(STEP, step).await.unwrap_or_else(|_| Err(DbError::TimedOut.into()))
+}
+
+/// Where the server is, without who connects.
+fn place(config: &Config) -> String {
+    let host = config.get_hosts().first().map_or("the database".to_owned(), |host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    });
+    format!("{host}:{}", config.get_ports().first().copied().unwrap_or(5432))
 }
 
 /// With the server's own message, which the error's text leaves out.
