@@ -296,5 +296,5 @@ async fn a_demonstration_names_its_database() {
     demo.ask_to_end();
     assert!(demo.ended().success());
     let gone = db::check(&Database::new(&url, 1).unwrap()).await.unwrap_err();
-    assert!(gone.to_string().starts_with("no connection: "), "{gone}");
+    assert!(gone.to_string().starts_with("no connection to "), "{gone}");
 }
