@@ -12,6 +12,7 @@
 
 mod figures;
 mod hosts;
+mod late;
 mod receiver;
 mod server;
 
@@ -96,6 +97,10 @@ async fn run(options: Options) {
         }
     }
     table.print(options);
+    println!("\nwebhooksmith, one late failure of a sender that was taken for dead:\n");
+    for stored in late::of_smith(&mut server).await {
+        println!("- {stored}");
+    }
 }
 
 /// Sends what is there, as fast as the host can.
