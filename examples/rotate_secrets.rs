@@ -1,11 +1,7 @@
 //! Rotates a signing secret, an API key and cursor keys. No request fails meanwhile.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/random.rs"]
-mod random;
-
 use std::error::Error;
+use std::time::SystemTime;
 
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::{CursorKeys, StoredKey};
@@ -16,7 +12,7 @@ use call_assistant::{Product, Timestamp};
 
 /// The customer accepts both secrets, the service signs with both, then each drops the old one.
 pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
-    let [old, new] = [random::bytes(), random::bytes()].map(SigningSecret::from_random);
+    let [old, new] = [random(), random()].map(SigningSecret::from_random);
     let mut secrets = EndpointSecrets::new(old.clone()); // the service
     secrets.rotate(new.clone(), EndpointSecrets::OVERLAP, now)?;
     let verifier = Verifier::new(new).and(old); // the customer
@@ -30,8 +26,8 @@ pub(crate) fn api_key(
     old: &mut StoredKey,
     now: Timestamp,
 ) -> Result<(Client, StoredKey), Box<dyn Error>> {
-    let key = ApiKey::from_random(&Product::default(), old.mode, random::bytes());
-    let id = CredentialId::from_random(random::bytes());
+    let key = ApiKey::from_random(&Product::default(), old.mode, random());
+    let id = CredentialId::from_random(random());
     let new = StoredKey::new(id, old.account_id.clone(), &key, now).with_scopes(old.scopes.clone());
     let client = client.with_key(key); // the customer, once `new` is stored
     old.revoke(now); // the service, once `old.last_used_at` stays as it is
@@ -48,14 +44,26 @@ pub(crate) fn cursor_keys(old: [u8; 32], new: [u8; 32]) -> Result<[CursorKeys; 3
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let now = clock::now();
+    let now = now();
     println!("secret {} has matched", signing_secret(now)?);
-    let key = ApiKey::from_random(&Product::default(), Mode::Test, random::bytes());
+    let key = ApiKey::from_random(&Product::default(), Mode::Test, random());
     let mut old =
         StoredKey::new(CredentialId::parse("cred_1")?, AccountId::parse("acct_1")?, &key, now);
     let client = Client::new("https://api.example.com", key.reveal())?;
     let (client, new) = api_key(client, &mut old, now)?;
     println!("{:?}: {:?}, the old one {:?}", client.key(), new.state(now), old.state(now));
-    println!("{} rings", cursor_keys(random::bytes(), random::bytes())?.len());
+    println!("{} rings", cursor_keys(random(), random())?.len());
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a host has a clock")]
+fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+#[expect(clippy::expect_used, reason = "nothing can be kept secret without them")]
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes
 }

@@ -1,13 +1,9 @@
 //! Keeps a copy of all calls up to date, with its state in a file of JSON.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/random.rs"]
-mod random;
-
 use std::collections::BTreeMap;
-use std::{error::Error, fs, path::Path};
+use std::{error::Error, fs, path::Path, time::SystemTime};
 
+use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
 use call_assistant::rest::client::{CallSync, Client, Step, testing};
@@ -27,9 +23,9 @@ pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     };
     let mut flow = client.sync(copy.1.clone());
     loop {
-        match flow.next(random::bytes(), clock::now()) {
-            Step::Send { request, ticket, .. } => flow.report(ticket, send(request), clock::now()),
-            Step::Wait(until) => std::thread::sleep(until.since(clock::now())),
+        match flow.next(random(), now()) {
+            Step::Send { request, ticket, .. } => flow.report(ticket, send(request), now()),
+            Step::Wait(until) => std::thread::sleep(until.since(now())),
             Step::Store(step) => {
                 copy.0.extend(step.calls.iter().map(|call| (call.id.clone(), call.clone())));
                 copy.1 = step.next.clone(); // `step.unreadable`: store it, or tell somebody
@@ -45,7 +41,7 @@ pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(
 fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::new("https://api.example.com", "service_test_kept-where-secrets-are")?;
     let file = std::env::temp_dir().join(format!("calls-{}.json", std::process::id()));
-    let call = |id| CallId::parse(id).map(|id| Call::new(id, clock::now(), clock::now()));
+    let call = |id| CallId::parse(id).map(|id| Call::new(id, now(), now()));
     let mut calls = Vec::new();
     for id in ["call_1", "call_2"] {
         calls.push(call(id)?); // a call more, and another run
@@ -54,4 +50,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{} calls, {} ids in the state", copied.len(), state.ids());
     }
     Ok(fs::remove_file(file)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a host has a clock")]
+fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+#[expect(clippy::expect_used, reason = "nothing can be kept secret without them")]
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes
 }

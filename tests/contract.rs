@@ -62,11 +62,9 @@ fn the_page_has_every_clause_and_decision_once() {
 fn every_id_that_is_cited_has_a_row() {
     let (rows, _) = page();
     let mut wrong = Vec::new();
-    for folder in ["tests", "src"] {
-        for (file, text) in files(folder) {
-            let cited = ids(&comments(&text)).into_iter().filter(|id| !rows.contains_key(id));
-            wrong.extend(cited.map(|id| format!("{folder}/{file} cites {}", shown(&id))));
-        }
+    for (file, text) in tests().into_iter().chain(files("src")) {
+        let cited = ids(&comments(&text)).into_iter().filter(|id| !rows.contains_key(id));
+        wrong.extend(cited.map(|id| format!("{file} cites {}", shown(&id))));
     }
     assert!(wrong.is_empty(), "not in tests/CONTRACT.md:\n{}", wrong.join("\n"));
 }
@@ -74,7 +72,7 @@ fn every_id_that_is_cited_has_a_row() {
 #[test]
 fn every_row_names_tests_that_cite_it() {
     let (rows, _) = page();
-    let files = files("tests");
+    let files = tests();
     let cites = |text: &str, id: &Id| ids(&comments(text)).contains(id);
     let mut wrong = Vec::new();
     for (id, row) in &rows {
@@ -198,6 +196,16 @@ fn test_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let end = text[start..].find(&end).map_or(text.len(), |at| start + at + end.len());
         let above_it = above.iter().map(|line| line.len()).sum::<usize>();
         above.iter().any(|line| line.trim() == "#[test]").then(|| &text[start - above_it..end])
+    })
+}
+
+/// The tests of the library, and those of its hosts and tools.
+fn tests() -> BTreeMap<String, String> {
+    let hosts =
+        ["service", "postgres", "tools"].map(|name| files(&format!("examples/{name}/tests")));
+    hosts.into_iter().fold(files("tests"), |mut all, more| {
+        all.extend(more);
+        all
     })
 }
 

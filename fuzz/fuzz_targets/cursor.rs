@@ -1,7 +1,4 @@
 //! See `pages::cursor`.
 #![no_main]
 
-#[path = "../../tests/bytes/properties/mod.rs"]
-mod properties;
-
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::pages::cursor(bytes));

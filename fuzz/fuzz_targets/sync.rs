@@ -1,7 +1,4 @@
 //! See `client::sync`.
 #![no_main]
 
-#[path = "../../tests/bytes/properties/mod.rs"]
-mod properties;
-
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::client::sync(bytes));

@@ -1,7 +1,4 @@
 //! See `delivery::target`.
 #![no_main]
 
-#[path = "../../tests/bytes/properties/mod.rs"]
-mod properties;
-
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::delivery::target(bytes));

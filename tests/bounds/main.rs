@@ -41,9 +41,6 @@ use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, 
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-#[path = "../support/mod.rs"]
-mod support;
-
 use support::secret;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;

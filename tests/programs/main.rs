@@ -5,8 +5,6 @@
     clippy::panic,
     clippy::unwrap_used
 )]
-// A program has a `main`, which nothing here calls, and a clock of its own.
-#![allow(dead_code, clippy::duplicate_mod)]
 
 mod list_calls;
 mod program;

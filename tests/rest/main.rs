@@ -11,9 +11,13 @@
 
 mod client;
 mod server;
-#[path = "../support/mod.rs"]
-mod support;
 mod testing;
 mod wire;
 
-use support::{dice, nanos as at, request_id, seconds as second};
+use call_assistant::id::RequestId;
+use support::{dice, nanos as at, seconds as second};
+
+/// Some request's id.
+fn request_id() -> RequestId {
+    RequestId::from_random([9; 16])
+}

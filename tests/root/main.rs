@@ -14,7 +14,13 @@ mod json;
 mod metrics;
 mod models;
 mod names;
-#[path = "../support/mod.rs"]
-mod support;
 mod surface;
 mod time;
+
+use call_assistant::Timestamp;
+
+/// Reads an instant.
+#[track_caller]
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}

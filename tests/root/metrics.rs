@@ -19,7 +19,7 @@ use call_assistant::webhook::{
 };
 use http::{Response, StatusCode};
 
-use crate::support::{nanos, seconds, start};
+use support::{nanos, seconds, start};
 
 fn sent() -> sender::Tally {
     let mut tally = sender::Tally::default();

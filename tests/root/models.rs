@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::instant as at;
+use crate::at;
 
 fn account() -> Value {
     json!({

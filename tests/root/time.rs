@@ -5,13 +5,9 @@
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
-use proptest::prelude::*;
 use time::Date;
 
-use crate::support::instant as at;
-
-#[path = "../bytes/properties/time.rs"]
-mod properties;
+use crate::at;
 
 // D-8, RES-5
 #[test]
@@ -166,9 +162,6 @@ fn the_ends_are_read_and_written() {
     assert_eq!(Timestamp::MIN, at("0000-01-01T01:00:00+01:00"));
     assert_eq!(Timestamp::MAX, at("9999-12-31T23:59:59.999999999Z"));
     assert_eq!(Timestamp::UNIX_EPOCH, at("1970-01-01T00:00:00Z"));
-    for end in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
-        properties::survives_writing(end);
-    }
 }
 
 #[test]
@@ -297,54 +290,4 @@ fn parts_outside_are_refused() {
     assert_eq!(Timestamp::from_unix(Timestamp::MAX.unix_seconds() + 1), None);
     assert_eq!(Timestamp::from_parts(0, 1_000_000_000), None);
     assert_eq!(Timestamp::from_parts(0, 0), Some(Timestamp::UNIX_EPOCH));
-}
-
-prop_compose! {
-    fn instants()(
-        seconds in Timestamp::MIN.unix_seconds()..=Timestamp::MAX.unix_seconds(),
-        nanos in prop_oneof![
-            Just(0),
-            0_u32..1_000_000_000,
-            (0_u32..1000).prop_map(|millis| millis * 1_000_000),
-        ],
-    ) -> Timestamp {
-        Timestamp::from_parts(seconds, nanos).unwrap()
-    }
-}
-
-proptest! {
-    #[test]
-    fn every_instant_survives_writing(instant in instants()) {
-        properties::survives_writing(instant);
-    }
-
-    #[test]
-    fn adding_and_taking_away_are_inverse(a in instants(), b in instants()) {
-        let (earlier, later) = (a.min(b), a.max(b));
-        let span = later.since(earlier);
-        prop_assert_eq!(earlier.checked_add(span), Some(later));
-        prop_assert_eq!(later.checked_sub(span), Some(earlier));
-        prop_assert_eq!(earlier.since(later), Duration::ZERO);
-    }
-
-    #[test]
-    fn reading_agrees_with_the_time_crate(
-        text in "[0-9]{4}-[01][0-9]-[0-3][0-9][Tt _][0-2][0-9]:[0-6][0-9]:[0-6][0-9]\
-            (\\.[0-9]{0,11})?([Zz]|[-+ ][0-2][0-9]:[0-6][0-9])?",
-    ) {
-        properties::timestamp(text.as_bytes());
-    }
-
-    #[test]
-    fn reading_agrees_with_the_time_crate_at_the_edges(
-        text in "(0000-01-01|9999-12-31|2024-02-29|2016-12-3[01])[Tt](00|23):(00|59):(00|59|60)\
-            (\\.[09]{1,9})?(Z|[-+](00|01|23):(00|59))",
-    ) {
-        properties::timestamp(text.as_bytes());
-    }
-
-    #[test]
-    fn any_text_is_read_or_refused(text in ".{0,40}") {
-        properties::timestamp(text.as_bytes());
-    }
 }

@@ -14,8 +14,6 @@
 mod receiver;
 #[cfg(all(feature = "std", feature = "client", feature = "service"))]
 mod sender;
-#[path = "../support/mod.rs"]
-mod support;
 mod wire;
 
 #[cfg(all(feature = "std", feature = "client", feature = "service"))]

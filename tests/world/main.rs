@@ -15,8 +15,6 @@
 
 mod customer;
 mod service;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::panic::catch_unwind;
 use std::time::Duration;
@@ -28,7 +26,7 @@ use http::{Response, StatusCode};
 use crate::customer::{Customer, Met};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 use crate::service::Service;
-use crate::support::dice;
+use support::dice;
 
 /// The way back.
 fn millis(instant: Timestamp) -> i64 {

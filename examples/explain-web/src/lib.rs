@@ -6,9 +6,6 @@
 //!
 //! Exporting a function under a fixed name is the only thing here that Rust calls unsafe.
 
-#[path = "../../support/capture.rs"]
-mod capture;
-
 use std::sync::Mutex;
 
 use call_assistant::json::JsonObject;

@@ -11,8 +11,6 @@ mod command_line;
 pub mod db;
 pub mod deliveries;
 pub mod erase;
-#[path = "../../host/mod.rs"]
-mod host;
 pub mod key_ring;
 mod missed;
 pub mod private_server;
@@ -23,4 +21,5 @@ mod serving;
 mod store;
 pub mod support;
 
+pub(crate) use ::host;
 pub use roles::main;

@@ -13,7 +13,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderVal
 use http::{Method, Version};
 
 use super::{answered, at, event, failed_before, start};
-use crate::support::secret;
+use support::secret;
 
 const BODY: &str = r#"{"id":"evt_1", "type" : "call.ended","created_at":"2026-01-01T00:00:00Z",
     "api_version":"2026-01-15","account_id":"acct_1","origin":null,"data":{"odd":1.0}}"#;

@@ -4,7 +4,6 @@
 mod attempt;
 mod clocks;
 mod columns;
-mod day;
 mod disabling;
 mod isolation;
 mod ledger;
@@ -46,7 +45,7 @@ pub(crate) fn event(created_at: Timestamp) -> EventBody {
     })
 }
 
-pub(crate) use crate::support::{seconds as at, start};
+pub(crate) use support::{seconds as at, start};
 
 /// The outcome of an answer with this status.
 pub(crate) fn answered(status: u16) -> Outcome {

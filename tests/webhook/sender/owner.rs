@@ -10,7 +10,7 @@ use call_assistant::webhook::sender::{
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
 use super::{answered, at, event, failed_before, start};
-use crate::support::secret;
+use support::secret;
 
 /// One failure on record, so that resets show.
 fn endpoint_with_a_failure() -> Endpoint {

@@ -27,7 +27,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_unix(seconds).unwrap()
 }
 
-pub(crate) use crate::support::secret;
+pub(crate) use support::secret;
 
 pub(crate) fn signer() -> Signer {
     Signer::new(secret("whsec_test"))

@@ -163,7 +163,7 @@ impl Store for Postgres {
         let now = clock::now();
         change!(self, |change| async {
             let account = accounts::one(&change, new.account_id.as_str()).await?;
-            account.plan.webhooks.check_webhooks()?;
+            account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
             endpoints::insert(&change, &self.ring, &new, now).await?;
             Ok(endpoints::one(&change, &self.ring, new.id.as_str(), now).await?.shown)
         })

@@ -190,7 +190,7 @@ pub(super) async fn send_now(
         one(change, key, now).await?;
         return Err(Refused::Conflict(NO_WAIT.into()));
     };
-    accounts::plan_of(&row)?.webhooks.check_webhooks()?;
+    accounts::plan_of(&row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
     if delivery_of(&row)?.status() != Status::Waiting {
         return Err(Refused::Conflict(NO_WAIT.into()));
     }
@@ -201,7 +201,7 @@ pub(super) async fn send_now(
 const NO_WAIT: &str = "the delivery does not wait";
 
 fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
-    accounts::plan_of(row)?.webhooks.check_webhooks()?;
+    accounts::plan_of(row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
     if row.try_get("erased")? {
         return Err(Refused::Conflict("the event was erased".into()));
     }

@@ -172,7 +172,7 @@ pub(super) async fn enable(
     now: Timestamp,
 ) -> Done<(Found, Option<(MissedDeliveries, String)>)> {
     let (row, mut found) = lock(change, ring, id, now).await?;
-    accounts::plan_of(&row)?.webhooks.check_webhooks()?;
+    accounts::plan_of(&row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
     refuse_deleted(&found)?;
     let mut health = Read::from(found.shown.health);
     let Some(missed) = health.enable(now) else { return Ok((found, None)) };

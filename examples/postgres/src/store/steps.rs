@@ -22,18 +22,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<Option<Instant>>);
 
-impl From<DbError> for Refused {
-    fn from(error: DbError) -> Self {
-        Self::Unavailable(error.to_string())
-    }
-}
-
-impl From<tokio_postgres::Error> for Refused {
-    fn from(error: tokio_postgres::Error) -> Self {
-        DbError::from(error).into()
-    }
-}
-
 impl Postgres {
     /// Takes a connection for one step.
     pub(super) async fn session(&self) -> Result<Session, DbError> {

@@ -1,10 +1,7 @@
 //! Processes of this host over a server of their own, for tests that look from outside.
 #![allow(dead_code, clippy::unwrap_used)]
 
-#[path = "../../../../tests/server/receiver.rs"]
-pub mod receiver;
-#[path = "../../../../tests/server/running.rs"]
-pub mod running;
+pub use testing::{receiver, running};
 pub mod service;
 
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -1,0 +1,131 @@
+//! The public API: an exchange of the library's, with this host's look-ups between its steps.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use call_assistant::Timestamp;
+use call_assistant::id::RequestId;
+use call_assistant::rest::Operation;
+use call_assistant::rest::server::{Authorized, CursorKeys, Received, Rejection, RequestHead};
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use tokio::time::Instant;
+
+use super::monitor::ApiTally;
+use super::store::{ApiStore, Refused};
+use crate::shutdown::Shutdown;
+use crate::{clock, log, random, serve};
+
+/// The public API over a store. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Api<S> {
+    host: Arc<Host<S>>,
+    stop: Option<Shutdown>,
+    tally: ApiTally,
+}
+
+#[derive(Debug)]
+struct Host<S> {
+    store: S,
+    cursors: CursorKeys,
+}
+
+impl<S: ApiStore> Api<S> {
+    /// The API over a store. Cursors are read by every process that has the same keys.
+    pub fn new(store: S, cursors: CursorKeys) -> Self {
+        let (stop, tally) = (None, ApiTally::default());
+        Self { host: Arc::new(Host { store, cursors }), stop, tally }
+    }
+
+    /// What it counts, for a monitor.
+    pub fn tally(&self) -> ApiTally {
+        self.tally.clone()
+    }
+
+    /// Refuses what comes after the end is asked for.
+    pub fn until(self, stop: Shutdown) -> Self {
+        Self { stop: Some(stop), ..self }
+    }
+
+    /// Answers a request. Its body, if there is one, is not looked at.
+    pub async fn answer(
+        self,
+        request: Request<Incoming>,
+        _peer: SocketAddr,
+    ) -> Response<Full<Bytes>> {
+        let (began, timer) = (clock::now(), Instant::now());
+        let (parts, _body) = request.into_parts();
+        let request_id = RequestId::from_random(random::bytes());
+        let id = request_id.clone();
+        let head = RequestHead::from_parts(&parts);
+        // Its head was not complete when stopping began. Whoever asks again finds another process.
+        let stopping = self.stop.is_some_and(|stop| stop.is_requested());
+        let answered = match Received::new(&head, request_id) {
+            Ok(received) if stopping => Err(received.internal_error()),
+            Ok(received) => self.host.serve(received, began).await,
+            Err(rejection) => Err(rejection),
+        };
+        let (took, operation) = (timer.elapsed(), Operation::of_path(parts.uri.path()));
+        self.tally.count(|tally| tally.answered(operation, &answered, took));
+        let (answer, reason) = match answered {
+            Ok(answer) => (answer, String::new()),
+            // The reason is for this log, and nothing that the caller sees.
+            Err(rejection) => {
+                let reason = format!(" {}", rejection.reason());
+                (rejection.into_response(), reason)
+            }
+        };
+        let took = took.as_micros();
+        let status = answer.status().as_u16();
+        let route = route(parts.uri.path());
+        let method = serve::method(&parts.method);
+        log::line(&format!("api {method} {route} {status} {took} us {id}{reason}"));
+        answer.map(|body| Full::new(Bytes::from(body)))
+    }
+}
+
+impl<S: ApiStore> Host<S> {
+    async fn serve(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<Response<Vec<u8>>, Rejection> {
+        let (identified, found) = self.store.identify(received, now).await?;
+        let admitted = self.store.admit(identified, now).await?;
+        let (account, status) = match self.store.status(admitted.account_id(), found).await {
+            Ok(found) => found,
+            Err(refused) => return Err(failed(&refused, admitted.internal_error())),
+        };
+        match admitted.authorize(&status, &self.cursors)? {
+            Authorized::Account(granted) => granted.answer(account),
+            Authorized::Calls(granted) => match self.store.page(granted.query()).await {
+                Ok(rows) => granted.answer(rows),
+                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            },
+            Authorized::Call(granted) => match self.store.call(granted.query()).await {
+                Ok(row) => granted.answer(row),
+                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            },
+            other => Err(other.internal_error()),
+        }
+    }
+}
+
+/// Tells the log why a look-up failed.
+fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
+    if let Refused::Unavailable(why) = refused {
+        log::line(&format!("store: {why}"));
+    }
+    rejection
+}
+
+/// A path for the log: what stands where an id belongs may be anything, a secret included.
+fn route(path: &str) -> &'static str {
+    match path {
+        "/v1/account" => "/v1/account",
+        "/v1/calls" => "/v1/calls",
+        path if path.starts_with("/v1/calls/") => "/v1/calls/{call_id}",
+        _ => "(unknown path)",
+    }
+}

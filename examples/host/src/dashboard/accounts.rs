@@ -1,0 +1,76 @@
+//! Accounts and their API keys.
+
+use call_assistant::id::CredentialId;
+use call_assistant::rest::ApiKey;
+use call_assistant::rest::server::StoredKey;
+use call_assistant::{Product, Timestamp};
+
+use super::super::data;
+use super::super::input::{Bad, Fields};
+use super::super::rows::AccountChange;
+use super::super::store::Store;
+use super::answer::{Answer, Error, created, ok};
+use super::{Asked, Dashboard, nothing_asked, show};
+use crate::random;
+
+impl<S: Store> Dashboard<S> {
+    pub(super) async fn accounts(&self) -> Result<Answer, Error> {
+        let accounts = self.store.accounts().await?;
+        Ok(ok(&show::list(accounts.iter().map(show::account).collect())))
+    }
+
+    pub(super) async fn account(&self, id: &str) -> Result<Answer, Error> {
+        Ok(ok(&show::account(&self.store.account(id).await?)))
+    }
+
+    pub(super) async fn change_account(
+        &self,
+        id: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let known = ["plan", "subscription_active", "closing"];
+        let fields = Fields::of("", &asked.body, &known)?;
+        let change = AccountChange {
+            plan: fields.has("plan").then(|| data::plan(&fields)).transpose()?,
+            subscription_active: fields.flag("subscription_active")?,
+            closing: fields.flag("closing")?,
+        };
+        Ok(ok(&show::account(&self.store.change_account(id, change).await?)))
+    }
+
+    pub(super) async fn keys(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let keys = self.store.keys(id).await?;
+        Ok(ok(&show::list(keys.iter().map(|key| show::key(key, asked.now)).collect())))
+    }
+
+    pub(super) async fn create_key(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let known = ["name", "mode", "scopes", "expires_at"];
+        let fields = Fields::of("", &asked.body, &known)?;
+        let name = fields.text("name")?;
+        let name = fields.required("name", name)?;
+        if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
+            return Err(Bad::new("name", "expected 1 to 100 bytes of plain text").into());
+        }
+        let mode = data::mode(&fields)?;
+        let mode = fields.required("mode", mode)?;
+        fields.required("scopes", fields.value("scopes"))?;
+        let scopes = data::scopes(&fields)?;
+        let expires_at = fields.read("expires_at", Timestamp::parse)?;
+
+        let secret = ApiKey::from_random(&Product::default(), mode, random::bytes());
+        let account = self.store.account(id).await?.id;
+        let key_id = CredentialId::from_random(random::bytes());
+        let mut key =
+            StoredKey::new(key_id, account, &secret, asked.now).named(name).with_scopes(scopes);
+        key.expires_at = expires_at;
+        self.store.add_key(key.clone()).await?;
+        let mut shown = show::key(&key, asked.now);
+        shown["secret"] = secret.reveal().into();
+        Ok(created(&shown))
+    }
+
+    pub(super) async fn revoke(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&show::key(&self.store.revoke_key(id).await?, asked.now)))
+    }
+}

@@ -1,0 +1,185 @@
+//! Answers of the dashboard: JSON, the page, and errors that say what to do.
+
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use serde::Serialize;
+use serde_json::json;
+
+use super::super::input::Bad;
+use super::super::store::Refused;
+use crate::log;
+use crate::serve::BodyError;
+
+/// An answer.
+pub type Answer = Response<Full<Bytes>>;
+
+/// Why there is nothing better to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The input is wrong.
+    Bad(Bad),
+    /// The store refuses.
+    Refused(Refused),
+    /// The body did not come.
+    Body(BodyError),
+    /// It was not complete when the end of this host was asked for.
+    Stopping,
+    /// There is no such path.
+    NoSuchPath,
+    /// The path is there for other methods.
+    Method(&'static str),
+    /// It comes from somewhere else than the dashboard's own page.
+    Foreign,
+    /// It does not bring the operator's token.
+    NoToken,
+}
+
+impl From<Bad> for Error {
+    fn from(bad: Bad) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl Error {
+    /// The error as an answer.
+    pub fn answer(self) -> Answer {
+        let (status, code, message, field) = match self {
+            Self::Bad(Bad { field, message }) => {
+                (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
+            }
+            Self::Refused(Refused::NotFound(what)) => {
+                (StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"), None)
+            }
+            Self::Refused(Refused::Conflict(message)) => {
+                (StatusCode::CONFLICT, "conflict", message, None)
+            }
+            Self::Refused(Refused::Plan(error)) => {
+                (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
+            }
+            Self::Refused(Refused::Unavailable(why)) => {
+                log::line(&format!("store: {why}"));
+                let message = "the store does not answer; try again".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
+            }
+            Self::Refused(Refused::NotHere) => {
+                let message = "this host does not have it".to_owned();
+                (StatusCode::NOT_IMPLEMENTED, "not_implemented", message, None)
+            }
+            Self::Body(error) => {
+                let (status, message) = match error {
+                    BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+                    BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
+                };
+                (status, "invalid_body", message.to_owned(), None)
+            }
+            Self::Stopping => {
+                let message = "the service is stopping; nothing was done".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "stopping", message, None)
+            }
+            Self::NoSuchPath => {
+                (StatusCode::NOT_FOUND, "not_found", "there is no such path".to_owned(), None)
+            }
+            Self::Method(allowed) => {
+                let message = format!("this path takes {allowed}");
+                let mut answer =
+                    error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
+                answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+                return answer;
+            }
+            Self::Foreign => {
+                let message = "the dashboard answers to its own page and to this machine only";
+                (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
+            }
+            Self::NoToken => {
+                let message = "the operator's token is needed, as a bearer token or a password";
+                let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
+                let schemes = HeaderValue::from_static("Basic realm=\"dashboard\", Bearer");
+                answer.headers_mut().insert(WWW_AUTHENTICATE, schemes);
+                return answer;
+            }
+        };
+        error(status, code, &message, field.filter(|field| !field.is_empty()))
+    }
+}
+
+fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -> Answer {
+    let message = match &field {
+        Some(field) => format!("{field}: {message}"),
+        None => message.to_owned(),
+    };
+    let mut error = json!({ "code": code, "message": message });
+    if let Some(field) = field {
+        error["field"] = field.into();
+    }
+    json(status, &json!({ "error": error }))
+}
+
+/// A value with 200.
+pub fn ok(value: &impl Serialize) -> Answer {
+    json(StatusCode::OK, value)
+}
+
+/// A value with 201.
+pub fn created(value: &impl Serialize) -> Answer {
+    json(StatusCode::CREATED, value)
+}
+
+/// A value as an answer.
+pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    // What is shown has names for keys and nothing that JSON has no form for.
+    answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
+}
+
+/// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
+pub(super) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
+    let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
+    answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
+    answer
+}
+
+/// A text as an answer.
+pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
+    answer(status, content_type, text)
+}
+
+/// A value that a page polls, with a tag by which it asks whether there is another.
+pub(super) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
+    let mut answer = json(StatusCode::OK, value);
+    answer.headers_mut().insert(ETAG, tag);
+    answer
+}
+
+/// Nothing has changed.
+pub(super) fn unchanged(tag: HeaderValue) -> Answer {
+    let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
+    answer.headers_mut().insert(ETAG, tag);
+    answer
+}
+
+fn answer(status: StatusCode, content_type: &'static str, body: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, content_type),
+        // Secrets are in some of these answers.
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}

@@ -1,0 +1,171 @@
+//! What the assistant does in real life: record calls, emit events, and a ping for a test.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId, EndpointId, EventId};
+use call_assistant::webhook::event::{
+    ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
+};
+use call_assistant::webhook::sender::DisabledReason;
+use serde_json::{Map, Value, json};
+
+use super::super::input::{self, Bad, Fields};
+use super::super::store::{Refused, Store};
+use super::answer::{Answer, Error, created, ok};
+use super::{Asked, Dashboard, nothing_asked, show};
+use crate::random;
+
+/// The version that this service's events are written in.
+const API_VERSION: &str = "2026-01-15";
+
+/// The most calls in one answer.
+const NEWEST: usize = 100;
+
+impl<S: Store> Dashboard<S> {
+    pub(super) async fn calls(&self, id: &str) -> Result<Answer, Error> {
+        let calls = self.store.latest_calls(id, NEWEST).await?;
+        Ok(ok(&show::list(calls.iter().map(show::call).collect())))
+    }
+
+    /// Records a call and emits `call.ended`, in one write.
+    pub(super) async fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
+        let account = self.store.account(id).await?.id;
+        let event = new_event(account.clone(), Origin::voice(), asked.now).call_ended(&call);
+        let mut shown = show::call(&call);
+        let event = match event {
+            Ok(body) => {
+                shown["event_id"] = json!(body.id());
+                Some(body)
+            }
+            // The call is one all the same; its event comes when there is something to say.
+            Err(error) => {
+                shown["event_id"] = Value::Null;
+                shown["not_emitted"] = error.to_string().into();
+                None
+            }
+        };
+        shown["deliveries"] = json!(self.store.record_call(&account, call, event).await?);
+        Ok(created(&shown))
+    }
+
+    /// Emits any event.
+    pub(super) async fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, &["type", "data"])?;
+        let event_type = fields.text("type")?;
+        let event_type = fields.required("type", event_type)?;
+        if event_type.is_empty()
+            || event_type.len() > 100
+            || !event_type.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(Bad::new("type", "expected 1 to 100 visible ASCII characters").into());
+        }
+        let data = fields.required("data", fields.value("data"))?;
+        if !data.is_object() {
+            return Err(Bad::new("data", "expected an object").into());
+        }
+        let account = self.store.account(id).await?.id;
+        let body = any_event(account, event_type, data, asked.now)?;
+        self.accept(body, None).await
+    }
+
+    /// Sends one endpoint a ping, which is a delivery like any other.
+    pub(super) async fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        let endpoint = self.store.endpoint(id).await?;
+        let account = self.store.account(endpoint.account_id.as_str()).await?;
+        account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
+        if endpoint.health.disabled() == Some(DisabledReason::Deleted) {
+            return Err(Refused::Conflict("the endpoint is deleted".into()).into());
+        }
+        let body = new_event(account.id, dashboard(), asked.now)
+            .ping("This is a test from the dashboard. Your endpoint works.")
+            .map_err(not_created)?;
+        self.accept(body, Some(&endpoint.id)).await
+    }
+
+    async fn accept(&self, body: EventBody, only: Option<&EndpointId>) -> Result<Answer, Error> {
+        let mut shown = json!({
+            "id": body.id(),
+            "type": body.event_type(),
+            "created_at": body.created_at(),
+        });
+        shown["deliveries"] = json!(self.store.accept(body, only).await?);
+        Ok(created(&shown))
+    }
+}
+
+fn new_event(account: AccountId, origin: Origin, now: Timestamp) -> NewEvent {
+    let id = EventId::from_random(random::bytes());
+    // A date of the calendar.
+    #[allow(clippy::expect_used)]
+    let version = ApiVersion::parse(API_VERSION).expect("a constant");
+    NewEvent::new(id, account, version, origin, now)
+}
+
+/// The library composes the nine types it knows; a type from the future is written by hand.
+fn any_event(
+    account: AccountId,
+    event_type: &str,
+    data: &Value,
+    now: Timestamp,
+) -> Result<EventBody, Error> {
+    let envelope = json!({
+        "id": EventId::from_random(random::bytes()),
+        "type": event_type,
+        "created_at": now,
+        "api_version": API_VERSION,
+        "account_id": account,
+        "origin": dashboard(),
+        "data": data,
+    });
+    let text = envelope.to_string();
+    let wrong = |error| Bad::of_json("", &error);
+    let event = Event::from_bytes_verified_earlier(text.as_bytes()).map_err(wrong)?;
+    match &event.data {
+        // A known type has its form. Whoever wants another form wants another type.
+        EventData::Unreadable(drifted) => {
+            return Err(Bad::of_json("", drifted.error()).into());
+        }
+        EventData::AppointmentCancelled(appointment) => {
+            let event = new_event(account, dashboard(), now);
+            return event.appointment_cancelled(appointment).map_err(not_created);
+        }
+        _ => {}
+    }
+    Ok(EventBody::from_stored(event.to_json()).map_err(wrong)?)
+}
+
+fn not_created(error: NewEventError) -> Error {
+    Bad::new("", error).into()
+}
+
+fn dashboard() -> Origin {
+    Origin::new(OriginSource::from("dashboard"))
+}
+
+/// What a call recorded by hand has where nothing is said: it took a minute, and has just ended.
+fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
+    let instant = |name: &str| {
+        let text = said.get(name).and_then(Value::as_str);
+        text.and_then(|text| Timestamp::parse(text).ok())
+    };
+    let took = said.get("duration_seconds").and_then(Value::as_u64).unwrap_or(60).min(86_400);
+    let took = Duration::from_secs(took);
+    let written = instant("created_at").unwrap_or(now);
+    let started = instant("started_at").unwrap_or(written.saturating_sub(took));
+    let answered = instant("answered_at").unwrap_or(started);
+    let defaults = json!({
+        "id": CallId::from_random(random::bytes()),
+        "caller": { "contact_id": null, "phone_number": null, "display_name": null },
+        "started_at": started,
+        "answered_at": answered,
+        "ended_at": answered.saturating_add(took),
+        "duration_seconds": took.as_secs(),
+        "summary": "Recorded from the dashboard.",
+        "appointment_ids": [],
+        "created_at": written,
+    });
+    defaults.as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,89 @@
+//! What an owner does to an endpoint.
+
+use std::time::Duration;
+
+use call_assistant::id::EndpointId;
+use call_assistant::webhook::sender::EndpointSecrets;
+use serde_json::json;
+
+use super::super::data;
+use super::super::input::{Bad, Fields};
+use super::super::rows::{NewEndpoint, NewSecret};
+use super::super::store::Store;
+use super::answer::{Answer, Error, created, ok};
+use super::{Asked, Dashboard, nothing_asked, show};
+use crate::random;
+
+/// The longest time for which a replaced secret may go on signing: a week.
+const LONGEST_OVERLAP: u64 = 7 * 86_400;
+
+impl<S: Store> Dashboard<S> {
+    pub(super) async fn endpoints(&self, id: &str) -> Result<Answer, Error> {
+        let endpoints = self.store.endpoints(id).await?;
+        Ok(ok(&show::list(endpoints.iter().map(show::endpoint).collect())))
+    }
+
+    pub(super) async fn endpoint(&self, id: &str) -> Result<Answer, Error> {
+        Ok(ok(&show::endpoint(&self.store.endpoint(id).await?)))
+    }
+
+    pub(super) async fn create_endpoint(
+        &self,
+        id: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, &["url", "secret"])?;
+        let target = data::target(&fields, self.allow_loopback)?;
+        let secret = data::secret(&fields)?;
+        let account_id = self.store.account(id).await?.id;
+        let id = EndpointId::from_random(random::bytes());
+        let new = NewEndpoint { id, account_id, target, secret: secret.clone() };
+        let mut shown = show::endpoint(&self.store.add_endpoint(new).await?);
+        shown["secret"] = secret.reveal().into();
+        Ok(created(&shown))
+    }
+
+    pub(super) async fn move_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, &["url"])?;
+        let target = data::target(&fields, self.allow_loopback)?;
+        Ok(ok(&show::endpoint(&self.store.move_endpoint(id, target).await?)))
+    }
+
+    pub(super) async fn pause(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&show::endpoint(&self.store.pause(id).await?)))
+    }
+
+    pub(super) async fn delete_endpoint(&self, id: &str) -> Result<Answer, Error> {
+        Ok(ok(&show::endpoint(&self.store.delete_endpoint(id).await?)))
+    }
+
+    /// What it missed is not sent by itself; its owner may redeliver each, or recover a range.
+    pub(super) async fn enable(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        let enabled = self.store.enable(id).await?;
+        let mut shown = show::endpoint(&enabled.endpoint);
+        shown["missed_deliveries"] = json!(enabled.missed);
+        Ok(ok(&shown))
+    }
+
+    pub(super) async fn rotate_secret(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, &["secret", "overlap_seconds"])?;
+        let secret = data::secret(&fields)?;
+        let overlap = match fields.value("overlap_seconds") {
+            None => EndpointSecrets::OVERLAP,
+            Some(value) => {
+                let seconds = value.as_u64().filter(|seconds| *seconds <= LONGEST_OVERLAP);
+                let wrong = || {
+                    let bounds = format!("expected whole seconds, {LONGEST_OVERLAP} at most");
+                    Bad::new(fields.path("overlap_seconds"), bounds)
+                };
+                Duration::from_secs(seconds.ok_or_else(wrong)?)
+            }
+        };
+        let new = NewSecret { secret: secret.clone(), overlap };
+        let mut shown = show::endpoint(&self.store.rotate_secret(id, new).await?);
+        shown["secret"] = secret.reveal().into();
+        Ok(ok(&shown))
+    }
+}

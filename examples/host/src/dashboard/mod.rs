@@ -1,0 +1,268 @@
+//! The dashboard: what the specification leaves to the service's dashboard, and to the assistant
+//! itself, as JSON on an address of its own, and a page for people.
+//!
+//! It has no accounts of its own. It listens on loopback and answers neither another site's page nor
+//! a name that somebody has pointed at this address; or it asks for an operator's token.
+
+mod access;
+mod accounts;
+mod answer;
+mod calls;
+mod deliveries;
+mod endpoints;
+mod overview;
+mod recovery;
+mod show;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use call_assistant::Timestamp;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::input::{Bad, Fields};
+use super::monitor::{self, Monitor};
+use super::store::Store;
+use crate::log;
+use crate::serve::{self, read_body};
+use crate::shutdown::Shutdown;
+
+pub use access::{Access, Token};
+pub use answer::{Answer, Error, created, json, ok, text};
+
+const PAGE: &str = include_str!("page.html");
+
+/// The page that explains signatures: examples/explain-web builds it.
+const EXPLAIN: &str = include_str!("explain.html");
+
+/// The longest body, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// How long a body may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The dashboard's server. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Dashboard<S> {
+    store: S,
+    access: Access,
+    allow_loopback: bool,
+    policy: HeaderValue,
+    stop: Option<Shutdown>,
+    monitor: Monitor<S>,
+}
+
+/// A request, taken apart.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub method: &'a Method,
+    /// The segments of the path, percent-decoded. One empty segment is the root.
+    pub path: Vec<&'a str>,
+    pub query: Vec<(String, String)>,
+    pub headers: &'a HeaderMap,
+    /// An empty object where there is no body.
+    pub body: Value,
+    pub now: Timestamp,
+}
+
+impl<S: Store> Dashboard<S> {
+    /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
+    pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
+        let monitor = Monitor::new(store.clone());
+        Self { store, access, allow_loopback, policy: policy(PAGE), stop: None, monitor }
+    }
+
+    /// With a monitor that knows more than the store: the public API of this process.
+    pub fn monitored(self, monitor: Monitor<S>) -> Self {
+        Self { monitor, ..self }
+    }
+
+    /// Refuses what is not complete when the end is asked for.
+    pub fn until(self, stop: Shutdown) -> Self {
+        Self { stop: Some(stop), ..self }
+    }
+
+    /// Answers a request.
+    pub async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
+        let began = Instant::now();
+        let (head, body) = request.into_parts();
+        let mut route = String::from("(unknown path)");
+        let answered = async {
+            if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
+                return Err(Error::Stopping);
+            }
+            self.access.check(&head.headers)?;
+            let decoded: Vec<String> =
+                head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
+            let path: Vec<&str> = decoded.iter().map(String::as_str).collect();
+            route = template(&path);
+            let body = match head.method {
+                Method::POST | Method::PATCH => {
+                    let read = read_body(body, MAX_BODY, PATIENCE);
+                    let read = tokio::select! {
+                        read = read => read,
+                        () = self.stopping() => return Err(Error::Stopping),
+                    };
+                    read.map_err(Error::Body)?
+                }
+                _ => Default::default(),
+            };
+            let body = match body.is_empty() {
+                true => json!({}),
+                false => serde_json::from_slice(&body).map_err(|error| {
+                    let at = format!("line {} column {}", error.line(), error.column());
+                    Bad::new("", format!("the body is not JSON at {at}"))
+                })?,
+            };
+            let query = head.uri.query().unwrap_or_default().as_bytes();
+            let query = url::form_urlencoded::parse(query).into_owned().collect();
+            let (method, headers) = (&head.method, &head.headers);
+            let now = self.store.now();
+            self.route(&Asked { method, path, query, headers, body, now }).await
+        };
+        let answer = answered.await.unwrap_or_else(Error::answer);
+        // The page asks every second; that nothing has changed is not worth a line.
+        if answer.status() != StatusCode::NOT_MODIFIED {
+            let took = began.elapsed().as_micros();
+            let status = answer.status().as_u16();
+            let method = serve::method(&head.method);
+            log::line(&format!("dashboard {method} {route} {status} {took} us"));
+        }
+        answer
+    }
+
+    /// Returns when the end is asked for.
+    async fn stopping(&self) {
+        match &self.stop {
+            Some(stop) => stop.requested().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+        if let Some(answered) = self.store.own_route(asked).await {
+            return answered;
+        }
+        let Asked { method, path, .. } = asked;
+        if let [path] = path.as_slice()
+            && let Some(answered) = self.monitor.route(method, path).await
+        {
+            return answered;
+        }
+        let get = *method == Method::GET || *method == Method::HEAD;
+        let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
+        match path.as_slice() {
+            [""] if get => Ok(answer::page(PAGE, &self.policy)),
+            ["explain"] if get => Ok(answer::page(EXPLAIN, &own_policy(EXPLAIN))),
+            ["accounts"] if get => self.accounts().await,
+            ["accounts", id] if get => self.account(id).await,
+            ["accounts", id] if patch => self.change_account(id, asked).await,
+            ["accounts", id, "overview"] if get => self.overview(id, asked).await,
+            ["accounts", id, "keys"] if get => self.keys(id, asked).await,
+            ["accounts", id, "keys"] if post => self.create_key(id, asked).await,
+            ["accounts", id, "calls"] if get => self.calls(id).await,
+            ["accounts", id, "calls"] if post => self.record_call(id, asked).await,
+            ["accounts", id, "events"] if post => self.emit(id, asked).await,
+            ["accounts", id, "endpoints"] if get => self.endpoints(id).await,
+            ["accounts", id, "endpoints"] if post => self.create_endpoint(id, asked).await,
+            ["accounts", id, "deliveries"] if get => self.deliveries(id, asked).await,
+            ["accounts", id, "recoveries"] if get => self.recoveries(id).await,
+            ["accounts", id, "alerts"] if get => self.alerts(id).await,
+            ["keys", id, "revoke"] if post => self.revoke(id, asked).await,
+            ["endpoints", id] if get => self.endpoint(id).await,
+            ["endpoints", id] if patch => self.move_endpoint(id, asked).await,
+            ["endpoints", id] if *method == Method::DELETE => self.delete_endpoint(id).await,
+            ["endpoints", id, "enable"] if post => self.enable(id, asked).await,
+            ["endpoints", id, "pause"] if post => self.pause(id, asked).await,
+            ["endpoints", id, "ping"] if post => self.ping(id, asked).await,
+            ["endpoints", id, "rotate"] if post => self.rotate_secret(id, asked).await,
+            ["endpoints", id, "recover"] if post => self.recover(id, asked).await,
+            ["deliveries", id] if get => self.delivery(id).await,
+            ["deliveries", id, "redeliver"] if post => self.redeliver(id, asked).await,
+            ["deliveries", id, "send"] if post => self.send_now(id, asked).await,
+            ["recoveries", id] if get => self.recovery(id).await,
+            ["recoveries", id, "cancel"] if post => self.cancel_recovery(id, asked).await,
+            path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
+        }
+    }
+}
+
+fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
+    Fields::of("", &asked.body, &[]).map(drop).map_err(Error::Bad)
+}
+
+/// The methods of a path, if there is such a path.
+fn methods(path: &[&str]) -> Option<&'static str> {
+    match path {
+        [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
+        [""] | ["accounts" | "explain"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
+        ["accounts", _] => Some("GET, HEAD, PATCH"),
+        ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
+        ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
+        ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
+        ["accounts", _, "events"]
+        | ["keys", _, "revoke"]
+        | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]
+        | ["deliveries", _, "redeliver" | "send"]
+        | ["recoveries", _, "cancel"] => Some("POST"),
+        _ => None,
+    }
+}
+
+/// A path for the log: what stands where an id belongs may be anything, a secret included.
+fn template(path: &[&str]) -> String {
+    // The sandbox's, which one of the hosts has.
+    if let ["faults" | "clock", ..] = path {
+        return format!("/{}", path.first().unwrap_or(&""));
+    }
+    if methods(path).is_none() {
+        return "(unknown path)".to_owned();
+    }
+    let shown = path.iter().enumerate().map(|(at, part)| if at == 1 { "{id}" } else { part });
+    shown.fold(String::new(), |path, part| path + "/" + part)
+}
+
+/// The policy that a page states itself, and that no other page frames it.
+fn own_policy(page: &str) -> HeaderValue {
+    let (_, stated) = page.split_once("Security-Policy\" content=\"").unwrap_or_default();
+    let (stated, _) = stated.split_once('"').unwrap_or_default();
+    let policy = HeaderValue::try_from(format!("{stated}; frame-ancestors 'none'"));
+    policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
+}
+
+/// The script and the style that the page has, by their digests, and nothing else.
+fn policy(page: &str) -> HeaderValue {
+    let digest = |open: &str, close: &str| {
+        let inside = page.split_once(open).and_then(|(_, rest)| rest.split_once(close));
+        let digest = Sha256::digest(inside.unwrap_or_default().0.as_bytes());
+        format!("'sha256-{}'", STANDARD.encode(digest))
+    };
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        digest("<script>", "</script>"),
+        digest("<style>", "</style>"),
+    );
+    HeaderValue::try_from(policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
+}
+
+/// Percent-decodes a segment of a path. What is broken stays as it is: no id is like that.
+fn decode(segment: &str) -> String {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let decoded = after.get(..2).filter(|_| first == b'%').and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        });
+        bytes.push(decoded.unwrap_or(first));
+        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| segment.to_owned())
+}

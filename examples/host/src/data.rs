@@ -1,0 +1,285 @@
+//! `--data FILE.json`: accounts to begin with. `README.md` beside this file has the format.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use call_assistant::Product;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId, CredentialId, EndpointId};
+use call_assistant::model::Call;
+use call_assistant::rest::server::StoredKey;
+use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::sender::Target;
+use serde_json::{Map, Value, json};
+
+use super::input::{self, Bad, Fields};
+use super::plan::{PLANS, Plan};
+use super::rows::{Account, NewAccount, NewEndpoint};
+use crate::random;
+
+/// Why a file is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// It cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// It is not JSON.
+    #[error("is not JSON at line {line} column {column}")]
+    Syntax { line: usize, column: usize },
+    /// A field is wrong.
+    #[error(transparent)]
+    Field(#[from] Bad),
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`DataError`] says what is wrong with it, with the path of the field.
+pub fn load(
+    file: &Path,
+    allow_loopback: bool,
+    now: Timestamp,
+) -> Result<Vec<NewAccount>, DataError> {
+    let text = std::fs::read(file)?;
+    let value: Value = serde_json::from_slice(&text)
+        .map_err(|error| DataError::Syntax { line: error.line(), column: error.column() })?;
+    Ok(read(&value, allow_loopback, now)?)
+}
+
+/// Reads what a file says.
+///
+/// # Errors
+/// The path of the field that is wrong, and what is.
+pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
+    let file = Fields::of("", value, &["accounts"])?;
+    file.required("accounts", file.value("accounts"))?;
+    let mut reader = Reader {
+        allow_loopback,
+        now,
+        accounts: HashSet::new(),
+        keys: HashSet::new(),
+        digests: HashSet::new(),
+        endpoints: HashSet::new(),
+    };
+    file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
+}
+
+/// What has been read so far, so that nothing comes twice.
+struct Reader {
+    allow_loopback: bool,
+    now: Timestamp,
+    accounts: HashSet<AccountId>,
+    keys: HashSet<CredentialId>,
+    digests: HashSet<[u8; 32]>,
+    endpoints: HashSet<EndpointId>,
+}
+
+impl Reader {
+    fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
+        let known = [
+            "id",
+            "business_name",
+            "timezone",
+            "plan",
+            "subscription_active",
+            "closing",
+            "keys",
+            "endpoints",
+            "calls",
+            "test_calls",
+        ];
+        let fields = Fields::of(path, value, &known)?;
+        let id = fields.read("id", AccountId::parse)?;
+        let id = fields.required("id", id)?;
+        let timezone = fields.read("timezone", timezone)?;
+        let account = Account {
+            id: id.clone(),
+            business_name: fields.text("business_name")?.map(str::to_owned),
+            timezone: fields.required("timezone", timezone)?,
+            plan: if fields.has("plan") { plan(&fields)? } else { Plan::LARGEST },
+            subscription_active: fields.flag("subscription_active")?.unwrap_or(true),
+            closing: fields.flag("closing")?.unwrap_or(false),
+            calls: 0,
+        };
+        let mut ids = HashSet::new();
+        let live = calls(&fields, "calls", &mut ids)?;
+        let test_calls = calls(&fields, "test_calls", &mut ids)?;
+        if !self.accounts.insert(id.clone()) {
+            return Err(Bad::new(fields.path("id"), "an account of this id is there already"));
+        }
+        let keys = fields.items("keys")?;
+        let keys = keys.iter().map(|(path, value)| self.key(path, value, &id));
+        let keys = keys.collect::<Result<_, Bad>>()?;
+        let endpoints = fields.items("endpoints")?;
+        let endpoints = endpoints.iter().map(|(path, value)| self.endpoint(path, value, &account));
+        let endpoints = endpoints.collect::<Result<_, Bad>>()?;
+        Ok(NewAccount { account, keys, endpoints, calls: live, test_calls })
+    }
+
+    fn key(
+        &mut self,
+        path: &str,
+        value: &Value,
+        account: &AccountId,
+    ) -> Result<(StoredKey, ApiKey), Bad> {
+        let (stored, key) = read_key(path, value, account, self.now)?;
+        let new = self.keys.insert(stored.id.clone());
+        if !(self.digests.insert(*stored.digest.as_bytes()) && new) {
+            let message = "a key of this id or secret is there already";
+            return Err(Bad::new(format!("{path}.secret"), message));
+        }
+        Ok((stored, key))
+    }
+
+    fn endpoint(
+        &mut self,
+        path: &str,
+        value: &Value,
+        account: &Account,
+    ) -> Result<NewEndpoint, Bad> {
+        let fields = Fields::of(path, value, &["id", "url", "secret"])?;
+        let id = fields.read("id", EndpointId::parse)?;
+        let id = id.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
+        let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
+        account.plan.webhooks.check_webhooks().map_err(|error| Bad::new(path, error))?;
+        if !self.endpoints.insert(id.clone()) {
+            return Err(Bad::new(path, "an endpoint of this id is there already"));
+        }
+        Ok(NewEndpoint { id, account_id: account.id.clone(), target, secret })
+    }
+}
+
+fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<Vec<Call>, Bad> {
+    let mut calls = Vec::new();
+    for (path, value) in fields.items(name)? {
+        let call = input::call(&path, value, &Map::new())?;
+        if !ids.insert(call.id.clone()) {
+            return Err(Bad::new(format!("{path}.id"), "another call of the account has it"));
+        }
+        calls.push(call);
+    }
+    Ok(calls)
+}
+
+/// Reads an endpoint's `url`.
+pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
+    let target = if allow_loopback {
+        fields.read("url", Target::parse_allowing_loopback)?
+    } else {
+        // The library knows no flags.
+        fields.read("url", |text| {
+            Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
+                Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
+                Err(_) => error.to_string(),
+            })
+        })?
+    };
+    fields.required("url", target)
+}
+
+/// Reads an endpoint's `secret`. One that is not given is made.
+pub fn secret(fields: &Fields<'_>) -> Result<SigningSecret, Bad> {
+    let secret = fields.read("secret", SigningSecret::parse)?;
+    Ok(secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes())))
+}
+
+/// Reads a `plan`: the name of one, or null for none.
+pub fn plan(fields: &Fields<'_>) -> Result<Plan, Bad> {
+    let named = |text: &str| {
+        let names = PLANS.map(|plan| plan.name).join(", ");
+        Plan::named(text).ok_or_else(|| format!("not a plan; there are {names}"))
+    };
+    let plan = fields.read("plan", named)?;
+    Ok(plan.unwrap_or(Plan::NONE))
+}
+
+/// Reads `scopes`. Reserved ones may be granted, and grant nothing.
+pub fn scopes(fields: &Fields<'_>) -> Result<BTreeSet<Scope>, Bad> {
+    let mut scopes = BTreeSet::new();
+    for (path, value) in fields.items("scopes")? {
+        let text = value.as_str().ok_or_else(|| Bad::new(&path, "expected a string"))?;
+        let fits = |text: &str| {
+            (1..=64).contains(&text.len())
+                && text.bytes().all(|b| b.is_ascii_lowercase() || b":_-.".contains(&b))
+        };
+        if !fits(text) {
+            return Err(Bad::new(path, "not a scope, which looks like account:read"));
+        }
+        scopes.insert(Scope::from(text));
+    }
+    Ok(scopes)
+}
+
+/// Reads a `mode`.
+pub fn mode(fields: &Fields<'_>) -> Result<Option<Mode>, Bad> {
+    fields.read("mode", |text| match text {
+        "live" => Ok(Mode::Live),
+        "test" => Ok(Mode::Test),
+        _ => Err("expected live or test"),
+    })
+}
+
+fn read_key(
+    path: &str,
+    value: &Value,
+    account: &AccountId,
+    now: Timestamp,
+) -> Result<(StoredKey, ApiKey), Bad> {
+    let known = [
+        "id",
+        "name",
+        "secret",
+        "mode",
+        "scopes",
+        "state",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+    ];
+    let fields = Fields::of(path, value, &known)?;
+    let product = Product::default();
+    let key = fields.read("secret", |text| ApiKey::parse_for(&product, text))?;
+    let key = fields.required("secret", key)?;
+    let id = fields.read("id", CredentialId::parse)?;
+    let id = id.unwrap_or_else(|| CredentialId::from_random(random::bytes()));
+    let name = fields.text("name")?.unwrap_or_default();
+    let state = fields.text("state")?.unwrap_or("full");
+    let created_at = fields.read("created_at", Timestamp::parse)?.unwrap_or(now);
+
+    let mut stored = StoredKey::new(id, account.clone(), &key, created_at).named(name);
+    let (scopes_of_state, ended) = match state {
+        "full" | "test" | "valid" => (json!(["account:read", "calls:read"]), None),
+        "account only" => (json!(["account:read"]), None),
+        "calls only" => (json!(["calls:read"]), None),
+        "none" => (json!([]), None),
+        "expired" | "revoked" => (json!(["account:read", "calls:read"]), Some(created_at)),
+        _ => {
+            let words = "full, account only, calls only, none, test, expired or revoked";
+            return Err(Bad::new(fields.path("state"), format!("expected {words}")));
+        }
+    };
+    stored.mode = mode(&fields)?.unwrap_or(key.mode());
+    stored.scopes = scopes(&fields)?;
+    if !fields.has("scopes") {
+        let default = json!({ "scopes": scopes_of_state });
+        stored.scopes = scopes(&Fields::of(path, &default, &["scopes"])?)?;
+    }
+    let expired = ended.filter(|_| state == "expired");
+    let revoked = ended.filter(|_| state == "revoked");
+    stored.expires_at = fields.read("expires_at", Timestamp::parse)?.or(expired);
+    stored.revoked_at = fields.read("revoked_at", Timestamp::parse)?.or(revoked);
+    Ok((stored, key))
+}
+
+/// An IANA name by its form: which of them exist, changes several times a year.
+fn timezone(text: &str) -> Result<String, &'static str> {
+    let part = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_alphabetic())
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-".contains(&b))
+    };
+    if text.len() <= 64 && text.split('/').all(part) {
+        return Ok(text.to_owned());
+    }
+    Err("not an IANA timezone, such as Europe/Oslo")
+}

@@ -1,0 +1,49 @@
+//! What a host says when it is ready: one line for programs, and a few for people.
+
+use call_assistant::Timestamp;
+use serde_json::{Value, json};
+
+use super::plan::key_state;
+use super::rows::NewAccount;
+
+/// One line of JSON for whoever started the host: where it listens, and with what it can be asked.
+pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Timestamp) -> Value {
+    let account = |new: &NewAccount| {
+        let keys = new.keys.iter().map(|(stored, key)| {
+            json!({
+                "name": stored.name,
+                "secret": key.reveal(),
+                "state": key_state(stored, now),
+            })
+        });
+        json!({ "id": new.account.id, "keys": keys.collect::<Vec<_>>() })
+    };
+    let accounts: Vec<Value> = accounts.iter().map(account).collect();
+    json!({ "api": api, "dashboard": dashboard, "accounts": accounts })
+}
+
+/// What to try, for a person who also got the line for programs.
+pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
+    let accounts = line["accounts"].as_array().map_or(&[][..], Vec::as_slice);
+    let key = match accounts {
+        [] => "a key's secret (there is no account yet: --data FILE.json adds some)",
+        _ if accounts.iter().any(|account| account["id"] == "acct_fjord_dental") => {
+            "the secret of acct_fjord_dental's key full from the line above"
+        }
+        _ => "a secret from the line above",
+    };
+    let account = accounts.first().and_then(|account| account["id"].as_str()).unwrap_or("ID");
+    format!(
+        "\n  Public API   {api}\n  Dashboard    {dashboard}   (open it in a browser)\n\n\
+         Try, with {key}:\n\n  \
+         KEY=service_live_...\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" {api}/v1/account\n  \
+         curl -i -H \"Authorization: Bearer $KEY\" '{api}/v1/calls?limit=3'\n  \
+         curl -s {dashboard}/accounts\n\n\
+         An endpoint, and a call that sends it an event (--allow-loopback-endpoints accepts http and this\n\
+         machine):\n\n  \
+         curl -s {dashboard}/accounts/{account}/endpoints -d '{{\"url\":\"https://...\"}}'\n  \
+         curl -s {dashboard}/accounts/{account}/calls -d '{{}}'\n\n\
+         Stop with Ctrl-C. Each request is a line below.\n\n"
+    )
+}

@@ -1,0 +1,151 @@
+//! Reading JSON that a person wrote: unknown fields are refused, and what is wrong is named with
+//! its path, `accounts[2].keys[0].expires_at: ...`. Values are not quoted: they may be secrets.
+
+use std::fmt;
+
+use call_assistant::json::ParseError;
+use call_assistant::model::Call;
+use serde_json::{Map, Value};
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// The path of the field; empty for the whole text.
+    pub field: String,
+    pub message: String,
+}
+
+impl Bad {
+    pub fn new(field: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self { field: field.into(), message: message.to_string() }
+    }
+
+    /// What a library type says of a text, at the place of that text.
+    pub fn of_json(path: &str, error: &ParseError) -> Self {
+        let text = error.to_string();
+        let inner = error.field().unwrap_or_default();
+        let message = text.strip_prefix(&format!("{inner}: ")).unwrap_or(&text);
+        // The line and column are of a text that nobody has seen.
+        let message = message.split(" at line ").next().unwrap_or(message);
+        Self::new(join(path, inner), message)
+    }
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for Bad {}
+
+/// An object whose fields are all known.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    path: String,
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    /// Takes an object with these fields and no others.
+    pub fn of(path: &str, value: &'a Value, known: &[&str]) -> Result<Self, Bad> {
+        let map = value.as_object().ok_or_else(|| Bad::new(path, "expected an object"))?;
+        if let Some(unknown) = map.keys().find(|name| !known.contains(&name.as_str())) {
+            // A name as long as a secret is not repeated.
+            let named = unknown.len() <= 30 && unknown.bytes().all(|b| b.is_ascii_graphic());
+            let unknown = if named { unknown.as_str() } else { "?" };
+            let message = format!("unknown field; there are {}", known.join(", "));
+            return Err(Bad::new(join(path, unknown), message));
+        }
+        Ok(Self { path: path.to_owned(), map })
+    }
+
+    /// The path of a field.
+    pub fn path(&self, name: &str) -> String {
+        join(&self.path, name)
+    }
+
+    /// Whether the field is there, null included.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// A field's value. `None` if it is absent or null.
+    pub fn value(&self, name: &str) -> Option<&'a Value> {
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A field's text. `None` if it is absent or null.
+    pub fn text(&self, name: &str) -> Result<Option<&'a str>, Bad> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| Bad::new(self.path(name), "expected a string"))?;
+        Ok(Some(text))
+    }
+
+    /// A field's text, read by something that knows what it should be.
+    pub fn read<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, Bad> {
+        let read = |text| read(text).map_err(|error| Bad::new(self.path(name), error));
+        self.text(name)?.map(read).transpose()
+    }
+
+    /// A field that must be there.
+    pub fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, Bad> {
+        value.ok_or_else(|| Bad::new(self.path(name), "missing"))
+    }
+
+    /// A field that is true or false. `None` if it is absent.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, Bad> {
+        match self.map.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(_) => Err(Bad::new(self.path(name), "expected true or false")),
+        }
+    }
+
+    /// The items of a field that is an array, each with its path. None if it is absent or null.
+    pub fn items(&self, name: &str) -> Result<Vec<(String, &'a Value)>, Bad> {
+        let Some(value) = self.value(name) else { return Ok(Vec::new()) };
+        let path = self.path(name);
+        let items = value.as_array().ok_or_else(|| Bad::new(&path, "expected an array"))?;
+        Ok(items.iter().enumerate().map(|(at, item)| (format!("{path}[{at}]"), item)).collect())
+    }
+}
+
+const CALL: [&str; 9] = [
+    "id",
+    "caller",
+    "started_at",
+    "answered_at",
+    "ended_at",
+    "duration_seconds",
+    "summary",
+    "appointment_ids",
+    "created_at",
+];
+
+/// Reads a call, with `defaults` for the fields that are absent.
+pub fn call(path: &str, value: &Value, defaults: &Map<String, Value>) -> Result<Call, Bad> {
+    Fields::of(path, value, &CALL)?;
+    if let Some(caller) = value.get("caller") {
+        Fields::of(&join(path, "caller"), caller, &["contact_id", "phone_number", "display_name"])?;
+    }
+    let mut whole = defaults.clone();
+    whole.extend(value.as_object().cloned().unwrap_or_default());
+    let text = Value::Object(whole).to_string();
+    Call::from_json(text.as_bytes()).map_err(|error| Bad::of_json(path, &error))
+}
+
+fn join(path: &str, name: &str) -> String {
+    match (path, name) {
+        ("", name) => name.to_owned(),
+        (path, "") => path.to_owned(),
+        (path, name) => format!("{path}.{name}"),
+    }
+}

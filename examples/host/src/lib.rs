@@ -1,0 +1,53 @@
+//! What the hosts of the service share: everything but the store.
+//!
+//! ```
+//! # async fn run<S: host::store::ApiStore + host::store::Store>(
+//! #     store: S, cursor_keys: call_assistant::rest::server::CursorKeys,
+//! #     listener: tokio::net::TcpListener, limits: host::serve::Limits, stop: host::shutdown::Shutdown,
+//! # ) {
+//! use host::{api::Api, serve::serve};
+//!
+//! let api = Api::new(store.clone(), cursor_keys);
+//! serve(listener, limits, move |request, peer| api.clone().answer(request, peer), stop).await;
+//! # }
+//! ```
+//!
+//! There are two hosts of one service. `examples/service` keeps everything in memory, and
+//! `examples/postgres` in PostgreSQL. Both answer the same public API and the same dashboard, read
+//! the same `--data` file and send webhooks in the same way. This crate is all of that, over two
+//! traits: [`store::ApiStore`] for the public API and [`store::Store`] for the dashboard.
+//!
+//! | | |
+//! |---|---|
+//! | [`store`] | the two traits, and why a store refuses |
+//! | [`rows`], [`plan`] | what goes through them: accounts, endpoints, deliveries, filters |
+//! | [`api`] | the public API |
+//! | [`dashboard`] | the dashboard: page, routes, JSON |
+//! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
+//! | [`first_line`] | what a host prints when it has started |
+//! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
+//! | [`post`] | one POST to an endpoint |
+//! | [`scale`] | `--time-scale` and `--timeout-scale` |
+//! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
+//! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
+
+pub mod api;
+pub mod clock;
+pub mod dashboard;
+pub mod data;
+pub mod demo;
+pub mod first_line;
+pub mod flags;
+pub mod input;
+pub mod log;
+pub mod monitor;
+pub mod peer;
+pub mod plan;
+pub mod post;
+pub mod random;
+pub mod rows;
+pub mod scale;
+pub mod serve;
+pub mod shutdown;
+pub mod store;
+pub mod tls;

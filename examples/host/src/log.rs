@@ -1,0 +1,93 @@
+//! Lines on standard error, written by a thread of their own.
+//!
+//! Whoever reads standard error may be slow, or not read at all. A server must not wait for them:
+//! a line that finds the queue full is dropped, and how many were is said once there is room.
+
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::clock;
+
+/// So many lines may wait to be written.
+const QUEUE: usize = 4096;
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+struct Log {
+    lines: SyncSender<Message>,
+    dropped: Arc<AtomicU64>,
+}
+
+enum Message {
+    Line(String),
+    Flush(SyncSender<()>),
+}
+
+/// Writes one line, with the time in front. Nothing secret belongs in it, and control characters,
+/// which could forge another line, are written as escapes.
+pub fn line(text: &str) {
+    let text: String = text.chars().flat_map(visible).collect();
+    let log = log();
+    let line = Message::Line(format!("{} {text}\n", clock::now()));
+    if let Err(TrySendError::Full(_)) = log.lines.try_send(line) {
+        log.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until everything logged so far is written, a second at most: for the end of a program.
+pub fn flush() {
+    let (done, wait) = sync_channel(1);
+    if log().lines.try_send(Message::Flush(done)).is_ok() {
+        let _ = wait.recv_timeout(Duration::from_secs(1));
+    }
+}
+
+fn visible(character: char) -> impl Iterator<Item = char> {
+    let escape = character.is_control();
+    let plain = (!escape).then_some(character);
+    plain.into_iter().chain(character.escape_default().filter(move |_| escape))
+}
+
+fn log() -> &'static Log {
+    LOG.get_or_init(|| {
+        let (lines, queue) = sync_channel(QUEUE);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&dropped);
+        std::thread::spawn(move || write_all(&queue, &counter));
+        Log { lines, dropped }
+    })
+}
+
+fn write_all(queue: &Receiver<Message>, dropped: &AtomicU64) {
+    let mut batch = String::new();
+    while let Ok(first) = queue.recv() {
+        let mut waiting = Vec::new();
+        take(first, &mut batch, &mut waiting);
+        // What came in the meantime goes out in the same write.
+        while batch.len() < 16 * 1024
+            && let Ok(next) = queue.try_recv()
+        {
+            take(next, &mut batch, &mut waiting);
+        }
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            batch.push_str(&format!("{} {lost} lines of this log were dropped\n", clock::now()));
+        }
+        // Nobody reads standard error any more: there is nowhere to report that.
+        let _ = std::io::stderr().write_all(batch.as_bytes());
+        batch.clear();
+        for done in waiting {
+            let _ = done.send(());
+        }
+    }
+}
+
+fn take(message: Message, batch: &mut String, waiting: &mut Vec<SyncSender<()>>) {
+    match message {
+        Message::Line(line) => batch.push_str(&line),
+        Message::Flush(done) => waiting.push(done),
+    }
+}

@@ -1,0 +1,105 @@
+//! What monitoring asks for: `/metrics`, `/healthz` and `/readyz`.
+//!
+//! They are on the dashboard's port, and with `--metrics ADDR` these three alone, at any address.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use call_assistant::metrics::{CONTENT_TYPE, OpenMetrics};
+use call_assistant::rest::server;
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+
+use super::dashboard::{Answer, Error, text};
+use super::store::{Refused, Store};
+use crate::shutdown::Shutdown;
+
+/// What the public API of this process has counted. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct ApiTally(Arc<Mutex<server::Tally>>);
+
+impl ApiTally {
+    /// Changes it.
+    pub fn count(&self, count: impl FnOnce(&mut server::Tally)) {
+        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn read(&self) -> server::Tally {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers what monitoring asks for. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Monitor<S> {
+    store: S,
+    api: Option<ApiTally>,
+    stop: Option<Shutdown>,
+}
+
+/// The paths, and the methods of each.
+pub const PATHS: [&str; 3] = ["metrics", "healthz", "readyz"];
+const METHODS: &str = "GET, HEAD";
+
+impl<S: Store> Monitor<S> {
+    /// A monitor of a store and the sender that it is told of.
+    pub fn new(store: S) -> Self {
+        Self { store, api: None, stop: None }
+    }
+
+    /// With what the public API of this process counts.
+    pub fn with_api(self, tally: ApiTally) -> Self {
+        Self { api: Some(tally), ..self }
+    }
+
+    /// Not ready from when the end is asked for.
+    pub fn until(self, stop: Shutdown) -> Self {
+        Self { stop: Some(stop), ..self }
+    }
+
+    /// Answers a request, where there is nothing else.
+    pub async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
+        let path = request.uri().path().trim_start_matches('/');
+        let answered = self.route(request.method(), path).await;
+        answered.unwrap_or(Err(Error::NoSuchPath)).unwrap_or_else(Error::answer)
+    }
+
+    /// Answers one of the three paths; `None` for any other.
+    pub async fn route(&self, method: &Method, path: &str) -> Option<Result<Answer, Error>> {
+        if !PATHS.contains(&path) {
+            return None;
+        }
+        if *method != Method::GET && *method != Method::HEAD {
+            return Some(Err(Error::Method(METHODS)));
+        }
+        Some(match path {
+            "metrics" => self.metrics().await,
+            "readyz" => self.ready().await,
+            _ => Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "alive\n".to_owned())),
+        })
+    }
+
+    async fn metrics(&self) -> Result<Answer, Error> {
+        let counted = self.store.metrics().await?;
+        let api = self.api.as_ref().map(ApiTally::read);
+        let write = || {
+            let mut text = OpenMetrics::new(String::new());
+            counted.sender.write(&mut text)?;
+            counted.gauges.write(&mut text)?;
+            if let Some(api) = api {
+                api.write(&mut text)?;
+            }
+            text.end()
+        };
+        let written = write().map_err(|error| Refused::Unavailable(error.to_string()))?;
+        Ok(text(StatusCode::OK, CONTENT_TYPE, written))
+    }
+
+    async fn ready(&self) -> Result<Answer, Error> {
+        if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
+            return Err(Error::Stopping);
+        }
+        self.store.ready().await?;
+        Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()))
+    }
+}

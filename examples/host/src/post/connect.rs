@@ -1,0 +1,125 @@
+//! Connecting to an endpoint: only to addresses that may be called, and over TLS.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::Duration;
+
+use call_assistant::webhook::sender::{FailureReason, Outcome, Target};
+use tokio::net::TcpStream;
+use tokio::task::JoinError;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use url::Host;
+
+use super::Held;
+use super::failure::{Failure, is_ours};
+use crate::tls;
+
+/// Whose certificates are believed.
+#[derive(Clone)]
+pub(super) struct Trust(TlsConnector);
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust").finish_non_exhaustive()
+    }
+}
+
+impl Trust {
+    /// Mozilla's roots, and those of a PEM file besides.
+    ///
+    /// # Errors
+    /// The file is not to be had, or not what it should be.
+    pub(super) fn new(file: Option<&Path>) -> Result<Self, String> {
+        tls::connector(file).map(Self)
+    }
+
+    /// Speaks TLS on a connection to a target.
+    ///
+    /// # Errors
+    /// The handshake failed, or the certificate does not hold for the target's host.
+    pub(super) async fn handshake(
+        &self,
+        target: &Target,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
+        let name = match target.url().host() {
+            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()),
+            Some(Host::Ipv4(address)) => Ok(ServerName::from(IpAddr::from(address))),
+            Some(Host::Ipv6(address)) => Ok(ServerName::from(IpAddr::from(address))),
+            None => return Err(Outcome::Dns.into()),
+        };
+        let name = name.map_err(|_| Failure::from(Outcome::Tls))?;
+        self.0.connect(name, stream).await.map_err(|error| Failure::of_handshake(&error))
+    }
+}
+
+/// Connects to the first address that may be called and answers. An address that does not answer
+/// gets its share of the time, so that the next one is tried as well.
+///
+/// # Errors
+/// What came of the attempt: of the last address that could be tried.
+pub(super) async fn connect(
+    target: &Target,
+    patience: Duration,
+    held: &impl Held,
+) -> Result<TcpStream, Failure> {
+    let resolved = resolve(target, held).await?;
+    let allowed: Vec<SocketAddr> =
+        resolved.into_iter().filter(|address| target.check(address.ip()).is_ok()).collect();
+    let mut failed = None;
+    let share =
+        u32::try_from(allowed.len()).ok().and_then(|n| patience.checked_div(n)).unwrap_or(patience);
+    for address in allowed {
+        let failure = match tokio::time::timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => Failure::of_connecting(&error, address.is_ipv4()),
+            Err(_) => Failure::new(Outcome::TimedOut, FailureReason::NoConnection),
+        };
+        if failure.outcome == Outcome::Unsent {
+            // The next would fare no better; what has been found out stands.
+            return Err(failed.unwrap_or(failure));
+        }
+        failed = Some(failure);
+    }
+    Err(failed.unwrap_or(Outcome::Forbidden.into()))
+}
+
+async fn resolve(target: &Target, held: &impl Held) -> Result<Vec<SocketAddr>, Failure> {
+    let port = target.url().port_or_known_default().unwrap_or(443);
+    let found: Vec<SocketAddr> = match target.url().host() {
+        Some(Host::Ipv4(address)) => vec![(address, port).into()],
+        Some(Host::Ipv6(address)) => vec![(address, port).into()],
+        Some(Host::Domain(name)) => look_up(name.to_owned(), port, held.clone()).await?,
+        None => Vec::new(),
+    };
+    if found.is_empty() { Err(Outcome::Dns.into()) } else { Ok(found) }
+}
+
+async fn look_up(name: String, port: u16, held: impl Held) -> Result<Vec<SocketAddr>, Failure> {
+    let look_up = move || (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
+    match on_thread(held, look_up).await {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error)) if !is_ours(&error) => Ok(Vec::new()),
+        _ => Err(Failure::new(Outcome::Unsent, FailureReason::OutOfResources)),
+    }
+}
+
+/// Runs what cannot be ended on a thread, which keeps what is held for as long as it takes: also
+/// when nobody waits for it any more.
+pub async fn on_thread<T: Send + 'static>(
+    held: impl Held,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let thread = tokio::task::spawn_blocking(move || {
+        let done = run();
+        drop(held);
+        done
+    });
+    thread.await
+}

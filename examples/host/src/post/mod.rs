@@ -1,0 +1,177 @@
+//! One POST: connect, or use a connection that was kept, send, and read as much of the answer as is
+//! worth keeping.
+
+mod connect;
+mod connection;
+mod failure;
+mod kept;
+
+use std::path::Path;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry, Outcome, Target};
+use http::header::{HOST, HeaderValue};
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use tokio::time::Instant;
+
+use self::connect::{Trust, connect};
+use self::connection::{Connection, ExchangeError};
+use self::failure::Failure;
+use self::kept::Kept;
+use crate::clock;
+
+pub use self::connect::on_thread;
+
+/// What an attempt holds of its endpoint's limit: a clone of it is dropped when the attempt ends, and
+/// another when the thread that looks up the name has returned, which may be later. So there are
+/// never more of those threads than the limit.
+pub trait Held: Clone + Send + 'static {}
+
+impl<T: Clone + Send + 'static> Held for T {}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub outcome: Outcome,
+    /// When that was clear. The next attempt waits from here on, not from the end of a slow body.
+    pub at: Timestamp,
+    /// How long it took until then, by a clock that nobody sets.
+    pub took: Duration,
+    /// Why there was no response.
+    pub reason: Option<FailureReason>,
+    /// The header fields of the response, if there was one.
+    pub headers: Option<Excerpt>,
+    /// The beginning of the response's body, if there was a response.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Sent {
+    /// An attempt that ended at this time without an answer, and without taking any.
+    pub fn without_answer(outcome: Outcome, at: Timestamp) -> Self {
+        let took = Duration::ZERO;
+        Self { outcome, at, took, reason: None, headers: None, body: None }
+    }
+
+    /// An attempt that was given up because the host stops.
+    pub fn stopped(began: Instant) -> Self {
+        Self {
+            took: began.elapsed(),
+            reason: Some(FailureReason::Stopping),
+            ..Self::without_answer(Outcome::Unsent, clock::now())
+        }
+    }
+
+    /// Writes into a log entry what only the host has seen.
+    pub fn describe(&self, entry: &mut LogEntry) {
+        entry.took_ms = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
+        entry.reason.clone_from(&self.reason);
+        entry.headers.clone_from(&self.headers);
+    }
+}
+
+/// What sends: over connections that it keeps for a while. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Client {
+    trust: Trust,
+    kept: Kept,
+}
+
+impl Client {
+    /// A client that believes Mozilla's roots, and those of a PEM file besides.
+    ///
+    /// # Errors
+    /// The file is not to be had, or not what it should be.
+    pub fn new(trust_ca: Option<&Path>) -> Result<Self, String> {
+        let trust = Trust::new(trust_ca).map_err(|error| format!("--trust-ca: {error}"))?;
+        let kept = Kept::default();
+        tokio::spawn(kept.clone().close_idle());
+        Ok(Self { trust, kept })
+    }
+
+    /// Sends a request and waits for the head of the response, `patience` for everything up to
+    /// there.
+    pub async fn send(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+        held: &impl Held,
+    ) -> Sent {
+        let began = Instant::now();
+        let mut reached = FailureReason::NoConnection;
+        let answered = tokio::time::timeout(
+            patience,
+            self.exchange(target, in_origin_form(target, request), patience, held, &mut reached),
+        );
+        let answered = answered.await;
+        let (at, took) = (clock::now(), began.elapsed());
+        match answered {
+            Err(_) => {
+                Sent { took, reason: Some(reached), ..Sent::without_answer(Outcome::TimedOut, at) }
+            }
+            Ok(Err(Failure { outcome, reason })) => {
+                Sent { took, reason, ..Sent::without_answer(outcome, at) }
+            }
+            Ok(Ok((response, connection))) => {
+                let outcome = Outcome::Answered(response.status());
+                let headers = Some(Excerpt::of_fields(response.headers()));
+                // What comes after the head changes nothing, so neither does its end.
+                let (body, connection) = connection.beginning(response.into_body()).await;
+                if let Some(connection) = connection {
+                    self.kept.put(target, connection);
+                }
+                Sent { took, headers, body: Some(body), ..Sent::without_answer(outcome, at) }
+            }
+        }
+    }
+
+    async fn exchange(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+        held: &impl Held,
+        reached: &mut FailureReason,
+    ) -> Result<(Response<Incoming>, Connection), Failure> {
+        if let Some(mut connection) = self.kept.take(target) {
+            *reached = FailureReason::NoResponse;
+            match connection.exchange(request.clone()).await {
+                Ok(response) => return Ok((response, connection)),
+                // Its peer may have closed it while it waited, and seen nothing of the request. If
+                // it has, the delivery's id tells it that it gets the same one again.
+                Err(ExchangeError::Ended(_)) => *reached = FailureReason::NoConnection,
+                Err(ExchangeError::Unusable(failure)) => return Err(failure),
+            }
+        }
+        let stream = connect(target, patience, held).await?;
+        let address = stream.peer_addr().map_err(|_| Failure::from(Outcome::Reset))?.ip();
+        let mut connection = if target.url().scheme() == "https" {
+            *reached = FailureReason::NoHandshake;
+            let stream = self.trust.handshake(target, stream).await?;
+            *reached = FailureReason::NoResponse;
+            Connection::new(stream, address).await?
+        } else {
+            *reached = FailureReason::NoResponse;
+            Connection::new(stream, address).await?
+        };
+        let response = connection.exchange(request).await?;
+        Ok((response, connection))
+    }
+}
+
+/// What a server, other than a proxy, expects: the path alone, and the host beside it.
+fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    let path = target.uri().path_and_query().map_or("/", |path| path.as_str());
+    if let Ok(path) = Uri::try_from(path) {
+        *request.uri_mut() = path;
+    }
+    if let Some(authority) = target.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
+}

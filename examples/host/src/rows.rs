@@ -1,0 +1,219 @@
+//! What goes through the traits of `store.rs`: plain values, as they are stored and shown.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
+use call_assistant::model::Call;
+use call_assistant::rest::ApiKey;
+use call_assistant::rest::server::StoredKey;
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::event::{EventBody, EventType};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery, RecoveryStatus, Status,
+    Tally, Target,
+};
+
+use super::plan::Plan;
+
+/// One account.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub id: AccountId,
+    pub business_name: Option<String>,
+    pub timezone: String,
+    pub plan: Plan,
+    pub subscription_active: bool,
+    pub closing: bool,
+    /// How many live calls it has.
+    pub calls: u64,
+}
+
+/// What changes of an account: the fields that are given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AccountChange {
+    pub plan: Option<Plan>,
+    pub subscription_active: Option<bool>,
+    pub closing: Option<bool>,
+}
+
+/// An account to begin with, of a `--data` file or the demonstration. It is consistent in itself:
+/// no id or secret comes twice, and only plans with webhooks have endpoints.
+#[derive(Debug)]
+pub struct NewAccount {
+    pub account: Account,
+    /// With their secrets, for the first line that the host prints.
+    pub keys: Vec<(StoredKey, ApiKey)>,
+    pub endpoints: Vec<NewEndpoint>,
+    pub calls: Vec<Call>,
+    /// What test keys reach.
+    pub test_calls: Vec<Call>,
+}
+
+/// An endpoint to register.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    pub id: EndpointId,
+    pub account_id: AccountId,
+    pub target: Target,
+    pub secret: SigningSecret,
+}
+
+/// One endpoint. Its secrets are the store's alone.
+#[derive(Clone, Debug)]
+pub struct EndpointRow {
+    pub id: EndpointId,
+    pub account_id: AccountId,
+    pub url: String,
+    pub health: Endpoint,
+    pub created_at: Timestamp,
+    /// Until when replaced secrets still sign, the most recently replaced one first.
+    pub previous_secrets: Vec<Timestamp>,
+}
+
+/// How an endpoint has answered in the last hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastHour {
+    /// Attempts that were made; those that were not sent are not among them.
+    pub attempts: u64,
+    /// How many were answered with 2xx.
+    pub succeeded: u64,
+    /// How long an attempt took, in milliseconds; `None` without attempts.
+    pub p50_ms: Option<u64>,
+    pub p99_ms: Option<u64>,
+}
+
+/// One event on its way to one endpoint.
+#[derive(Clone, Debug)]
+pub struct DeliveryRow {
+    pub id: DeliveryId,
+    pub account_id: AccountId,
+    pub endpoint_id: EndpointId,
+    pub url: String,
+    pub event_id: EventId,
+    pub event_type: EventType,
+    pub state: Delivery,
+    /// When the next attempt is due here, where `--time-scale` makes the waits shorter. `None`
+    /// while one is in flight, and when there is none to come.
+    pub next_at: Option<Timestamp>,
+    /// Its attempts, oldest first.
+    pub log: Vec<LogEntry>,
+    /// The bytes that are signed. A list may leave them out where they are more than
+    /// [`LISTED_BODY`].
+    pub body: Option<EventBody>,
+}
+
+/// The longest body that a list shows, in bytes: a thousand of the longest are a gigabyte.
+pub const LISTED_BODY: usize = 16 * 1024;
+
+/// Which deliveries of an account to list. Each field that is given leaves some out.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryFilter {
+    /// One of these; any, if there is none.
+    pub statuses: Vec<Status>,
+    pub endpoint: Option<EndpointId>,
+    pub event_type: Option<String>,
+    /// The event's id, or the delivery's, whole.
+    pub id: Option<String>,
+    /// The event's `created_at`: at or after, and before.
+    pub from: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// [`DeliveryPage::next`] of the page before.
+    pub after: Option<String>,
+    pub limit: usize,
+}
+
+/// Deliveries, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryPage {
+    pub rows: Vec<DeliveryRow>,
+    /// Where the next page begins, in words of the store's own. `None` on the last page.
+    pub next: Option<String>,
+}
+
+/// An endpoint that was enabled.
+#[derive(Clone, Debug)]
+pub struct Enabled {
+    pub endpoint: EndpointRow,
+    /// What it missed, newest first. None of it is sent by itself.
+    pub missed: Vec<DeliveryId>,
+}
+
+/// How much there is to recover, by type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    pub by_type: BTreeMap<String, u64>,
+}
+
+impl Missed {
+    pub fn total(&self) -> u64 {
+        self.by_type.values().sum()
+    }
+}
+
+/// A recovery, as far as it has come.
+#[derive(Clone, Debug)]
+pub struct RecoveryRow {
+    pub id: String,
+    pub endpoint_id: EndpointId,
+    pub missed: MissedDeliveries,
+    pub status: RecoveryStatus,
+    /// How many there were when it was started, how many of them it has redelivered, and how many
+    /// it has found to be no longer missed.
+    pub counted: u64,
+    pub redelivered: u64,
+    pub left_out: u64,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl RecoveryRow {
+    /// A recovery of an endpoint. `ended_at` is when it was stored as ended.
+    pub fn of<D>(
+        id: String,
+        endpoint_id: EndpointId,
+        recovery: &Recovery<D>,
+        ended_at: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            id,
+            endpoint_id,
+            missed: recovery.missed().clone(),
+            status: recovery.status(),
+            counted: recovery.counted(),
+            redelivered: recovery.redelivered(),
+            left_out: recovery.left_out(),
+            started_at: recovery.started_at(),
+            ended_at,
+        }
+    }
+}
+
+/// What a sender has counted since its process began, and what its store holds now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Metrics {
+    pub sender: Tally,
+    pub gauges: Gauges,
+}
+
+/// Something that an owner should be told.
+#[derive(Clone, Debug)]
+pub struct AlertRow {
+    pub id: String,
+    pub endpoint_id: EndpointId,
+    pub url: String,
+    pub at: Timestamp,
+    /// A word that programs branch on.
+    pub kind: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// A signing secret that replaces another.
+#[derive(Clone, Debug)]
+pub struct NewSecret {
+    pub secret: SigningSecret,
+    /// For how long the previous one signs, too.
+    pub overlap: Duration,
+}

@@ -1,0 +1,270 @@
+//! An HTTP/1.1 server on hyper that strangers may talk to.
+//!
+//! A stranger may send a head one byte at a time, a body without end, or nothing at all on ten
+//! thousand connections. What holds against that is here once, for every example that listens:
+//! - a head must be complete in time, and has a size limit;
+//! - an answer must be taken in time, and is not lost to a request that nobody reads to its end, nor
+//!   to a peer that closes its own side first;
+//! - a body is read by [`read_body`] only, with a limit on its size and on the time for all of it;
+//! - there are so many connections and no more. When one too many comes, the one that has been
+//!   idle for the longest makes room, so those who wait for nothing stop nobody;
+//! - what cannot be accepted for want of file descriptors is treated the same way.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::log;
+use super::peer::Peer;
+use super::shutdown::Shutdown;
+
+/// What a server allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections open at once.
+    pub connections: usize,
+    /// How long a peer may keep the server waiting: to the end of the head of its next request, from
+    /// the previous answer or from the start, and for an answer to be taken.
+    pub patience: Duration,
+}
+
+/// The longest head of a request, and what a connection buffers at most, in bytes. What is longer is
+/// answered by the HTTP library, without an envelope.
+const HEAD: usize = 64 * 1024;
+
+/// The most fields in a head. More are answered by the HTTP library too.
+const FIELDS: usize = 256;
+
+/// How long requests that have begun may take once the end is asked for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long an answer may still be on its way then. After that, who asks for nothing is left.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A method for a log: those that are known, for anything else may be a secret, or very long.
+pub fn method(method: &Method) -> &str {
+    match *method {
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE
+        | Method::OPTIONS => method.as_str(),
+        _ => "(other)",
+    }
+}
+
+/// Answers requests until the end is asked for, then lets those that have begun finish.
+pub async fn serve<H, F, B>(listener: TcpListener, limits: Limits, handler: H, shutdown: Shutdown)
+where
+    H: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    let connections = Arc::new(Connections::default());
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.requested() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Mostly too many open files. Some other peer's failure is as harmless to repeat.
+                log::line(&format!("accept: {error}"));
+                connections.close_oldest_idle();
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            }
+        };
+        while connections.open() >= limits.connections && !connections.close_oldest_idle() {
+            // Every one of them is being answered, which does not take long.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let place = connections.enter();
+        tokio::spawn(converse(stream, peer, place, limits, handler.clone(), shutdown.clone()));
+    }
+    drop(listener);
+    let began = Instant::now();
+    while connections.open() > 0 && began.elapsed() < GRACE {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        if began.elapsed() >= LAST_WORDS {
+            while connections.close_oldest_idle() {}
+        }
+    }
+}
+
+async fn converse<H, F, B>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+    limits: Limits,
+    handler: H,
+    shutdown: Shutdown,
+) where
+    H: Fn(Request<Incoming>, SocketAddr) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    // Answers are small and written whole: waiting to fill a packet would only delay them.
+    let _ = stream.set_nodelay(true);
+    let place = Arc::new(place);
+    let service = service_fn(|request| {
+        place.busy();
+        let (place, answer) = (Arc::clone(&place), handler(request, peer));
+        async move {
+            let answer = answer.await;
+            place.idle();
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.patience)
+        .half_close(true)
+        .max_buf_size(HEAD)
+        .max_header_size(HEAD)
+        .max_headers(FIELDS)
+        .serve_connection(TokioIo::new(Peer::new(stream, limits.patience)), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // What goes wrong on a connection is its peer's doing, and the peer knows.
+        _ = connection.as_mut() => return,
+        () = place.closed.notified() => return,
+        () = shutdown.requested() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = connection => {}
+        () = place.closed.notified() => {}
+        () = tokio::time::sleep(GRACE) => {}
+    }
+}
+
+/// Why there is no body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// It is longer than the limit.
+    TooLarge,
+    /// All of it did not come in time.
+    TooSlow,
+    /// It broke off, or is not what its head says.
+    Broken,
+}
+
+/// Reads a whole body, if it is short enough and comes soon enough.
+///
+/// # Errors
+/// [`BodyError`] says which it was not.
+pub async fn read_body(
+    body: Incoming,
+    limit: usize,
+    patience: Duration,
+) -> Result<Bytes, BodyError> {
+    match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+        Err(_) => Err(BodyError::TooSlow),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Ok(Err(_)) => Err(BodyError::Broken),
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+    }
+}
+
+/// The connections that are open, and which of them are idle, the longest first.
+#[derive(Debug, Default)]
+struct Connections(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    count: usize,
+    /// The next number to give out: numbers tell the order in which connections became idle.
+    next: u64,
+    idle: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// One connection's place among those that are open, given back when dropped.
+#[derive(Debug)]
+struct Place {
+    all: Arc<Connections>,
+    closed: Arc<Notify>,
+    /// Its number while it is idle, and for good once it was told to close.
+    idle: Mutex<Option<u64>>,
+}
+
+impl Connections {
+    fn enter(self: &Arc<Self>) -> Place {
+        let mut open = lock(&self.0);
+        open.count = open.count.saturating_add(1);
+        drop(open);
+        let place = Place { all: Arc::clone(self), closed: Arc::default(), idle: Mutex::new(None) };
+        place.idle();
+        place
+    }
+
+    fn open(&self) -> usize {
+        lock(&self.0).count
+    }
+
+    /// False if none is idle.
+    fn close_oldest_idle(&self) -> bool {
+        lock(&self.0).close_first()
+    }
+}
+
+impl Open {
+    fn close_first(&mut self) -> bool {
+        let Some((_, closed)) = self.idle.pop_first() else { return false };
+        // Its place is free from now on, so that whoever needs it does not wait for its task.
+        self.count = self.count.saturating_sub(1);
+        closed.notify_one();
+        true
+    }
+}
+
+impl Place {
+    fn busy(&self) {
+        let mut idle = lock(&self.idle);
+        // One that was told to close a moment ago stays as it is: its place is given away already.
+        *idle = idle.filter(|number| lock(&self.all.0).idle.remove(number).is_none());
+    }
+
+    fn idle(&self) {
+        let mut idle = lock(&self.idle);
+        if idle.is_some() {
+            return;
+        }
+        let mut open = lock(&self.all.0);
+        let number = open.next;
+        open.next = open.next.wrapping_add(1);
+        open.idle.insert(number, Arc::clone(&self.closed));
+        *idle = Some(number);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let idle = lock(&self.idle);
+        let mut open = lock(&self.all.0);
+        // One that is idle, and no longer among the idle, was told to close and is not counted.
+        if idle.is_none_or(|number| open.idle.remove(&number).is_some()) {
+            open.count = open.count.saturating_sub(1);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,300 @@
+//! What a host's store can do: the seam between the two hosts.
+//!
+//! [`ApiStore`] is what the public API looks up, [`Store`] what the dashboard reads and changes.
+//! Each method is one operation with plain values, and one transaction of the store: when its future
+//! is ready, what it changed is stored. `examples/service` answers at once, under a lock;
+//! `examples/postgres` awaits its database. An implementation writes `async fn`:
+//!
+//! ```text
+//! #[derive(Clone)]
+//! struct Database(Pool);
+//!
+//! impl Store for Database {
+//!     async fn accounts(&self) -> Result<Vec<Account>, Refused> {
+//!         let rows = self.0.get().await?.query(&self.0.accounts, &[]).await?;
+//!         rows.iter().map(account).collect()
+//!     }
+//!     // ...
+//! }
+//! ```
+//!
+//! # What every implementation promises
+//! - **The plan is checked by the store**, in the transaction that needs it: `add_endpoint`,
+//!   `enable`, `redeliver`, `send_now` and `recover` need webhooks, and events of an account without
+//!   them are stored for nobody. What is pending is still sent after a downgrade.
+//! - **The store tells its sender** what it accepted, made due or changed. Nobody else does.
+//! - **The store has its own clock.** It takes the time of a change where it makes the change.
+//!   [`Store::now`] is for what the dashboard makes: a call, an event, a key.
+//! - **Texts are ids as they came from outside.** One that nothing has is
+//!   [`Refused::NotFound`], with the word for the thing: `account`, `key`, `endpoint`, `delivery`,
+//!   `recovery`.
+//! - **A store that fails says [`Refused::Unavailable`]**, at once: the caller is told to come
+//!   again, and the reason goes to the log.
+//! - Lists are complete unless the method says otherwise, and in the order it says.
+//!
+//! Methods with a body are for what a host does not have, or has not yet: they refuse with
+//! [`Refused::NotHere`], or return what a page shows nothing for.
+
+use std::future::Future;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::model::{self, Call};
+use call_assistant::rest::server::{
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received, Rejection,
+    StoredKey,
+};
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
+
+use serde_json::Value;
+
+use super::dashboard::{Answer, Asked, Error};
+use super::rows::{
+    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+};
+use crate::clock;
+
+/// Why something cannot be had or done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no such thing, named here.
+    NotFound(&'static str),
+    /// It is there already, or its state does not allow it, and why.
+    Conflict(String),
+    /// The plan lacks it.
+    Plan(PlanError),
+    /// The store has failed. The reason is for the log alone.
+    Unavailable(String),
+    /// This host does not have it.
+    NotHere,
+}
+
+/// Whatever else goes wrong in a store is its failure.
+impl<E: std::error::Error> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// The result of one operation.
+pub type Done<T> = Result<T, Refused>;
+
+/// The future of one operation.
+pub trait Doing<T>: Future<Output = Done<T>> + Send {}
+
+impl<T, F: Future<Output = Done<T>> + Send> Doing<T> for F {}
+
+/// What the public API looks up.
+///
+/// The exchange's states go in and come out, so that a store may do each step in the way that is
+/// exact for it: the in-memory one notes a key's use and counts its window under a lock, a database
+/// in one statement that several processes share. Where a look-up fails, the answer is the state's
+/// `internal_error()`.
+pub trait ApiStore: Clone + Send + Sync + 'static {
+    /// What [`identify`](Self::identify) finds beside the key, and [`status`](Self::status) needs:
+    /// a database reads both in one look-up.
+    type Found: Send;
+
+    /// Finds the key of a request ([`Received::digest`]), notes its use, and identifies the request.
+    fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<(Identified, Self::Found), Rejection>> + Send;
+
+    /// Counts the request in the window of its credential, exactly.
+    fn admit(
+        &self,
+        identified: Identified,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Admitted, Rejection>> + Send;
+
+    /// An account as the public API has it, and how it stands.
+    fn status(
+        &self,
+        id: &AccountId,
+        found: Self::Found,
+    ) -> impl Doing<(model::Account, AccountStatus)>;
+
+    /// The rows of a page.
+    fn page(&self, query: &CallsQuery) -> impl Doing<Vec<CallRow>>;
+
+    /// The row of a call.
+    fn call(&self, query: &CallQuery) -> impl Doing<Option<CallRow>>;
+}
+
+/// What the dashboard reads and changes.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// The time, as precise as this store keeps it.
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    /// Changes whenever anything that a page shows does. `None` where that is not known: then each
+    /// look at the page reads everything.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+
+    // ---- Accounts and keys
+
+    /// Adds accounts to begin with. Those that are there already stay as they are.
+    fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
+
+    /// Every account, in the order in which they were added.
+    fn accounts(&self) -> impl Doing<Vec<Account>>;
+
+    fn account(&self, id: &str) -> impl Doing<Account>;
+
+    fn change_account(&self, id: &str, change: AccountChange) -> impl Doing<Account>;
+
+    /// The keys of an account, oldest first.
+    fn keys(&self, account: &str) -> impl Doing<Vec<StoredKey>>;
+
+    /// Adds a key to its account. A conflict if its id or secret is another key's.
+    fn add_key(&self, key: StoredKey) -> impl Doing<()>;
+
+    /// Revokes a key. One that is revoked stays revoked since when it was.
+    fn revoke_key(&self, id: &str) -> impl Doing<StoredKey>;
+
+    // ---- Calls and events
+
+    /// The newest live calls of an account.
+    fn latest_calls(&self, account: &str, most: usize) -> impl Doing<Vec<Call>>;
+
+    /// Records a live call and accepts the event that reports it, in one transaction. Returns the
+    /// event's deliveries, in the order of the account's endpoints. A conflict if a call of this id
+    /// is there, live or test; then nothing is stored.
+    fn record_call(
+        &self,
+        account: &AccountId,
+        call: Call,
+        event: Option<EventBody>,
+    ) -> impl Doing<Vec<DeliveryId>>;
+
+    /// Accepts an event for each endpoint of its account, deleted ones left out, or for one of them.
+    /// None if the plan lacks webhooks.
+    fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> impl Doing<Vec<DeliveryId>>;
+
+    // ---- Endpoints
+
+    /// The endpoints of an account, oldest first, deleted ones left out.
+    fn endpoints(&self, account: &str) -> impl Doing<Vec<EndpointRow>>;
+
+    /// One endpoint, also if it is deleted.
+    fn endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
+
+    /// Registers an endpoint. A conflict if its id is taken.
+    fn add_endpoint(&self, new: NewEndpoint) -> impl Doing<EndpointRow>;
+
+    /// Gives an endpoint another URL: what is pending goes there, and its health stays.
+    fn move_endpoint(&self, _id: &str, _target: Target) -> impl Doing<EndpointRow> {
+        not_here()
+    }
+
+    /// Disables an endpoint until it is enabled. A conflict if it is disabled.
+    fn pause(&self, _id: &str) -> impl Doing<EndpointRow> {
+        not_here()
+    }
+
+    /// Makes an endpoint active; one that is active stays as it is, and has missed nothing. A
+    /// conflict if it is deleted.
+    fn enable(&self, id: &str) -> impl Doing<Enabled>;
+
+    /// Disables an endpoint for good. Its deliveries are kept for thirty days.
+    fn delete_endpoint(&self, _id: &str) -> impl Doing<EndpointRow> {
+        not_here()
+    }
+
+    /// Replaces the signing secret. A conflict if more secrets than a signer takes would sign, or
+    /// if the endpoint is deleted.
+    fn rotate_secret(&self, _id: &str, _new: NewSecret) -> impl Doing<EndpointRow> {
+        not_here()
+    }
+
+    /// How each endpoint of an account has answered in the last hour. One that is left out is shown
+    /// without.
+    fn last_hour(&self, _account: &str) -> impl Doing<Vec<(EndpointId, LastHour)>> {
+        async { Ok(Vec::new()) }
+    }
+
+    // ---- Deliveries
+
+    /// A page of an account's deliveries, newest first. An endpoint of another account is not
+    /// found; a `after` that this store did not write is a conflict.
+    fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> impl Doing<DeliveryPage>;
+
+    fn delivery(&self, id: &str) -> impl Doing<DeliveryRow>;
+
+    /// Makes one manual attempt due, or says by [`Refused::Conflict`] why not.
+    fn redeliver(&self, id: &str) -> impl Doing<DeliveryRow>;
+
+    /// Makes the next attempt of a waiting delivery due now. A conflict if it does not wait.
+    fn send_now(&self, _id: &str) -> impl Doing<DeliveryRow> {
+        not_here()
+    }
+
+    // ---- Recovery
+
+    /// Counts what a recovery would redeliver: the dry run.
+    fn count_missed(&self, _endpoint: &str, _missed: &MissedDeliveries) -> impl Doing<Missed> {
+        not_here()
+    }
+
+    /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
+    /// one is running.
+    fn recover(&self, _endpoint: &str, _missed: MissedDeliveries) -> impl Doing<RecoveryRow> {
+        not_here()
+    }
+
+    /// The recoveries of an account, newest first: those that run, and some that have ended.
+    fn recoveries(&self, _account: &str) -> impl Doing<Vec<RecoveryRow>> {
+        async { Ok(Vec::new()) }
+    }
+
+    fn recovery(&self, _id: &str) -> impl Doing<RecoveryRow> {
+        not_here()
+    }
+
+    /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
+    fn cancel_recovery(&self, _id: &str) -> impl Doing<RecoveryRow> {
+        not_here()
+    }
+
+    // ---- Operation
+
+    /// What an account's owner should be told, newest first: the latest hundred.
+    fn alerts(&self, _account: &str) -> impl Doing<Vec<AlertRow>> {
+        async { Ok(Vec::new()) }
+    }
+
+    /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
+    fn ready(&self) -> impl Doing<()> {
+        async { Ok(()) }
+    }
+
+    /// What the sender of this process has counted, and what the store holds now.
+    fn metrics(&self) -> impl Doing<Metrics> {
+        async { Ok(Metrics::default()) }
+    }
+
+    /// What the page shows of a sandbox: `{"faults", "clock"}`. `None` where this host is none.
+    fn sandbox(&self) -> Option<Value> {
+        None
+    }
+
+    /// Answers a route of this host's own, or hands it back with `None`. It is asked before the
+    /// dashboard looks at its own routes.
+    fn own_route(
+        &self,
+        _asked: &Asked<'_>,
+    ) -> impl Future<Output = Option<Result<Answer, Error>>> + Send {
+        async { None }
+    }
+}
+
+fn not_here<T: Send>() -> impl Doing<T> {
+    async { Err(Refused::NotHere) }
+}

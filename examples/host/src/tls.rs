@@ -1,0 +1,44 @@
+//! TLS for an example that calls somebody: whose certificates are believed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+/// Connects to servers of HTTP, as [`config`] has it.
+///
+/// # Errors
+/// As [`config`].
+pub fn connector(file: Option<&Path>) -> Result<TlsConnector, String> {
+    config(file, b"http/1.1").map(|config| TlsConnector::from(Arc::new(config)))
+}
+
+/// Believes Mozilla's roots, and those of a PEM file besides, of servers that speak this protocol.
+///
+/// # Errors
+/// The file cannot be read, or holds no certificate that can be used.
+pub fn config(file: Option<&Path>, protocol: &[u8]) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(file) = file {
+        let before = roots.len();
+        let certificates = CertificateDer::pem_file_iter(file);
+        for certificate in certificates.map_err(|error| error.to_string())? {
+            let certificate = certificate.map_err(|error| error.to_string())?;
+            roots.add(certificate).map_err(|error| error.to_string())?;
+        }
+        if roots.len() == before {
+            return Err("there is no certificate in the file".to_owned());
+        }
+    }
+    let provider = Arc::new(crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(config)
+}

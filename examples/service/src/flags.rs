@@ -1,0 +1,98 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::sender::Pace;
+use host::flags::{Flag, Help};
+use host::scale::{self, Scale};
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub listen: SocketAddr,
+    pub dashboard: SocketAddr,
+    pub metrics: Option<SocketAddr>,
+    pub data: Option<PathBuf>,
+    pub trust_ca: Option<PathBuf>,
+    pub allow_loopback: bool,
+    pub pace: Pace,
+}
+
+const HELP: Help = Help {
+    usage: "service [--listen ADDR] [--dashboard ADDR] [--data FILE.json] [--trust-ca FILE.pem]\n\
+            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
+            \x20              [--endpoint-rate N] [--metrics ADDR]",
+    about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
+            dashboard. The first line on standard output is JSON: both addresses, and the keys.",
+    flags: &[
+        Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]"),
+        Flag::value(
+            "--dashboard",
+            "ADDR",
+            "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]",
+        ),
+        Flag::value(
+            "--metrics",
+            "ADDR",
+            "where /metrics, /healthz and /readyz are, too, and nothing\nelse; any address",
+        ),
+        Flag::value("--data", "FILE.json", "accounts to begin with [a demonstration]"),
+        Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
+        Flag::switch(
+            "--allow-loopback-endpoints",
+            "webhooks to this machine too, also without TLS",
+        ),
+        Flag::value(
+            "--time-scale",
+            "F",
+            "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
+        ),
+        Flag::value(
+            "--timeout-scale",
+            "F",
+            "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
+        ),
+        Flag::value(
+            "--endpoint-rate",
+            "N",
+            "at most so many attempts a second of one endpoint; 0 is\nno limit [0]",
+        ),
+    ],
+    positional: 0,
+};
+
+/// Reads the command line, or ends the process with what is wrong.
+pub fn read() -> Options {
+    let flags = HELP.parse_or_exit();
+    let address = |name, default: u16| -> SocketAddr {
+        let default = SocketAddr::from(([127, 0, 0, 1], default));
+        match flags.read(name, default) {
+            Ok(address) => address,
+            Err(_) => HELP.exit(&format!("{name}: expected an address, such as {default}")),
+        }
+    };
+    let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
+        Ok(factor) => factor,
+        Err(error) => HELP.exit(&format!("{name}: {error}")),
+    };
+    let options = Options {
+        listen: address("--listen", 8080),
+        dashboard: address("--dashboard", 8081),
+        metrics: flags.has("--metrics").then(|| address("--metrics", 9090)),
+        data: flags.text("--data").map(PathBuf::from),
+        trust_ca: flags.text("--trust-ca").map(PathBuf::from),
+        allow_loopback: flags.has("--allow-loopback-endpoints"),
+        pace: Pace {
+            scale: Scale {
+                waits: factor("--time-scale", scale::MOST_WAITS),
+                timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
+            },
+            per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| HELP.exit(&error)),
+        },
+    };
+    if !options.dashboard.ip().is_loopback() {
+        HELP.exit("--dashboard: it has no login, so it listens on loopback only");
+    }
+    options
+}

@@ -1,0 +1,123 @@
+//! The whole service on one machine: the public REST API, the webhook sender, and a dashboard.
+//!
+//! ```text
+//! cargo run --example service
+//! ```
+//!
+//! All but the store and the sender is in `examples/host`, which a durable host shares. `README.md`
+//! in this folder describes the dashboard's JSON and the `--data` format.
+// The only indexing is JSON by name, and it is into objects, which then get what they had not.
+#![allow(clippy::indexing_slicing)]
+
+use std::error::Error;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::rest::server::CursorKeys;
+use tokio::net::TcpListener;
+
+use call_assistant_service::flags::{self, Options};
+use call_assistant_service::sandbox::{self, Faults};
+use call_assistant_service::sender::Sender;
+use call_assistant_service::store::{Local, Store};
+use host::api::Api;
+use host::dashboard::{Access, Dashboard};
+use host::flags::last_words;
+use host::monitor::Monitor;
+use host::post;
+use host::serve::{Limits, serve};
+use host::store::Store as _;
+use host::{clock, log, random, shutdown};
+use host::{data, demo, first_line};
+
+/// A customer's integration keeps few connections; a stranger may keep none for long.
+const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
+
+const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
+
+fn main() {
+    let options = flags::read();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => {
+            let ended = runtime.block_on(run(&options));
+            // A name that is still being looked up holds nobody up, nor does an unread line.
+            runtime.shutdown_background();
+            ended
+        }
+        Err(error) => Err(error.into()),
+    };
+    log::flush();
+    if let Err(error) = ended {
+        last_words(&format!("service: {error}"));
+        std::process::exit(1);
+    }
+}
+
+async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let now = clock::now();
+    let accounts = match &options.data {
+        Some(file) => data::load(file, options.allow_loopback, now)
+            .map_err(|error| format!("{}: {error}", file.display()))?,
+        None => data::read(&demo::data(now), options.allow_loopback, now)?,
+    };
+    let client = post::Client::new(options.trust_ca.as_deref())?;
+
+    let (_trigger, stop) = shutdown::on_ctrl_c()?;
+    let public = listen("--listen", options.listen).await?;
+    let private = listen("--dashboard", options.dashboard).await?;
+    let metrics = match options.metrics {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
+    let api_url = format!("http://{}", public.local_addr()?);
+    let dashboard_url = format!("http://{}", private.local_addr()?);
+    let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, now);
+    if let Some(metrics) = &metrics {
+        line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
+    }
+
+    let tables = Arc::new(Store::default());
+    let faults = Faults::default();
+    let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
+    let store = Local::new(tables, sender.outbox(), faults.clone());
+    store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
+    // Cursors live as long as the process, whose key they have.
+    let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
+    let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
+    let dashboard = Dashboard::new(store, Access::ThisMachine, options.allow_loopback)
+        .monitored(monitor.clone())
+        .until(stop.clone());
+    let answer_api =
+        move |request, peer| sandbox::answer(api.clone(), faults.clone(), request, peer);
+    let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
+    let mut running = vec![
+        tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
+        tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
+        tokio::spawn(sender.run(stop.clone())),
+    ];
+
+    if let Some(metrics) = metrics {
+        let answer = move |request, peer| monitor.clone().answer(request, peer);
+        running.push(tokio::spawn(serve(metrics, DASHBOARD, answer, stop.clone())));
+    }
+    let banner = first_line::for_people(&api_url, &dashboard_url, &line);
+    // Whoever has closed either does not want to know, and whoever does not read stops nobody.
+    tokio::task::spawn_blocking(move || {
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    });
+    let _ = std::io::stderr().write_all(banner.as_bytes());
+    stop.requested().await;
+    log::line("stopping");
+    for task in running {
+        task.await?;
+    }
+    Ok(())
+}
+
+async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| format!("{flag} {address}: {error}"))
+}

@@ -1,0 +1,126 @@
+//! Answers of the public API with the faults that were ordered.
+
+use std::future::Future as _;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::RequestId;
+use call_assistant::rest::ErrorCode;
+use call_assistant::rest::client::testing;
+use http::header::DATE;
+use http::{HeaderValue, Request, Response};
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Frame, Incoming, SizeHint};
+
+use super::faults::{Faults, RequestFault};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+use tokio::time::Sleep;
+
+use host::api::Api;
+use host::store::ApiStore;
+use host::{clock, log, random};
+
+/// A body, whole or not.
+pub type Body = Either<Full<Bytes>, Cut>;
+
+/// The first half of a body whose length was promised. Then the connection ends.
+#[derive(Debug)]
+pub struct Cut {
+    half: Option<Bytes>,
+    promised: u64,
+    /// Long enough for the half to be on its way.
+    end: Pin<Box<Sleep>>,
+}
+
+impl hyper::body::Body for Cut {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match self.half.take() {
+            Some(half) => Poll::Ready(Some(Ok(Frame::data(half)))),
+            None => self.end.as_mut().poll(context).map(|()| {
+                let aborted = io::ErrorKind::ConnectionAborted;
+                Some(Err(aborted.into()))
+            }),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.promised)
+    }
+}
+
+/// Answers a request of the public API, with a fault if one is ordered.
+pub async fn answer<S: ApiStore>(
+    api: Api<S>,
+    faults: Faults,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+) -> Response<Body> {
+    let query = request.uri().query().unwrap_or_default().as_bytes();
+    let has_cursor = url::form_urlencoded::parse(query).any(|(name, _)| name == "cursor");
+    let fault = faults.request(request.uri().path(), has_cursor);
+    if let Some(fault) = &fault {
+        let (method, path) = (request.method(), request.uri().path());
+        log::line(&format!("sandbox fault {} {method} {path}", fault.as_str()));
+    }
+    let mut answer = match fault {
+        None => api.answer(request, peer).await.map(Either::Left),
+        Some(RequestFault::Slow(late)) => {
+            tokio::time::sleep(late).await;
+            api.answer(request, peer).await.map(Either::Left)
+        }
+        Some(RequestFault::Cut) => cut(api.answer(request, peer).await).await,
+        Some(RequestFault::LookupFails) => error(testing::error(ErrorCode::InternalError)),
+        Some(RequestFault::RateLimited(seconds)) => error(testing::rate_limited(seconds)),
+        Some(RequestFault::Error(code)) => error(testing::error(code)),
+    };
+    // A client that copies calls goes by this clock. The HTTP library's is the machine's.
+    if !clock::ahead().is_zero()
+        && let Ok(date) = HeaderValue::try_from(http_date(clock::now()))
+    {
+        answer.headers_mut().insert(DATE, date);
+    }
+    answer
+}
+
+/// Returns an instant in the form of HTTP's `Date`.
+fn http_date(instant: Timestamp) -> String {
+    let date = OffsetDateTime::from_unix_timestamp(instant.unix_seconds()).ok();
+    let date = date.and_then(|date| date.format(&Rfc2822).ok()).unwrap_or_default();
+    date.replace("+0000", "GMT")
+}
+
+/// A canned error under an id of its own.
+fn error(canned: Response<Vec<u8>>) -> Response<Body> {
+    const CANNED: &str = "req_7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e";
+    let id = RequestId::from_random(random::bytes());
+    let (mut head, body) = canned.into_parts();
+    for value in head.headers.values_mut().filter(|value| *value == CANNED) {
+        if let Ok(id) = HeaderValue::from_str(id.as_str()) {
+            *value = id;
+        }
+    }
+    let body = String::from_utf8_lossy(&body).replace(CANNED, id.as_str());
+    Response::from_parts(head, Either::Left(Full::from(body)))
+}
+
+async fn cut(whole: Response<Full<Bytes>>) -> Response<Body> {
+    use http_body_util::BodyExt as _;
+    let (head, body) = whole.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    let promised = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    let half = Some(body.slice(..body.len() / 2)).filter(|half| !half.is_empty());
+    let end = Box::pin(tokio::time::sleep(Duration::from_millis(50)));
+    Response::from_parts(head, Either::Right(Cut { half, promised, end }))
+}

@@ -1,0 +1,324 @@
+//! Faults on order: what goes wrong for the next requests and deliveries, and how often.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use call_assistant::rest::ErrorCode;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use host::input::{Bad, Fields};
+
+/// What goes wrong with a request of the public API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestFault {
+    /// The answer is this documented error.
+    Error(ErrorCode),
+    /// The answer is 429 with this `Retry-After`, in seconds.
+    RateLimited(u32),
+    /// A look-up fails, so the answer is 500.
+    LookupFails,
+    /// The answer comes this much later.
+    Slow(Duration),
+    /// The connection is closed in the middle of the answer.
+    Cut,
+}
+
+/// What goes wrong with an attempt to deliver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryFault {
+    /// It is sent twice.
+    Twice,
+    /// It is held back until the endpoint's next one has been sent.
+    OutOfOrder,
+    /// It is signed with a secret that the receiver does not have.
+    WrongSignature,
+    /// It is signed as of ten minutes ago.
+    OldTimestamp,
+    /// Its type is one that no reader knows.
+    UnknownType,
+    /// Its object has none of the fields that its type has.
+    ChangedObject,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fault {
+    Request(RequestFault),
+    Delivery(DeliveryFault),
+}
+
+/// How often.
+#[derive(Clone, Debug)]
+enum Often {
+    Next(u64),
+    /// Out of 2^64, and the state of the dice.
+    Chance {
+        of: f64,
+        seed: u64,
+        dice: u64,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Order {
+    id: u64,
+    name: String,
+    fault: Fault,
+    often: Often,
+    done: u64,
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    last_id: u64,
+    orders: Vec<Order>,
+    /// Attempts that wait to be overtaken, by their endpoint.
+    held: HashMap<u32, Vec<Arc<Notify>>>,
+}
+
+/// The orders. Clone it freely.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(Arc<Mutex<Orders>>);
+
+/// More orders than this are a mistake.
+const MOST_ORDERS: usize = 100;
+
+/// The longest that an answer may be late: a customer's time limit has passed long before.
+const SLOWEST_MS: u64 = 120_000;
+
+/// How long an attempt waits to be overtaken, if nothing overtakes it.
+const HELD: Duration = Duration::from_secs(2);
+
+impl RequestFault {
+    /// The name it is ordered by.
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Error(code) => code.as_str(),
+            Self::RateLimited(_) => "rate_limit_exceeded",
+            Self::LookupFails => "lookup_fails",
+            Self::Slow(_) => "slow",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+impl DeliveryFault {
+    const ALL: [Self; 6] = [
+        Self::Twice,
+        Self::OutOfOrder,
+        Self::WrongSignature,
+        Self::OldTimestamp,
+        Self::UnknownType,
+        Self::ChangedObject,
+    ];
+
+    /// The name it is ordered by.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Twice => "twice",
+            Self::OutOfOrder => "out_of_order",
+            Self::WrongSignature => "wrong_signature",
+            Self::OldTimestamp => "old_timestamp",
+            Self::UnknownType => "unknown_type",
+            Self::ChangedObject => "changed_object",
+        }
+    }
+}
+
+impl Faults {
+    /// Takes an order, as JSON.
+    pub(super) fn order(&self, body: &Value) -> Result<Value, Bad> {
+        let known = ["fault", "next", "probability", "seed", "retry_after", "milliseconds"];
+        let fields = Fields::of("", body, &known)?;
+        let name = fields.required("fault", fields.text("fault")?)?;
+        let fault = fault(name, &fields)?;
+        let often = often(&fields)?;
+        let mut orders = self.lock();
+        if orders.orders.len() >= MOST_ORDERS {
+            return Err(Bad::new("", format!("there are {MOST_ORDERS} orders already")));
+        }
+        orders.last_id = orders.last_id.wrapping_add(1);
+        let order = Order { id: orders.last_id, name: name.to_owned(), fault, often, done: 0 };
+        let shown = order.shown();
+        orders.orders.push(order);
+        Ok(shown)
+    }
+
+    /// Shows the orders that are not done, oldest first.
+    pub(super) fn shown(&self) -> Vec<Value> {
+        self.lock().orders.iter().map(Order::shown).collect()
+    }
+
+    /// Removes one order, or all. False if there is none of this id.
+    pub(super) fn remove(&self, id: Option<u64>) -> bool {
+        let mut orders = self.lock();
+        let before = orders.orders.len();
+        orders.orders.retain(|order| id.is_some_and(|id| order.id != id));
+        id.is_none() || orders.orders.len() < before
+    }
+
+    /// Says what goes wrong with a request, and counts it. `has_cursor` tells whether a cursor can
+    /// be refused, `has_lookups` whether a look-up can fail.
+    pub fn request(&self, path: &str, has_cursor: bool) -> Option<RequestFault> {
+        self.next(|fault| match fault {
+            Fault::Request(RequestFault::Error(ErrorCode::InvalidCursor)) if !has_cursor => None,
+            Fault::Request(fault) if path.starts_with("/v1/") => Some(fault.clone()),
+            _ => None,
+        })
+    }
+
+    /// Says what goes wrong with an attempt to deliver, and counts it.
+    pub fn delivery(&self) -> Option<DeliveryFault> {
+        self.next(|fault| match fault {
+            Fault::Delivery(fault) => Some(*fault),
+            Fault::Request(_) => None,
+        })
+    }
+
+    /// Waits until another attempt to this endpoint was sent, or for two seconds.
+    pub async fn overtaken(&self, endpoint: u32) {
+        let notify = Arc::new(Notify::new());
+        self.lock().held.entry(endpoint).or_default().push(Arc::clone(&notify));
+        let _ = tokio::time::timeout(HELD, notify.notified()).await;
+    }
+
+    /// Lets go the attempts to this endpoint that wait to be overtaken.
+    pub fn sent(&self, endpoint: u32) {
+        for held in self.lock().held.remove(&endpoint).unwrap_or_default() {
+            held.notify_one();
+        }
+    }
+
+    /// The first order that fits and whose turn it is.
+    fn next<T>(&self, fits: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+        let mut orders = self.lock();
+        let (at, fault) = orders.orders.iter_mut().enumerate().find_map(|(at, order)| {
+            let fault = fits(&order.fault)?;
+            order.strikes().then_some((at, fault))
+        })?;
+        if orders.orders.get(at).is_some_and(|order| matches!(order.often, Often::Next(0))) {
+            orders.orders.remove(at);
+        }
+        Some(fault)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Orders> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Order {
+    fn strikes(&mut self) -> bool {
+        let strikes = match &mut self.often {
+            Often::Next(left) => {
+                let strikes = *left > 0;
+                *left = left.saturating_sub(1);
+                strikes
+            }
+            Often::Chance { of, dice, .. } => throw(dice) < *of,
+        };
+        self.done = self.done.saturating_add(u64::from(strikes));
+        strikes
+    }
+
+    fn shown(&self) -> Value {
+        let mut shown = json!({ "id": self.id, "fault": self.name, "done": self.done });
+        match &self.fault {
+            Fault::Request(RequestFault::RateLimited(seconds)) => {
+                shown["retry_after"] = json!(seconds);
+            }
+            Fault::Request(RequestFault::Slow(late)) => {
+                shown["milliseconds"] = json!(u64::try_from(late.as_millis()).unwrap_or(u64::MAX));
+            }
+            _ => {}
+        }
+        match &self.often {
+            Often::Next(left) => shown["next"] = json!(left),
+            Often::Chance { of, seed, .. } => {
+                shown["probability"] = json!(of);
+                shown["seed"] = json!(seed);
+            }
+        }
+        shown
+    }
+}
+
+/// A number from 0 up to 1, from dice that fall the same way for the same seed: SplitMix64.
+fn throw(dice: &mut u64) -> f64 {
+    *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *dice;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let top = u32::try_from((mixed ^ (mixed >> 31)) >> 32).unwrap_or(u32::MAX);
+    f64::from(top) / (f64::from(u32::MAX) + 1.0)
+}
+
+fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
+    let number = |name: &str, most: u64| {
+        let Some(value) = fields.value(name) else { return Ok(None) };
+        let wrong = || Bad::new(fields.path(name), format!("expected 1 to {most}"));
+        value.as_u64().filter(|n| (1..=most).contains(n)).map(Some).ok_or_else(wrong)
+    };
+    let retry_after = number("retry_after", u64::from(u32::MAX))?;
+    let milliseconds = number("milliseconds", SLOWEST_MS)?;
+    if retry_after.is_some() && name != "rate_limit_exceeded" {
+        return Err(Bad::new(fields.path("retry_after"), "only rate_limit_exceeded has it"));
+    }
+    if milliseconds.is_some() && name != "slow" {
+        return Err(Bad::new(fields.path("milliseconds"), "only slow has it"));
+    }
+    if let Some(fault) = DeliveryFault::ALL.into_iter().find(|fault| fault.as_str() == name) {
+        return Ok(Fault::Delivery(fault));
+    }
+    let fault = match name {
+        "lookup_fails" => RequestFault::LookupFails,
+        "cut" => RequestFault::Cut,
+        "slow" => RequestFault::Slow(Duration::from_millis(
+            fields.required("milliseconds", milliseconds)?,
+        )),
+        "rate_limit_exceeded" => {
+            let seconds = retry_after.and_then(|seconds| u32::try_from(seconds).ok());
+            RequestFault::RateLimited(seconds.unwrap_or(1))
+        }
+        name => match ErrorCode::from(name) {
+            code if code.status().is_some() => RequestFault::Error(code),
+            _ => {
+                let deliveries = DeliveryFault::ALL.map(DeliveryFault::as_str);
+                let known = format!(
+                    "expected a documented error code, lookup_fails, slow, cut, {}",
+                    deliveries.join(", ")
+                );
+                return Err(Bad::new(fields.path("fault"), known));
+            }
+        },
+    };
+    Ok(Fault::Request(fault))
+}
+
+fn often(fields: &Fields<'_>) -> Result<Often, Bad> {
+    let chance = match fields.value("probability") {
+        None => None,
+        Some(value) => {
+            let wrong = || Bad::new(fields.path("probability"), "expected above 0 and up to 1");
+            Some(value.as_f64().filter(|of| *of > 0.0 && *of <= 1.0).ok_or_else(wrong)?)
+        }
+    };
+    let whole = |name: &str| match fields.value(name) {
+        None => Ok(None),
+        Some(value) => {
+            let wrong = || Bad::new(fields.path(name), "expected a whole number from 0 up");
+            value.as_u64().map(Some).ok_or_else(wrong)
+        }
+    };
+    match (chance, whole("next")?, whole("seed")?) {
+        (Some(of), None, seed) => {
+            let seed = seed.unwrap_or(0);
+            Ok(Often::Chance { of, seed, dice: seed })
+        }
+        (Some(_), Some(_), _) => Err(Bad::new(fields.path("next"), "not next to probability")),
+        (None, _, Some(_)) => Err(Bad::new(fields.path("seed"), "only probability has it")),
+        (None, Some(0), None) => Err(Bad::new(fields.path("next"), "expected 1 or more")),
+        (None, next, None) => Ok(Often::Next(next.unwrap_or(1))),
+    }
+}

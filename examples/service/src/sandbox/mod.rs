@@ -1,0 +1,109 @@
+//! The sandbox: faults on order, and a clock that can be moved.
+//!
+//! Both are routes of the dashboard. They are this host's alone: it is one to test against.
+//!
+//! | route | |
+//! |---|---|
+//! | `POST /faults` | orders a fault: `{"fault":"slow","milliseconds":500,"next":3}` |
+//! | `GET /faults`, `DELETE /faults`, `DELETE /faults/{id}` | shows and removes orders |
+//! | `GET /clock` | the service's time, and how far it is ahead of the machine's |
+//! | `POST /clock` | moves it: `{"advance_seconds":3600}` or `{"to":"2027-01-01T00:00:00Z"}` |
+
+mod answer;
+mod faults;
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::sender::Outbox;
+use host::dashboard::{Answer, Asked, Error, created, json as answer_json, ok};
+use host::input::{Bad, Fields};
+use host::store::Refused;
+use host::{clock, log};
+
+pub use answer::{Body, answer};
+pub use faults::{DeliveryFault, Faults};
+
+/// The furthest that one request moves the clock: a leap year.
+const FURTHEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// Answers a route of the sandbox, if it is one.
+pub async fn route(
+    asked: &Asked<'_>,
+    faults: &Faults,
+    outbox: &Outbox,
+) -> Option<Result<Answer, Error>> {
+    let (get, post, delete) = (
+        [Method::GET, Method::HEAD].contains(asked.method),
+        *asked.method == Method::POST,
+        *asked.method == Method::DELETE,
+    );
+    Some(match asked.path.as_slice() {
+        ["faults"] if get => Ok(ok(&json!({ "data": faults.shown() }))),
+        ["faults"] if post => order(asked, faults),
+        ["faults"] if delete => {
+            faults.remove(None);
+            Ok(answer_json(StatusCode::OK, &json!({ "data": [] })))
+        }
+        ["faults", id] if delete => match id.parse().is_ok_and(|id| faults.remove(Some(id))) {
+            true => Ok(ok(&json!({ "data": faults.shown() }))),
+            false => Err(Refused::NotFound("fault").into()),
+        },
+        ["clock"] if get => Ok(ok(&time())),
+        ["clock"] if post => advance(asked, outbox).await,
+        ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
+        ["faults", _] => Err(Error::Method("DELETE")),
+        ["clock"] => Err(Error::Method("GET, HEAD, POST")),
+        _ => return None,
+    })
+}
+
+fn order(asked: &Asked<'_>, faults: &Faults) -> Result<Answer, Error> {
+    let order = faults.order(&asked.body)?;
+    log::line(&format!("sandbox ordered {order}"));
+    Ok(created(&order))
+}
+
+/// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
+/// that time have ended.
+async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
+    let fields = Fields::of("", &asked.body, &["advance_seconds", "to"])?;
+    let now = clock::now();
+    let seconds = fields.value("advance_seconds").map(|value| {
+        let wrong = || Bad::new(fields.path("advance_seconds"), "expected a number from 0 up");
+        let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0).ok_or_else(wrong)?;
+        Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    });
+    let to = match (seconds.transpose()?, fields.read("to", Timestamp::parse)?) {
+        (Some(by), None) => now.saturating_add(by),
+        (None, Some(to)) => to,
+        _ => return Err(Bad::new("", "expected advance_seconds or to").into()),
+    };
+    if to < now {
+        return Err(Bad::new(fields.path("to"), "the clock moves only forward").into());
+    }
+    if to.since(now) > FURTHEST {
+        return Err(Bad::new("", "the clock moves by 366 days at most").into());
+    }
+    let stops = outbox.advance(to).await;
+    log::line(&format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()));
+    let mut shown = time();
+    shown["stops"] = stops.into();
+    Ok(ok(&shown))
+}
+
+/// The orders and the clock, for the page.
+pub fn shown(faults: &Faults) -> Value {
+    json!({ "faults": faults.shown(), "clock": time() })
+}
+
+fn time() -> Value {
+    json!({
+        "now": clock::now().to_string(),
+        "machine": clock::machine().to_string(),
+        "ahead_seconds": clock::ahead().as_secs_f64(),
+    })
+}

@@ -1,0 +1,98 @@
+//! Step 3: one attempt, and what a sandbox may make of it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{DeliveryId, EndpointId};
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{Attempt, Target};
+use call_assistant::webhook::{Signer, SigningSecret};
+use http_body_util::Full;
+use serde_json::Value;
+
+use super::slot::Slot;
+use crate::sandbox::{DeliveryFault, Faults};
+use host::post;
+use host::scale::Scale;
+use host::{clock, log, random};
+
+/// Twice the tolerance of a receiver.
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+/// An attempt that is stored as begun, and what it takes to make it.
+#[derive(Debug)]
+pub struct Begun {
+    pub delivery: DeliveryId,
+    pub endpoint: EndpointId,
+    pub attempt: Attempt,
+    pub body: EventBody,
+    pub target: Target,
+    pub signer: Signer,
+    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
+    pub began_at: Timestamp,
+}
+
+/// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
+/// the host, for a path may hold what only its owner should know.
+impl fmt::Display for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { delivery, endpoint, body, target, .. } = self;
+        let host = target.uri().authority().map_or("", |authority| authority.as_str());
+        write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
+    }
+}
+
+/// Step 3, with the fault that is ordered for it, if one is.
+pub(super) async fn send(
+    begun: &Begun,
+    endpoint: u32,
+    client: &post::Client,
+    scale: Scale,
+    slot: &Slot,
+    faults: &Faults,
+) -> post::Sent {
+    let fault = faults.delivery();
+    if let Some(fault) = fault {
+        log::line(&format!("sandbox fault {} {begun}", fault.as_str()));
+    }
+    // Receivers go by the machine's clock, wherever the service's has been moved to.
+    let mut now = clock::machine();
+    let (mut body, mut signer) = (Cow::Borrowed(&begun.body), Cow::Borrowed(&begun.signer));
+    match fault {
+        Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
+        Some(DeliveryFault::WrongSignature) => {
+            let secret = SigningSecret::from_random(random::bytes());
+            signer = Cow::Owned(Signer::new(secret));
+        }
+        Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
+        Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
+        Some(DeliveryFault::ChangedObject) => {
+            body = altered(&begun.body, "/data/object", "changed");
+        }
+        Some(DeliveryFault::Twice) | None => {}
+    }
+    let post = || {
+        let request = begun.attempt.request(&begun.target, &body, &signer, now).map(Full::from);
+        let patience = begun.attempt.deadline().since(begun.attempt.began_at());
+        client.send(&begun.target, request, scale.timeout(patience), slot)
+    };
+    if fault == Some(DeliveryFault::Twice) {
+        let _ = post().await;
+    }
+    let sent = post().await;
+    if fault != Some(DeliveryFault::OutOfOrder) {
+        faults.sent(endpoint);
+    }
+    sent
+}
+
+/// An event with another value at one place.
+fn altered<'a>(body: &'a EventBody, at: &str, value: &str) -> Cow<'a, EventBody> {
+    let altered = serde_json::from_slice::<Value>(body.as_bytes()).ok().and_then(|mut json| {
+        *json.pointer_mut(at)? = value.into();
+        EventBody::from_stored(json.to_string()).ok()
+    });
+    altered.map_or(Cow::Borrowed(body), Cow::Owned)
+}

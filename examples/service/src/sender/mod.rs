@@ -1,0 +1,305 @@
+//! The webhook sender: takes what is due in the planner's order, sends it, stores what came of it.
+//!
+//! One task holds the planner; each attempt is a task of its own. The order of storing and sending
+//! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
+
+mod attempt;
+mod slot;
+mod steps;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Limits, Outcome, Planner};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+pub use attempt::Begun;
+pub use steps::ClockStep;
+
+use attempt::send;
+use slot::Slot;
+use steps::Watch;
+
+use crate::sandbox::Faults;
+use crate::store::{Store, ToSend};
+use host::post;
+use host::scale::Scale;
+use host::shutdown::Shutdown;
+use host::{clock, log};
+
+/// At once. Two hundred endpoints that fall silent together, and half as much again for second
+/// attempts, leave room for all others.
+const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+
+/// How often what is older than thirty days is forgotten, and owners are reminded.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+
+/// How long recoveries wait from one step to the next: so what is new meets a process with time left.
+const RECOVERIES: Duration = Duration::from_millis(10);
+
+/// How long attempts in flight have to end once the end is asked for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How fast to send, as the command line has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    pub scale: Scale,
+    /// The most attempts a second of one endpoint; 0 is no limit.
+    pub per_second: u32,
+}
+
+/// Where to hand in what is to be sent. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Outbox(UnboundedSender<Message>);
+
+/// What the planner's task is told. There are never more messages than deliveries in the store.
+#[derive(Debug)]
+enum Message {
+    /// These are stored as accepted.
+    Accepted(Vec<ToSend>),
+    /// An attempt is stored as finished, and what is to be sent again.
+    Stored(Option<ToSend>),
+    /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
+    Finished { endpoint: u32, outcome: Outcome },
+    /// The clock is to be moved to this instant, by way of all that is due before.
+    Advance(Advance),
+}
+
+/// A move of the clock under way.
+#[derive(Debug)]
+struct Advance {
+    to: Timestamp,
+    stops: u64,
+    done: oneshot::Sender<u64>,
+}
+
+/// The sender, before it starts.
+#[derive(Debug)]
+pub struct Sender {
+    messages: UnboundedReceiver<Message>,
+    outbox: Outbox,
+    planner: Planner,
+    /// Attempts that are not stored as finished.
+    running: usize,
+    /// What the planner counts as in flight, by endpoint.
+    in_flight: HashMap<u32, u32>,
+    store: Arc<Store>,
+    client: post::Client,
+    pace: Pace,
+    faults: Faults,
+    advance: Option<Advance>,
+}
+
+impl Outbox {
+    /// Tells the sender of deliveries that are stored. It is there until the process ends, and
+    /// finds what it was not told of in the store when it starts again.
+    pub fn send(&self, accepted: Vec<ToSend>) {
+        let _ = self.0.send(Message::Accepted(accepted));
+    }
+
+    /// Moves the clock. It stops at every due time on the way, and goes on when the attempts made
+    /// then have ended. Returns how often it stopped.
+    pub async fn advance(&self, to: Timestamp) -> u64 {
+        let (done, moved) = oneshot::channel();
+        let _ = self.0.send(Message::Advance(Advance { to, stops: 0, done }));
+        moved.await.unwrap_or(0)
+    }
+}
+
+impl Sender {
+    /// A sender of what is pending in a store by now. It has to be told of what comes later.
+    pub fn new(store: Arc<Store>, client: post::Client, pace: Pace, faults: Faults) -> Self {
+        let (sender, messages) = unbounded_channel();
+        let mut sender = Self {
+            messages,
+            outbox: Outbox(sender),
+            planner: Planner::new(LIMITS),
+            running: 0,
+            in_flight: HashMap::new(),
+            store,
+            client,
+            pace,
+            faults,
+            advance: None,
+        };
+        sender.plan(clock::now());
+        sender
+    }
+
+    /// Plans all that is pending.
+    fn plan(&mut self, now: Timestamp) {
+        let planner = Planner::rebuild(LIMITS, self.store.lock().pending(now));
+        self.planner = planner.with_rate(self.pace.per_second);
+        for (endpoint, count) in &self.in_flight {
+            (0..*count).for_each(|_| self.planner.began(*endpoint));
+        }
+    }
+
+    /// Where to hand in what is to be sent.
+    pub fn outbox(&self) -> Outbox {
+        self.outbox.clone()
+    }
+
+    /// Sends until the end is asked for. Nothing begins then, and attempts in flight have a few
+    /// seconds to end; those that have not are given up, uncounted: the store has them as not sent.
+    pub async fn run(mut self, shutdown: Shutdown) {
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut step_at = Instant::now();
+        let mut watch = Watch::new(clock::machine());
+        while !shutdown.is_requested() {
+            let now = clock::now();
+            if let Some(step) = watch.look(clock::machine()) {
+                log::line(&format!("the clock was set: {step:?}"));
+                self.store.lock().clock_was_set(step);
+                self.plan(now);
+            }
+            if step_at <= Instant::now() {
+                let recovered = self.store.lock().step_recoveries(now);
+                self.add(recovered);
+                step_at = Instant::now().checked_add(RECOVERIES).unwrap_or(step_at);
+            }
+            let recovering = self.store.lock().is_recovering();
+            self.begin_all(now, &shutdown);
+            if self.moves_clock() {
+                continue;
+            }
+            tokio::select! {
+                () = shutdown.requested() => {}
+                () = until(self.planner.next_due()) => {}
+                () = tokio::time::sleep_until(step_at), if recovering => {}
+                _ = housekeeping.tick() => self.store.lock().keep_house(clock::now()),
+                Some(message) = self.messages.recv() => self.hear(message),
+            }
+        }
+        while self.running > 0 {
+            let Some(message) = self.messages.recv().await else { break };
+            self.hear(message);
+        }
+    }
+
+    /// Takes the next step of a move of the clock, if one is under way and nothing is in flight.
+    /// True if it moved.
+    fn moves_clock(&mut self) -> bool {
+        let Some(advance) = self.advance.as_mut().filter(|_| self.running == 0) else {
+            return false;
+        };
+        let next = self.planner.next_due().filter(|due| *due <= advance.to);
+        if let Some(due) = next {
+            if due <= clock::now() {
+                return false; // it waits for a slot, whose end is a message
+            }
+            advance.stops = advance.stops.saturating_add(1);
+            clock::move_to(due);
+            return true;
+        }
+        clock::move_to(advance.to);
+        self.store.lock().keep_house(clock::now());
+        if let Some(Advance { stops, done, .. }) = self.advance.take() {
+            let _ = done.send(stops);
+        }
+        true
+    }
+
+    /// Begins all that may be sent now.
+    fn begin_all(&mut self, now: Timestamp, shutdown: &Shutdown) {
+        while let Some((delivery, endpoint)) = self.planner.next(now) {
+            let begun = self.store.lock().begin(delivery, now);
+            match begun {
+                Ok(begun) => {
+                    self.running = self.running.saturating_add(1);
+                    let count = self.in_flight.entry(endpoint).or_default();
+                    *count = count.saturating_add(1);
+                    self.attempt(delivery, endpoint, begun, shutdown);
+                }
+                Err(later) => {
+                    self.planner.finished(endpoint, Outcome::Unsent);
+                    if let Some(due) = later {
+                        self.planner.add(delivery, endpoint, due);
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        let added = match message {
+            Message::Advance(advance) => {
+                // Two at a time: the later one goes on from where the earlier one stands.
+                if let Some(Advance { stops, done, .. }) = self.advance.replace(advance) {
+                    let _ = done.send(stops);
+                }
+                Vec::new()
+            }
+            Message::Accepted(accepted) => accepted,
+            Message::Stored(again) => {
+                self.running = self.running.saturating_sub(1);
+                again.into_iter().collect()
+            }
+            Message::Finished { endpoint, outcome } => {
+                self.planner.finished(endpoint, outcome);
+                if let Some(count) = self.in_flight.get_mut(&endpoint) {
+                    *count = count.saturating_sub(1);
+                }
+                self.in_flight.retain(|_, count| *count > 0);
+                Vec::new()
+            }
+        };
+        self.add(added);
+    }
+
+    fn add(&mut self, added: Vec<ToSend>) {
+        for ToSend { delivery, endpoint, due, is_retry } in added {
+            if is_retry {
+                self.planner.add_retry(delivery, endpoint, due);
+            } else {
+                self.planner.add(delivery, endpoint, due);
+            }
+        }
+    }
+
+    fn attempt(&self, delivery: u64, endpoint: u32, begun: Begun, shutdown: &Shutdown) {
+        let (store, outbox, scale) =
+            (Arc::clone(&self.store), self.outbox.clone(), self.pace.scale);
+        let (client, shutdown) = (self.client.clone(), shutdown.clone());
+        let faults = self.faults.clone();
+        let slot = Slot::new(endpoint, outbox.clone());
+        tokio::spawn(async move {
+            let began = Instant::now();
+            let sent = tokio::select! {
+                sent = send(&begun, endpoint, &client, scale, &slot, &faults) => sent,
+                () = given_up(&shutdown) => post::Sent::stopped(began),
+            };
+            let again = store.lock().finish(delivery, &begun, &sent, scale);
+            let reason = sent.reason.as_ref().map(|reason| format!(" {}", reason.as_str()));
+            log::line(&format!(
+                "send {begun} attempt {} {}{} {} ms",
+                begun.attempt.number(),
+                sent.outcome,
+                reason.unwrap_or_default(),
+                sent.took.as_millis(),
+            ));
+            let _ = outbox.0.send(Message::Stored(again));
+            slot.finish(sent.outcome);
+        });
+    }
+}
+
+async fn given_up(shutdown: &Shutdown) {
+    shutdown.requested().await;
+    tokio::time::sleep(GRACE).await;
+}
+
+async fn until(due: Option<Timestamp>) {
+    match due {
+        // A millisecond more than the wait, for timers count in whole ones.
+        Some(due) => {
+            let wait = due.since(clock::now());
+            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,84 @@
+//! One account's calls in one mode, found by page, by id and by when they were written.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use call_assistant::Timestamp;
+use call_assistant::id::CallId;
+use call_assistant::model::Call;
+use call_assistant::rest::server::CallsQuery;
+
+use host::store::Refused;
+
+/// Calls, ordered as they are listed.
+#[derive(Debug, Default)]
+pub struct Calls {
+    rows: BTreeMap<(Timestamp, CallId), Call>,
+    started: HashMap<CallId, Timestamp>,
+    written: BTreeMap<Timestamp, Vec<CallId>>,
+}
+
+/// A window with at most so many calls is read from the index of when calls were written, and put
+/// in order; a wider one is read in order, and finds what it seeks soon.
+const NARROW: usize = 1024;
+
+impl Calls {
+    /// Adds a call. A call that is stored never changes.
+    ///
+    /// # Errors
+    /// There is one of this id.
+    pub fn add(&mut self, call: Call) -> Result<(), Refused> {
+        if self.started.contains_key(&call.id) {
+            return Err(Refused::Conflict("a call of this id is there already".into()));
+        }
+        self.started.insert(call.id.clone(), call.started_at);
+        self.written.entry(call.created_at).or_default().push(call.id.clone());
+        self.rows.insert((call.started_at, call.id.clone()), call);
+        Ok(())
+    }
+
+    /// The call of this id.
+    pub fn find(&self, id: &CallId) -> Option<&Call> {
+        let started_at = *self.started.get(id)?;
+        self.rows.get(&(started_at, id.clone()))
+    }
+
+    /// The rows of a page, newest first: O(log n) to the first of them, and one step for each; and
+    /// one for each call that is newer than a wide window of `created_before`.
+    pub fn page(&self, query: &CallsQuery) -> Vec<Call> {
+        let created = query.created();
+        if created.is_empty() {
+            return Vec::new();
+        }
+        if created.created_after().is_some() || created.created_before().is_some() {
+            let from = created.created_after().map_or(Bound::Unbounded, Bound::Included);
+            let to = created.created_before().map_or(Bound::Unbounded, Bound::Excluded);
+            let inside = self.written.range((from, to)).flat_map(|(_, ids)| ids);
+            let few: Vec<&CallId> = inside.take(NARROW).collect();
+            if few.len() < NARROW {
+                let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
+                rows.retain(|call| query.matches_call(call));
+                rows.sort_unstable_by(|a, b| {
+                    (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
+                });
+                return rows.into_iter().take(query.fetch()).cloned().collect();
+            }
+        }
+        let end = match query.after() {
+            Some(after) => Bound::Excluded((after.started_at, after.id.clone())),
+            None => Bound::Unbounded,
+        };
+        let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);
+        rows.filter(|call| query.matches_call(call)).take(query.fetch()).cloned().collect()
+    }
+
+    /// The newest calls.
+    pub fn newest(&self, most: usize) -> impl Iterator<Item = &Call> {
+        self.rows.values().rev().take(most)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}

@@ -1,0 +1,91 @@
+//! Finding deliveries, by filter and page, and rows as the dashboard has them.
+
+use std::ops::Bound;
+
+use call_assistant::Timestamp;
+
+use super::{DeliveryRow, EndpointRow, Tables};
+use host::rows::{self, DeliveryFilter, DeliveryPage};
+use host::store::Refused;
+
+impl Tables {
+    /// A page of an account's deliveries. Filters apply to all of them, not to the latest alone.
+    ///
+    /// # Errors
+    /// There is no such account or endpoint, or the page does not follow one of this store.
+    pub(super) fn page(
+        &self,
+        account: &str,
+        filter: &DeliveryFilter,
+    ) -> Result<DeliveryPage, Refused> {
+        let account = self.account(account)?;
+        let endpoint = match &filter.endpoint {
+            None => None,
+            Some(id) => match self.endpoint(id.as_str())? {
+                (number, row) if row.account_id == account.id => Some(number),
+                _ => return Err(Refused::NotFound("endpoint")),
+            },
+        };
+        let end = match &filter.after {
+            None => Bound::Unbounded,
+            Some(text) => Bound::Excluded(
+                text.parse::<u64>()
+                    .map_err(|_| Refused::Conflict("there is no such page".into()))?,
+            ),
+        };
+        let fits = |row: &&DeliveryRow| {
+            let (created_at, id) = (row.body.created_at(), filter.id.as_deref());
+            (filter.statuses.is_empty() || filter.statuses.contains(&row.state.status()))
+                && endpoint.is_none_or(|number| row.endpoint == number)
+                && filter.event_type.as_ref().is_none_or(|t| row.body.event_type().as_str() == t)
+                && id.is_none_or(|id| row.body.id().as_str() == id || row.id.as_str() == id)
+                && filter.from.is_none_or(|from| from <= created_at)
+                && filter.until.is_none_or(|until| created_at < until)
+        };
+        let numbers = account.deliveries.range((Bound::Unbounded, end)).rev();
+        let found = numbers
+            .filter_map(|number| Some((*number, self.deliveries.get(number)?)))
+            .filter(|(_, row)| fits(row));
+        let mut page = DeliveryPage::default();
+        let mut last = None;
+        for (number, row) in found {
+            // One more tells whether there are more.
+            if page.rows.len() == filter.limit {
+                page.next = last.map(|number: u64| number.to_string());
+                break;
+            }
+            page.rows.push(self.shown_delivery(row)?);
+            last = Some(number);
+        }
+        Ok(page)
+    }
+
+    /// An endpoint as the dashboard has it.
+    pub(super) fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
+        rows::EndpointRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            url: row.target.as_str().to_owned(),
+            health: row.health,
+            created_at: row.created_at,
+            previous_secrets: row.secrets.previous(now).map(|(_, end)| end).collect(),
+        }
+    }
+
+    /// A delivery as the dashboard has it.
+    pub(super) fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
+        let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
+        Ok(rows::DeliveryRow {
+            id: row.id.clone(),
+            account_id: row.account_id.clone(),
+            endpoint_id: endpoint.id.clone(),
+            url: endpoint.target.as_str().to_owned(),
+            event_id: row.body.id().clone(),
+            event_type: row.body.event_type().clone(),
+            state: row.state,
+            next_at: row.due,
+            log: row.log.clone(),
+            body: Some(row.body.clone()),
+        })
+    }
+}

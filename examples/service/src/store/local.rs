@@ -1,0 +1,296 @@
+//! The store as both halves of the host see it: the traits of `examples/host`, answered at once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::model::{self, Call};
+use call_assistant::rest::Mode;
+use call_assistant::rest::server::{
+    AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, RateWindows, Received,
+    Rejection, StoredKey,
+};
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{MissedDeliveries, Target};
+
+use serde_json::Value;
+
+use super::{AccountRow, Store, Tables, ToSend};
+use crate::sandbox::{self, Faults};
+use crate::sender::Outbox;
+use host::dashboard::{Answer, Asked, Error};
+use host::rows::{
+    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+};
+use host::store::{ApiStore, Done, Refused, Store as Shared};
+
+/// More credentials than this are not active in one minute.
+const WINDOWS: usize = 100_000;
+
+/// The store, and the sender that it tells what it has accepted. Clone it freely.
+#[derive(Clone, Debug)]
+pub struct Local {
+    store: Arc<Store>,
+    rates: Arc<Mutex<RateWindows>>,
+    outbox: Outbox,
+    faults: Faults,
+}
+
+impl Local {
+    /// The store with its sender.
+    pub fn new(store: Arc<Store>, outbox: Outbox, faults: Faults) -> Self {
+        let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
+        Self { store, rates, outbox, faults }
+    }
+
+    /// Ids of what was accepted, when its sender has been told.
+    fn send(&self, tables: &Tables, accepted: Vec<ToSend>) -> Vec<DeliveryId> {
+        let ids = accepted.iter().filter_map(|sent| tables.delivery_id(sent.delivery));
+        let ids = ids.cloned().collect();
+        self.outbox.send(accepted);
+        ids
+    }
+}
+
+impl ApiStore for Local {
+    type Found = ();
+
+    async fn identify(
+        &self,
+        received: Received,
+        now: Timestamp,
+    ) -> Result<(Identified, ()), Rejection> {
+        Ok((self.store.identify(received, now)?, ()))
+    }
+
+    async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        identified.admit_in(&mut rates, now)
+    }
+
+    async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
+        self.store.status(id).ok_or(Refused::NotFound("account"))
+    }
+
+    async fn page(&self, query: &CallsQuery) -> Done<Vec<CallRow>> {
+        Ok(self.store.page(query))
+    }
+
+    async fn call(&self, query: &CallQuery) -> Done<Option<CallRow>> {
+        Ok(self.store.call(query))
+    }
+}
+
+impl Shared for Local {
+    fn version(&self) -> Option<u64> {
+        Some(self.store.lock().version())
+    }
+
+    async fn load(&self, accounts: Vec<NewAccount>) -> Done<()> {
+        let (mut tables, now) = self.store.write();
+        for new in accounts {
+            tables.load(new, now)?;
+        }
+        Ok(())
+    }
+
+    async fn accounts(&self) -> Done<Vec<Account>> {
+        Ok(self.store.lock().accounts().map(AccountRow::shown).collect())
+    }
+
+    async fn account(&self, id: &str) -> Done<Account> {
+        self.store.lock().account(id).map(AccountRow::shown)
+    }
+
+    async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
+        let mut tables = self.store.lock();
+        let row = tables.account_mut(id)?;
+        row.plan = change.plan.unwrap_or(row.plan);
+        row.subscription_active = change.subscription_active.unwrap_or(row.subscription_active);
+        row.closing = change.closing.unwrap_or(row.closing);
+        Ok(row.shown())
+    }
+
+    async fn keys(&self, account: &str) -> Done<Vec<StoredKey>> {
+        let tables = self.store.lock();
+        Ok(tables.keys(tables.account(account)?).cloned().collect())
+    }
+
+    async fn add_key(&self, key: StoredKey) -> Done<()> {
+        self.store.lock().add_key(key)
+    }
+
+    async fn revoke_key(&self, id: &str) -> Done<StoredKey> {
+        let (mut tables, now) = self.store.write();
+        let key = tables.key_mut(id)?;
+        key.revoke(now);
+        Ok(key.clone())
+    }
+
+    async fn latest_calls(&self, account: &str, most: usize) -> Done<Vec<Call>> {
+        let tables = self.store.lock();
+        Ok(tables.account(account)?.calls(Mode::Live).newest(most).cloned().collect())
+    }
+
+    async fn record_call(
+        &self,
+        account: &AccountId,
+        call: Call,
+        event: Option<EventBody>,
+    ) -> Done<Vec<DeliveryId>> {
+        let (mut tables, now) = self.store.write();
+        if tables.has_call(tables.account(account.as_str())?, &call.id) {
+            return Err(Refused::Conflict("a call of this id is there already".into()));
+        }
+        tables.account_mut(account.as_str())?.calls_mut(Mode::Live).add(call)?;
+        let accepted = match event {
+            Some(event) => tables.accept(&event, None, now)?,
+            None => Vec::new(),
+        };
+        Ok(self.send(&tables, accepted))
+    }
+
+    async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
+        let (mut tables, now) = self.store.write();
+        let only = only.map(|id| tables.endpoint(id.as_str())).transpose()?;
+        let only = only.map(|(number, _)| number);
+        let accepted = tables.accept(&event, only, now)?;
+        Ok(self.send(&tables, accepted))
+    }
+
+    async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
+        let (tables, now) = self.store.write();
+        let endpoints = tables.endpoints(tables.account(account)?);
+        Ok(endpoints.map(|row| tables.shown_endpoint(row, now)).collect())
+    }
+
+    async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
+        let (tables, now) = self.store.write();
+        shown(&tables, id, now)
+    }
+
+    async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        let id = new.id.clone();
+        tables.add_endpoint(&new.account_id, new.id, new.target, new.secret, now)?;
+        shown(&tables, id.as_str(), now)
+    }
+
+    async fn enable(&self, id: &str) -> Done<Enabled> {
+        let (mut tables, now) = self.store.write();
+        let missed = tables.enable(id, now)?;
+        let (number, row) = tables.endpoint(id)?;
+        let account = tables.account(row.account_id.as_str())?;
+        let missed = missed.map_or_else(Vec::new, |missed| {
+            let of_it = tables.deliveries(account).filter(|row| row.endpoint == number);
+            of_it.filter(|row| missed.includes(&row.state)).map(|row| row.id.clone()).collect()
+        });
+        Ok(Enabled { endpoint: tables.shown_endpoint(row, now), missed })
+    }
+
+    async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.move_to(id, target)?;
+        shown(&tables, id, now)
+    }
+
+    async fn pause(&self, id: &str) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.pause(id, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.delete(id, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        tables.rotate(id, new, now)?;
+        shown(&tables, id, now)
+    }
+
+    async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
+        let (tables, now) = self.store.write();
+        let endpoints = tables.endpoints(tables.account(account)?);
+        Ok(endpoints.map(|row| (row.id.clone(), row.hour.shown(now))).collect())
+    }
+
+    async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
+        self.store.lock().page(account, filter)
+    }
+
+    async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
+        let tables = self.store.lock();
+        tables.shown_delivery(tables.delivery(id)?)
+    }
+
+    async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
+        let (mut tables, now) = self.store.write();
+        let again = tables.redeliver(id, now)?;
+        let shown = tables.shown_delivery(tables.delivery(id)?)?;
+        drop(tables);
+        self.outbox.send(vec![again]);
+        Ok(shown)
+    }
+
+    async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
+        let (mut tables, now) = self.store.write();
+        let sent = tables.send_now(id, now)?;
+        let shown = tables.shown_delivery(tables.delivery(id)?)?;
+        drop(tables);
+        self.outbox.send(vec![sent]);
+        Ok(shown)
+    }
+
+    async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
+        self.store.lock().count_missed(endpoint, missed)
+    }
+
+    async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        let started = tables.recover(endpoint, missed, now)?;
+        // Its first step is the sender's.
+        self.outbox.send(Vec::new());
+        Ok(started)
+    }
+
+    async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
+        Ok(self.store.lock().recoveries(account))
+    }
+
+    async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id, false, now)
+    }
+
+    async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
+        let (mut tables, now) = self.store.write();
+        tables.recovery(id, true, now)
+    }
+
+    async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
+        Ok(self.store.lock().alerts(account))
+    }
+
+    async fn metrics(&self) -> Done<Metrics> {
+        let (tables, now) = self.store.write();
+        Ok(tables.metrics(now))
+    }
+
+    fn sandbox(&self) -> Option<Value> {
+        Some(sandbox::shown(&self.faults))
+    }
+
+    async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
+        sandbox::route(asked, &self.faults, &self.outbox).await
+    }
+}
+
+fn shown(tables: &Tables, id: &str, now: Timestamp) -> Done<EndpointRow> {
+    let (_, row) = tables.endpoint(id)?;
+    Ok(tables.shown_endpoint(row, now))
+}

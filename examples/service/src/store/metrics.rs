@@ -1,0 +1,36 @@
+//! What monitoring is told of the store.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{DisabledReason, Gauges, Status};
+
+use super::Tables;
+use host::rows::Metrics;
+
+impl Tables {
+    /// What was counted, and what there is now.
+    pub fn metrics(&self, now: Timestamp) -> Metrics {
+        let mut gauges = Gauges::default();
+        let one_more = |count: &mut u64| *count = count.saturating_add(1);
+        for endpoint in &self.endpoints {
+            match endpoint.health.disabled() {
+                None if endpoint.health.is_suspect() => one_more(&mut gauges.suspect),
+                None => one_more(&mut gauges.active),
+                Some(DisabledReason::Gone) => one_more(&mut gauges.gone),
+                Some(DisabledReason::Failing) => one_more(&mut gauges.failing),
+                Some(DisabledReason::Paused) => one_more(&mut gauges.paused),
+                Some(_) => {}
+            }
+            for row in endpoint.pending.iter().filter_map(|number| self.deliveries.get(number)) {
+                match row.state.status() {
+                    Status::Sending => one_more(&mut gauges.sending),
+                    _ => one_more(&mut gauges.waiting),
+                }
+                let late = row.due.map_or(Duration::ZERO, |due| now.since(due));
+                gauges.oldest_due = gauges.oldest_due.max(late);
+            }
+        }
+        Metrics { sender: self.tally, gauges }
+    }
+}

@@ -1,0 +1,239 @@
+//! The service's database, in memory: accounts, keys, calls, endpoints, deliveries.
+//!
+//! One lock stands for the database's transactions: what happens under it happens at once, and is
+//! stored when the lock is released. It is never held while anything is awaited, or while what may
+//! be large is read from JSON or written as JSON.
+
+mod accounts;
+mod alerts;
+mod calls;
+mod deliveries;
+mod find;
+mod hour;
+mod local;
+mod metrics;
+mod owner;
+mod recovery;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
+use call_assistant::model::{Account, Call};
+use call_assistant::rest::Mode;
+use call_assistant::rest::server::AccountStatus;
+use call_assistant::rest::server::Rejection;
+use call_assistant::rest::server::StoredKey;
+use call_assistant::rest::server::{CallQuery, CallsQuery};
+use call_assistant::rest::server::{CallRow, Identified, Received};
+use call_assistant::webhook::sender::Tally;
+
+use host::clock;
+use host::rows::{NewAccount, NewEndpoint};
+use host::store::Refused;
+
+pub use accounts::AccountRow;
+use alerts::Alerts;
+pub use calls::Calls;
+pub use deliveries::{DeliveryRow, EndpointRow, ToSend};
+pub use local::Local;
+use recovery::Recoveries;
+
+/// The database.
+#[derive(Debug, Default)]
+pub struct Store(Mutex<Tables>);
+
+/// What is in it.
+#[derive(Debug, Default)]
+pub struct Tables {
+    accounts: BTreeMap<AccountId, AccountRow>,
+    /// In the order in which they were added, which is the order they are shown in.
+    order: Vec<AccountId>,
+    /// By the digest of their secret, for the secrets themselves are not here.
+    keys: HashMap<[u8; 32], StoredKey>,
+    digests: HashMap<CredentialId, [u8; 32]>,
+    /// Their place is the number that the planner knows them by. None is ever removed.
+    endpoints: Vec<EndpointRow>,
+    endpoint_numbers: HashMap<EndpointId, u32>,
+    /// By the number that the planner knows them by: later ones have greater numbers.
+    deliveries: BTreeMap<u64, DeliveryRow>,
+    delivery_numbers: HashMap<DeliveryId, u64>,
+    next_delivery: u64,
+    recoveries: Recoveries,
+    alerts: Alerts,
+    tally: Tally,
+    /// Changes whenever anything that a page shows does.
+    version: u64,
+}
+
+impl Store {
+    /// The tables, for as long as the guard lives.
+    pub fn lock(&self) -> MutexGuard<'_, Tables> {
+        // Nothing under the lock panics half way through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tables to change, and the time of the change: what is changed later is not earlier.
+    pub fn write(&self) -> (MutexGuard<'_, Tables>, Timestamp) {
+        let tables = self.lock();
+        (tables, clock::now())
+    }
+
+    /// Takes an exchange past its credential: finds the key, and notes that it was used.
+    ///
+    /// # Errors
+    /// There is no key, or it is of no use: the finished refusal.
+    pub fn identify(&self, received: Received, now: Timestamp) -> Result<Identified, Rejection> {
+        let mut tables = self.lock();
+        let digest = received.digest().map(|digest| *digest.as_bytes());
+        let key = digest.and_then(|digest| tables.keys.get_mut(&digest));
+        let identified = received.identify(key.as_deref(), now)?;
+        // A page shows it to the second.
+        let every = Duration::from_secs(1);
+        if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
+            tables.changed();
+        }
+        Ok(identified)
+    }
+
+    /// An account as the public API has it, and how it stands.
+    pub fn status(&self, id: &AccountId) -> Option<(Account, AccountStatus)> {
+        let tables = self.lock();
+        let row = tables.accounts.get(id)?;
+        let mut account = Account::new(row.id.clone(), row.timezone.as_str());
+        account.business_name.clone_from(&row.business_name);
+        let status = AccountStatus {
+            account_id: row.id.clone(),
+            closing: row.closing,
+            subscribed: row.subscription_active,
+            api_in_plan: row.plan.public_api,
+        };
+        Some((account, status))
+    }
+
+    /// The rows of a page.
+    pub fn page(&self, query: &CallsQuery) -> Vec<CallRow> {
+        let tables = self.lock();
+        let Some(row) = tables.accounts.get(query.account_id()) else { return Vec::new() };
+        let calls = row.calls(query.mode()).page(query);
+        calls.into_iter().map(|call| row.call_row(query.mode(), call)).collect()
+    }
+
+    /// The row of a call.
+    pub fn call(&self, query: &CallQuery) -> Option<CallRow> {
+        let tables = self.lock();
+        let row = tables.accounts.get(query.account_id())?;
+        let call = row.calls(query.mode()).find(query.call_id())?;
+        Some(row.call_row(query.mode(), call.clone()))
+    }
+}
+
+impl AccountRow {
+    fn call_row(&self, mode: Mode, call: Call) -> CallRow {
+        CallRow { account_id: self.id.clone(), mode, call }
+    }
+}
+
+impl Tables {
+    /// Changes whenever anything that a page shows does.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn changed(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    /// Adds an account.
+    ///
+    /// # Errors
+    /// There is one of this id.
+    pub fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+        if self.accounts.contains_key(&account.id) {
+            return Err(Refused::Conflict("an account of this id is there already".into()));
+        }
+        self.order.push(account.id.clone());
+        self.accounts.insert(account.id.clone(), account);
+        self.changed();
+        Ok(())
+    }
+
+    /// Adds an account to begin with, and all that is in it.
+    ///
+    /// # Errors
+    /// It is not consistent with what is there.
+    pub fn load(&mut self, new: NewAccount, now: Timestamp) -> Result<(), Refused> {
+        let mut row = AccountRow::of(new.account);
+        for (mode, calls) in [(Mode::Live, new.calls), (Mode::Test, new.test_calls)] {
+            for call in calls {
+                row.calls_mut(mode).add(call)?;
+            }
+        }
+        self.add_account(row)?;
+        for (key, _) in new.keys {
+            self.add_key(key)?;
+        }
+        for NewEndpoint { id, account_id, target, secret } in new.endpoints {
+            self.add_endpoint(&account_id, id, target, secret, now)?;
+        }
+        Ok(())
+    }
+
+    /// Every account, in the order in which they were added.
+    pub fn accounts(&self) -> impl Iterator<Item = &AccountRow> {
+        self.order.iter().filter_map(|id| self.accounts.get(id))
+    }
+
+    /// One account.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn account(&self, id: &str) -> Result<&AccountRow, Refused> {
+        self.accounts.get(id).ok_or(Refused::NotFound("account"))
+    }
+
+    /// One account, to change.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn account_mut(&mut self, id: &str) -> Result<&mut AccountRow, Refused> {
+        self.changed();
+        self.accounts.get_mut(id).ok_or(Refused::NotFound("account"))
+    }
+
+    /// Adds a key to its account.
+    ///
+    /// # Errors
+    /// There is no such account, or the same secret is a key's already.
+    pub fn add_key(&mut self, key: StoredKey) -> Result<(), Refused> {
+        if self.digests.contains_key(&key.id) || self.keys.contains_key(key.digest.as_bytes()) {
+            return Err(Refused::Conflict("a key of this id or secret is there already".into()));
+        }
+        self.account_mut(key.account_id.as_str())?.keys.push(key.id.clone());
+        self.digests.insert(key.id.clone(), *key.digest.as_bytes());
+        self.keys.insert(*key.digest.as_bytes(), key);
+        Ok(())
+    }
+
+    /// The keys of an account, oldest first.
+    pub fn keys(&self, account: &AccountRow) -> impl Iterator<Item = &StoredKey> {
+        account.keys.iter().filter_map(|id| self.keys.get(self.digests.get(id)?))
+    }
+
+    /// One key, to change.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn key_mut(&mut self, id: &str) -> Result<&mut StoredKey, Refused> {
+        self.changed();
+        let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
+        self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))
+    }
+
+    /// Whether an account has a call of this id, in whichever mode.
+    pub fn has_call(&self, account: &AccountRow, id: &CallId) -> bool {
+        [Mode::Live, Mode::Test].iter().any(|mode| account.calls(*mode).find(id).is_some())
+    }
+}

@@ -1,0 +1,211 @@
+//! Recoveries: what an endpoint missed, redelivered a few at a time.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::sender::{
+    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus, Row,
+};
+
+use super::{DeliveryRow, Tables, ToSend};
+use host::log;
+use host::rows::{Missed, RecoveryRow};
+use host::store::Refused;
+
+/// How many redeliveries of one endpoint are pending at once: half of what may be in flight to it, so
+/// that new events find room.
+const AT_ONCE: u32 = 4;
+
+/// How many that have ended are kept of one endpoint.
+const KEPT: usize = 10;
+
+/// One recovery. Its number is its place in the list of all.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    endpoint: u32,
+    endpoint_id: EndpointId,
+    account_id: AccountId,
+    recovery: Recovery<u64>,
+    ended_at: Option<Timestamp>,
+}
+
+/// All recoveries, by number.
+#[derive(Debug, Default)]
+pub(super) struct Recoveries {
+    next: u64,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl Tables {
+    /// Counts what a recovery would redeliver.
+    ///
+    /// # Errors
+    /// There is no such endpoint.
+    pub fn count_missed(
+        &self,
+        endpoint: &str,
+        missed: &MissedDeliveries,
+    ) -> Result<Missed, Refused> {
+        let (number, row) = self.endpoint(endpoint)?;
+        let missed = missed.clone().of_endpoint(&row.health);
+        let mut counted = Missed::default();
+        for (_, row) in self.missed(row.account_id.as_str(), number, &missed, None)? {
+            let of_type = counted.by_type.entry(row.body.event_type().as_str().to_owned());
+            let count = of_type.or_default();
+            *count = count.saturating_add(1);
+        }
+        Ok(counted)
+    }
+
+    /// Starts a recovery by a person in the dashboard.
+    ///
+    /// # Errors
+    /// There is no such endpoint, it is disabled or has one, or the plan lacks webhooks.
+    pub fn recover(
+        &mut self,
+        endpoint: &str,
+        missed: MissedDeliveries,
+        now: Timestamp,
+    ) -> Result<RecoveryRow, Refused> {
+        let counted = self.count_missed(endpoint, &missed)?.total();
+        let (number, row) = self.endpoint(endpoint)?;
+        let (health, endpoint_id, account_id) =
+            (row.health, row.id.clone(), row.account_id.clone());
+        let plan = self.account(account_id.as_str())?.plan.webhooks;
+        let recovery = missed.recover(counted, RecoveryBy::Dashboard, plan, &health, now).map_err(
+            |error| match error {
+                RecoverError::Plan(error) => Refused::Plan(error),
+                error => Refused::Conflict(error.to_string()),
+            },
+        )?;
+        let of_it = self.recoveries.entries.iter().filter(|(_, entry)| entry.endpoint == number);
+        let of_it: Vec<(u64, bool)> = of_it.map(|(id, e)| (*id, e.ended_at.is_none())).collect();
+        if of_it.iter().any(|(_, running)| *running) {
+            return Err(Refused::Conflict("a recovery of this endpoint is running".into()));
+        }
+        for (old, _) in of_it.iter().take(of_it.len().saturating_sub(KEPT)) {
+            self.recoveries.entries.remove(old);
+        }
+        let id = self.recoveries.next;
+        self.recoveries.next = id.saturating_add(1);
+        let entry = Entry { endpoint: number, endpoint_id, account_id, recovery, ended_at: None };
+        let shown = entry.shown(id);
+        self.recoveries.entries.insert(id, entry);
+        self.changed();
+        Ok(shown)
+    }
+
+    /// Makes a step of each recovery that runs: all of it under one lock, as a transaction.
+    pub fn step_recoveries(&mut self, now: Timestamp) -> Vec<ToSend> {
+        let running = self.recoveries.entries.iter().filter(|(_, entry)| entry.ended_at.is_none());
+        let running: Vec<u64> = running.map(|(id, _)| *id).collect();
+        running.into_iter().flat_map(|id| self.step_recovery(id, now).unwrap_or_default()).collect()
+    }
+
+    /// Whether a recovery runs.
+    pub fn is_recovering(&self) -> bool {
+        self.recoveries.entries.values().any(|entry| entry.ended_at.is_none())
+    }
+
+    fn step_recovery(&mut self, id: u64, now: Timestamp) -> Option<Vec<ToSend>> {
+        let entry = self.recoveries.entries.get(&id)?;
+        let endpoint = self.endpoint_of(entry.endpoint)?;
+        let pending = u32::try_from(endpoint.manual.len()).unwrap_or(u32::MAX);
+        let room = entry.recovery.room(pending, AT_ONCE);
+        if room == 0 {
+            return None;
+        }
+        let (number, health) = (entry.endpoint, endpoint.health);
+        let account = entry.account_id.as_str();
+        let plan = self.account(account).ok()?.plan.webhooks;
+        let after = entry.recovery.after().copied();
+        let found = self.missed(account, number, entry.recovery.missed(), after).ok()?;
+        let found: Vec<(u64, Row<Delivery>)> = found
+            .take(usize::try_from(room).ok()?)
+            .map(|(number, row)| (number, Row::from(row.state)))
+            .collect();
+
+        let entry = self.recoveries.entries.get_mut(&id)?;
+        let version = entry.recovery.version();
+        let writes = entry.recovery.step(room, &found, &health, plan, now);
+        let status = entry.recovery.status();
+        if status != RecoveryStatus::Running {
+            entry.ended_at = Some(now);
+            log::line(&format!(
+                "recovery of {} {}: {} of {} redelivered",
+                entry.endpoint_id,
+                status.as_str(),
+                entry.recovery.redelivered(),
+                entry.recovery.counted(),
+            ));
+        }
+        if entry.recovery.version() != version {
+            self.changed();
+        }
+        let mut again = Vec::new();
+        for (delivery, write) in writes {
+            let Some(row) = self.deliveries.get_mut(&delivery) else { continue };
+            row.state = write.value;
+            row.due = row.state.due(now);
+            self.index(delivery);
+            again.push(ToSend { delivery, endpoint: number, due: now, is_retry: false });
+        }
+        Some(again)
+    }
+
+    /// The recoveries of an account, newest first.
+    pub fn recoveries(&self, account: &str) -> Vec<RecoveryRow> {
+        let newest = self.recoveries.entries.iter().rev();
+        let of_it = newest.filter(|(_, entry)| entry.account_id.as_str() == account);
+        of_it.map(|(id, entry)| entry.shown(*id)).collect()
+    }
+
+    /// One recovery, cancelled if that is asked for.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn recovery(
+        &mut self,
+        id: &str,
+        cancel: bool,
+        now: Timestamp,
+    ) -> Result<RecoveryRow, Refused> {
+        let missing = Refused::NotFound("recovery");
+        let id = id.strip_prefix(PREFIX).and_then(|id| id.parse().ok()).ok_or(missing.clone())?;
+        let entry = self.recoveries.entries.get_mut(&id).ok_or(missing)?;
+        if cancel && entry.recovery.cancel() {
+            entry.ended_at = Some(now);
+            self.version = self.version.wrapping_add(1);
+        }
+        Ok(entry.shown(id))
+    }
+
+    /// What an endpoint missed, oldest first, after a delivery.
+    fn missed<'a>(
+        &'a self,
+        account: &str,
+        endpoint: u32,
+        missed: &'a MissedDeliveries,
+        after: Option<u64>,
+    ) -> Result<impl Iterator<Item = (u64, &'a DeliveryRow)> + use<'a>, Refused> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let numbers = self.account(account)?.deliveries.range((from, Bound::Unbounded));
+        let rows = numbers.filter_map(|number| Some((*number, self.deliveries.get(number)?)));
+        Ok(rows.filter(move |(_, row)| {
+            row.endpoint == endpoint
+                && missed.includes(&row.state)
+                && missed.includes_type(row.body.event_type())
+        }))
+    }
+}
+
+const PREFIX: &str = "rcv_";
+
+impl Entry {
+    fn shown(&self, id: u64) -> RecoveryRow {
+        let id = format!("{PREFIX}{id}");
+        RecoveryRow::of(id, self.endpoint_id.clone(), &self.recovery, self.ended_at)
+    }
+}

@@ -1,0 +1,146 @@
+//! How the binary starts and ends.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use testing::running::{File, Process, Service, command, request};
+
+fn run(arguments: &[&str]) -> Output {
+    command().args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn mistakes_end_it_with_a_word() {
+    for (arguments, message) in [
+        (["--lisen", "127.0.0.1:0"], "--lisen is not known; did you mean --listen?"),
+        (["--listen", "nowhere"], "--listen: expected an address"),
+        (["--dashboard", "0.0.0.0:0"], "--dashboard: it has no login, so it listens on loopback"),
+        (["--time-scale", "0"], "--time-scale: not a number above 0"),
+        (["--timeout-scale", "NaN"], "--timeout-scale: not a number above 0"),
+        (["--timeout-scale", "3"], "--timeout-scale: not a number above 0 and up to 2.5"),
+        (["--allow-loopback-endpoints", "x"], "there is an argument too many"),
+        (["--data=a", "--data=b"], "--data is given twice"),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(said(&output).starts_with(message), "{arguments:?}: {}", said(&output));
+        assert!(output.stdout.is_empty());
+    }
+    let help = run(&["--help"]);
+    assert!(help.status.success());
+    let text = String::from_utf8(help.stdout).unwrap();
+    for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
+        assert!(text.contains(flag), "{flag}");
+    }
+}
+
+#[test]
+fn bad_data_is_refused_with_the_path_of_the_field() {
+    let call = |field: &str| {
+        format!(
+            r#"{{"accounts":[{{"id":"a","timezone":"Etc/UTC","calls":[{{"id":"c","caller":
+               {{"contact_id":null,"phone_number":null,"display_name":null}},"answered_at":null,
+               "ended_at":null,"duration_seconds":null,"summary":null,"appointment_ids":[],
+               "created_at":"2026-01-01T00:00:00Z",{field}}}]}}]}}"#
+        )
+    };
+    for (text, message) in [
+        ("{".to_owned(), "is not JSON at line 1 column 1"),
+        ("{}".to_owned(), "accounts: missing"),
+        (r#"{"accounts":[{"timezone":"UTC"}]}"#.to_owned(), "accounts[0].id: missing"),
+        (
+            r#"{"accounts":[{"id":"a","timezone":"Mars standard"}]}"#.to_owned(),
+            "accounts[0].timezone: not an IANA timezone",
+        ),
+        (
+            r#"{"accounts":[{"id":"a","timezone":"UTC","keys":[{"secret":"oops"}]}]}"#.to_owned(),
+            "accounts[0].keys[0].secret: API key does not begin with",
+        ),
+        (
+            r#"{"accounts":[{"id":"a","timezone":"UTC"},{"id":"a","timezone":"UTC"}]}"#.to_owned(),
+            "accounts[1].id: an account of this id is there already",
+        ),
+        (
+            r#"{"accounts":[{"id":"a","timezone":"UTC","endpoints":[{"url":"http://x/"}]}]}"#
+                .to_owned(),
+            "accounts[0].endpoints[0].url: url is not https",
+        ),
+        (call(r#""started_at":"noon""#), "accounts[0].calls[0].started_at: "),
+        (call(r#""note":1"#), "accounts[0].calls[0].note: unknown field"),
+    ] {
+        let file = File::new("bad.json", &text);
+        let output = run(&["--data", file.path(), "--listen", "127.0.0.1:0"]);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let said = said(&output);
+        assert!(said.contains(message), "{text}: {said}");
+        assert!(!said.contains("oops"), "{said}");
+    }
+}
+
+#[test]
+fn data_is_what_it_says() {
+    let data = json!({ "accounts": [{
+        "id": "acct_1",
+        "timezone": "America/Argentina/Buenos_Aires",
+        "keys": [
+            { "name": "one", "secret": "service_live_0123456789abcdef0123456789abcdef" },
+            { "name": "two", "secret": "service_test_0123456789abcdef0123456789abcdef" },
+            { "name": "three", "secret": "service_live_three0123456789abcdef", "state": "revoked" },
+        ],
+    }]});
+    let file = File::new("good.json", &data.to_string());
+    let mut service = Service::start(&["--data", file.path()]);
+    assert_eq!(
+        service.first["accounts"],
+        json!([{ "id": "acct_1", "keys": [
+            { "name": "one", "secret": data["accounts"][0]["keys"][0]["secret"], "state": "full" },
+            { "name": "two", "secret": data["accounts"][0]["keys"][1]["secret"], "state": "test" },
+            { "name": "three", "secret": data["accounts"][0]["keys"][2]["secret"],
+              "state": "revoked" },
+        ]}])
+    );
+    let account = service.get("/v1/account", &service.key("acct_1", "full")).json();
+    assert_eq!(account["business_name"], json!(null));
+    assert_eq!(service.get("/v1/account", &service.key("acct_1", "revoked")).status, 401);
+    #[cfg(unix)]
+    assert!(service.terminate().success());
+}
+
+// Whoever does not read what it says, or has gone, stops nobody.
+#[cfg(unix)]
+#[test]
+fn nobody_has_to_listen() {
+    let lives = |process: &mut Process, address: &str| {
+        let status = request(address, "GET", "/v1/account", "", b"").status;
+        assert_eq!((status, process.terminate().code()), (401, Some(0)));
+    };
+
+    // The first line is longer than a pipe.
+    let keys: Vec<_> =
+        (0..1000).map(|key| json!({ "secret": format!("service_live_{key:0100}") })).collect();
+    let data = json!({ "accounts": [{ "id": "acct_1", "timezone": "UTC", "keys": keys }] });
+    let file = File::new("long.json", &data.to_string());
+    let mut unread = Process::start(&["--data", file.path()]);
+    let (mut log, mut said) = (BufReader::new(unread.0.stderr.take().unwrap()), String::new());
+    let address = loop {
+        assert!(log.read_line(&mut said).unwrap() > 0, "no address: {said}");
+        let line = said.lines().last().unwrap();
+        if let Some(address) = line.strip_prefix("  Public API   http://") {
+            break address.to_owned();
+        }
+    };
+    lives(&mut unread, &address);
+
+    let mut unlogged = Process::start(&[]);
+    drop(unlogged.0.stderr.take());
+    let mut line = String::new();
+    BufReader::new(unlogged.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let first: Value = serde_json::from_str(&line).unwrap();
+    lives(&mut unlogged, first["api"].as_str().unwrap().strip_prefix("http://").unwrap());
+}

@@ -1,0 +1,218 @@
+//! The dashboard's JSON: what it refuses, and what it says.
+
+use serde_json::{Value, json};
+
+use testing::running::{Service, request};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+/// The page that explains signatures is served with the policy that it states: it has no network.
+#[test]
+fn the_page_that_explains_signatures_is_served_as_it_is() {
+    let service = Service::start(&[]);
+    let page = include_str!("../../../host/src/dashboard/explain.html");
+    let answer = request(service.dashboard(), "GET", "/explain", "", b"");
+    assert_eq!((answer.status, answer.text().as_str()), (200, page));
+    let policy = answer.header("content-security-policy").unwrap();
+    let (stated, framed) = policy.split_once("; frame-ancestors").unwrap();
+    assert!(page.contains(&format!("content=\"{stated}\"")), "{policy}");
+    assert_eq!(framed, " 'none'");
+    assert!(stated.contains("default-src 'none'") && !stated.contains("connect-src"), "{policy}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let service = Service::start(&[]);
+    let table: &[(&str, &str, Value, u16, &str)] = &[
+        ("GET", "/nowhere", json!({}), 404, "there is no such path"),
+        ("GET", "/accounts/acct_nobody", json!({}), 404, "there is no such account"),
+        ("DELETE", "/accounts", json!({}), 405, "this path takes GET, HEAD"),
+        ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "there is no such key"),
+        ("POST", "/endpoints/whep_1/ping", json!({}), 404, "there is no such endpoint"),
+        ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "there is no such delivery"),
+        ("PATCH", FJORD, json!([]), 400, "expected an object"),
+        (
+            "PATCH",
+            FJORD,
+            json!({ "plan": "gold" }),
+            400,
+            "plan: not a plan; there are none, starter",
+        ),
+        ("PATCH", FJORD, json!({ "closing": 1 }), 400, "closing: expected true or false"),
+        ("PATCH", FJORD, json!({ "Plan": "pro" }), 400, "Plan: unknown field; there are plan,"),
+        ("POST", "/keys", json!({}), 404, "there is no such path"),
+        ("POST", &format!("{FJORD}/keys"), json!({ "mode": "live" }), 400, "name: missing"),
+        (
+            "POST",
+            &format!("{FJORD}/keys"),
+            json!({ "name": "a", "mode": "prod", "scopes": [] }),
+            400,
+            "mode: expected live or test",
+        ),
+        (
+            "POST",
+            &format!("{FJORD}/keys"),
+            json!({ "name": "a", "mode": "live", "scopes": ["account:read", 7] }),
+            400,
+            "scopes[1]: expected a string",
+        ),
+        (
+            "POST",
+            &format!("{FJORD}/keys"),
+            json!({ "name": "a", "mode": "live", "scopes": [], "expires_at": "soon" }),
+            400,
+            "expires_at: ",
+        ),
+        (
+            "POST",
+            &format!("{FJORD}/calls"),
+            json!({ "caller": { "phone_number": 7 } }),
+            400,
+            "caller.phone_number: ",
+        ),
+        // RES-8: what is stored is not written over.
+        (
+            "POST",
+            &format!("{FJORD}/calls"),
+            json!({ "id": "call_fjord_0001" }),
+            409,
+            "a call of this id is there already",
+        ),
+        ("POST", &format!("{FJORD}/events"), json!({ "data": {} }), 400, "type: missing"),
+        (
+            "POST",
+            &format!("{FJORD}/events"),
+            json!({ "type": "call.ended", "data": { "object": { "id": "call_1" } } }),
+            400,
+            "data.object.",
+        ),
+        (
+            "POST",
+            &format!("{FJORD}/endpoints"),
+            json!({ "url": "https://hooks.example.com/", "secret": "hush" }),
+            400,
+            "secret: signing secret does not begin with whsec_",
+        ),
+        ("GET", &format!("{FJORD}/deliveries?status=lost"), json!({}), 400, "status: not waiting,"),
+        (
+            "GET",
+            &format!("{FJORD}/deliveries?endpoint=x"),
+            json!({}),
+            404,
+            "there is no such endpoint",
+        ),
+    ];
+    for (method, path, body, status, message) in table {
+        let refused = service.ask(method, path, body, *status);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with(message), "{method} {path} {body}: {said}");
+    }
+    let broken = request(service.dashboard(), "PATCH", FJORD, "", b"{\"plan\": ");
+    assert_eq!(
+        (broken.status, broken.json()["error"]["code"].as_str()),
+        (400, Some("invalid_input"))
+    );
+}
+
+#[test]
+fn only_for_this_machine() {
+    let service = Service::start(&[]);
+    let page = request(service.dashboard(), "GET", "/", "", b"");
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+
+    // Another site's page, and a name that resolves to this address.
+    let own = format!("Origin: http://{}\r\n", service.dashboard());
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", &own, b"").status, 200);
+    let foreign = "Origin: https://evil.example\r\n";
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", foreign, b"").status, 403);
+    let mut stream = testing::running::connect(service.dashboard());
+    std::io::Write::write_all(
+        &mut stream,
+        b"GET /accounts HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    )
+    .unwrap();
+    assert_eq!(testing::running::Answer::read(&mut stream).status, 403);
+}
+
+// AUTH-3 to AUTH-5, D-1: the standing of an account takes effect at once.
+#[test]
+fn an_account_is_changed() {
+    let service = Service::start(&[]);
+    let key = service.key("acct_fjord_dental", "full");
+    let status = || service.get("/v1/account", &key).status;
+    for (change, expected) in [
+        (json!({ "plan": null }), 403),
+        (json!({ "plan": "business", "subscription_active": false }), 402),
+        (json!({ "closing": true }), 403),
+        (json!({ "subscription_active": true }), 403),
+        (json!({ "closing": false }), 200),
+        (json!({}), 200),
+    ] {
+        service.ask("PATCH", FJORD, &change, 200);
+        assert_eq!(status(), expected, "{change}");
+    }
+}
+
+// EVT-9: a call without a summary is recorded, and its event is not emitted before there is one.
+#[test]
+fn a_call_whose_summary_is_not_ready() {
+    let service = Service::start(&[]);
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({ "summary": null }), 201);
+    assert_eq!(call["event_id"], Value::Null);
+    assert!(call["not_emitted"].is_string());
+    let key = service.key("acct_fjord_dental", "full");
+    let path = format!("/v1/calls/{}", call["id"].as_str().unwrap());
+    assert_eq!(service.get(&path, &key).json()["summary"], Value::Null);
+}
+
+// EVT-3, EVT-7: any type goes out; what the specification says of a known one holds.
+#[test]
+fn events_of_every_type() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    let endpoint = json!({ "url": "http://127.0.0.1:9/" });
+    service.ask("POST", &format!("{FJORD}/endpoints"), &endpoint, 201);
+    let object = json!({ "object": { "id": "appt_1", "status": "booked" } });
+    for (event_type, data, status) in [
+        ("appointment.created", object.clone(), "booked"),
+        ("appointment.updated", object.clone(), "booked"),
+        ("appointment.cancelled", object.clone(), "cancelled"),
+        ("contact.created", object.clone(), "booked"),
+        ("usage.threshold_reached", json!({ "used": 75 }), ""),
+        ("ping", json!({ "message": "hello" }), ""),
+        ("voicemail.left", json!({ "object": { "status": 7 } }), ""),
+    ] {
+        let event = json!({ "type": event_type, "data": data });
+        let event = service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+        let delivery = format!("/deliveries/{}", event["deliveries"][0].as_str().unwrap());
+        let payload = service.ask("GET", &delivery, &json!({}), 200)["payload"].clone();
+        assert_eq!((&payload["type"], &payload["id"]), (&json!(event_type), &event["id"]));
+        let shown = payload["data"]["object"]["status"].as_str().unwrap_or_default();
+        assert_eq!(shown, status, "{event_type}");
+        assert!(payload["created_at"].as_str().unwrap().ends_with("+00:00"));
+    }
+}
+
+// A thousand of the longest bodies would be a gigabyte.
+#[test]
+fn a_list_leaves_long_bodies_out() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    let endpoint = json!({ "url": "http://127.0.0.1:9/" });
+    service.ask("POST", &format!("{FJORD}/endpoints"), &endpoint, 201);
+    for len in [10, 100_000] {
+        let event = json!({ "type": "note", "data": { "text": "x".repeat(len) } });
+        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+    }
+    let list = format!("{FJORD}/deliveries?limit=2");
+    let list = service.ask("GET", &list, &json!({}), 200)["data"].clone();
+    let overview = service.ask("GET", &format!("{FJORD}/overview"), &json!({}), 200);
+    for shown in [&list, &overview["deliveries"]] {
+        assert!(shown[0]["payload"].is_null());
+        assert_eq!(shown[1]["payload"]["data"]["text"], "x".repeat(10));
+    }
+    let whole = format!("/deliveries/{}", list[0]["id"].as_str().unwrap());
+    let whole = service.ask("GET", &whole, &json!({}), 200);
+    assert_eq!(whole["payload"]["data"]["text"].as_str().map(str::len), Some(100_000));
+}

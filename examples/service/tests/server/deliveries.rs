@@ -1,0 +1,336 @@
+//! Webhooks from the dashboard's call to a customer's receiver.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::{SigningSecret, Verifier};
+use serde_json::{Value, json};
+
+use testing::receiver::{Got, Receiver, Reply};
+use testing::running::{Service, connect, eventually};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+/// Six hours in about a second. Who answers has the ten seconds that it always has.
+const FAST: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.00005"];
+
+fn endpoint(service: &Service, url: &str) -> Value {
+    service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201)
+}
+
+fn id(value: &Value) -> &str {
+    value["id"].as_str().unwrap()
+}
+
+fn health(service: &Service, endpoint: &Value) -> Value {
+    service.ask("GET", &format!("/endpoints/{}", id(endpoint)), &json!({}), 200)
+}
+
+fn delivery(service: &Service, id: &str) -> Value {
+    service.ask("GET", &format!("/deliveries/{id}"), &json!({}), 200)
+}
+
+fn ended(service: &Service, id: &str) -> Value {
+    eventually("the delivery ends", || {
+        Some(delivery(service, id)).filter(|delivery| delivery["pending"] == false)
+    })
+}
+
+fn outcomes(delivery: &Value) -> Vec<String> {
+    let attempts = delivery["attempts"].as_array().unwrap();
+    attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Verifies what came, as a customer does.
+fn verify(got: &Got, endpoint: &Value) -> Value {
+    let secret = SigningSecret::parse(endpoint["secret"].as_str().unwrap()).unwrap();
+    let verifier = Verifier::new(secret);
+    let now = Timestamp::from(std::time::SystemTime::now());
+    let verified = verifier.verify(&got.headers, &got.body, now).unwrap();
+    let event: Value = serde_json::from_slice(verified.bytes()).unwrap();
+    let header = |name: &str| got.headers.get(name).unwrap().to_str().unwrap();
+    // DEL-1
+    assert_eq!(header("content-type"), "application/json");
+    assert_eq!(header("user-agent"), "Service-Webhooks/1.0");
+    assert_eq!(header("x-service-event"), event["type"]);
+    assert_eq!(header("x-service-delivery"), event["id"]);
+    event
+}
+
+// DEL-3 to DEL-6, DEL-10, DEL-13, D-50, D-53, D-55, D-56
+#[test]
+fn through_500_timeout_302_and_410_to_2xx() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let url = receiver.url(
+        "/hook?token=1",
+        &[
+            Reply::Status(500),
+            Reply::Nothing,
+            Reply::Status(302),
+            Reply::Status(410),
+            Reply::Status(204),
+        ],
+    );
+    let endpoint = endpoint(&service, &url);
+    let call = json!({ "summary": "Asked for <b>Friday</b>.", "duration_seconds": 61 });
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &call, 201);
+    let sent = call["deliveries"][0].as_str().unwrap();
+
+    let gone = ended(&service, sent);
+    assert_eq!(gone["status"], "gone");
+    assert_eq!(outcomes(&gone), ["500", "timeout", "302", "410"]);
+    assert_eq!(gone["attempts"][0]["response"]["text"], "<b>hello</b>");
+    let disabled = health(&service, &endpoint);
+    assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("gone")));
+    assert_eq!(disabled["consecutive_failures"], 0);
+
+    // While it is disabled, events are recorded as skipped, and nothing is redelivered.
+    let skipped =
+        service.ask("POST", &format!("/endpoints/{}/ping", id(&endpoint)), &json!({}), 201);
+    let skipped = skipped["deliveries"][0].as_str().unwrap();
+    assert_eq!(delivery(&service, skipped)["status"], "skipped");
+    let again = format!("/deliveries/{sent}/redeliver");
+    let refused = service.ask("POST", &again, &json!({}), 409);
+    assert_eq!(refused["error"]["message"], "the endpoint is disabled");
+
+    // Enabling floods nobody; what was missed is there to be redelivered.
+    let enable = format!("/endpoints/{}/enable", id(&endpoint));
+    let enabled = service.ask("POST", &enable, &json!({}), 200);
+    assert_eq!(enabled["status"], "active");
+    assert_eq!(enabled["missed_deliveries"], json!([skipped, sent]));
+    assert_eq!(service.ask("POST", &again, &json!({}), 202)["by_hand"], true);
+    let delivered = ended(&service, sent);
+    assert_eq!(delivered["status"], "delivered");
+    assert_eq!(outcomes(&delivered), ["500", "timeout", "302", "410", "204"]);
+    assert_eq!(delivered["attempts"][4]["by_hand"], true);
+    assert_eq!(service.ask("POST", &again, &json!({}), 409)["error"]["code"], "conflict");
+
+    let got = receiver.got("/hook?token=1");
+    assert_eq!(got.len(), 5, "one request an attempt; redirects are not followed");
+    assert!(receiver.got("/elsewhere").is_empty());
+    let event = verify(&got[0], &endpoint);
+    assert_eq!((&event["type"], &event["id"]), (&json!("call.ended"), &call["event_id"]));
+    assert_eq!(event["data"]["object"]["summary"], "Asked for <b>Friday</b>.");
+    assert_eq!(event["origin"]["source"], "voice");
+    for again in &got {
+        assert_eq!(again.body, got[0].body);
+        verify(again, &endpoint);
+    }
+    // KEY-7
+    assert!(!service.log().contains(endpoint["secret"].as_str().unwrap()));
+}
+
+// DEL-4, DEL-7, D-54, D-56
+#[test]
+fn twenty_failures_in_a_row_disable() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let failing = endpoint(&service, &receiver.url("/bad", &[Reply::Status(503)]));
+    let path = format!("{FJORD}/events");
+    let emit = || {
+        let event = json!({ "type": "contact.created", "data": { "object": { "id": "cont_1" } } });
+        let event = service.ask("POST", &path, &event, 201);
+        event["deliveries"][0].as_str().unwrap().to_owned()
+    };
+    let first: Vec<String> = (0..19).map(|_| emit()).collect();
+    for delivery in &first {
+        let failed = ended(&service, delivery);
+        assert_eq!((&failed["status"], outcomes(&failed).len()), (&json!("failed"), 6));
+    }
+    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
+
+    // A manual failure does not count.
+    let again = format!("/deliveries/{}/redeliver", first[0]);
+    service.ask("POST", &again, &json!({}), 202);
+    assert_eq!(outcomes(&ended(&service, &first[0])).len(), 7);
+    assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
+    assert_eq!(health(&service, &failing)["status"], "active");
+
+    ended(&service, &emit());
+    let disabled = health(&service, &failing);
+    assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("failing")));
+    assert_eq!(delivery(&service, &emit())["status"], "skipped");
+
+    let list = format!("{FJORD}/deliveries?status=failed&endpoint={}", id(&failing));
+    let failed = service.ask("GET", &list, &json!({}), 200);
+    assert_eq!(failed["data"].as_array().unwrap().len(), 20);
+}
+
+// DEL-7: one success resets the counter.
+#[test]
+fn a_success_forgets_failures() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    let flapping = [[Reply::Status(500); 6].as_slice(), &[Reply::Status(200)]].concat();
+    let endpoint = endpoint(&service, &receiver.url("/hook", &flapping));
+    let ping = format!("/endpoints/{}/ping", id(&endpoint));
+    for (failures, status) in [(1, "failed"), (0, "delivered")] {
+        let sent = service.ask("POST", &ping, &json!({}), 201);
+        assert_eq!(ended(&service, sent["deliveries"][0].as_str().unwrap())["status"], status);
+        assert_eq!(health(&service, &endpoint)["consecutive_failures"], failures);
+    }
+    let got = receiver.got("/hook");
+    assert_eq!(
+        verify(&got[6], &endpoint)["data"]["message"].as_str().map(str::is_empty),
+        Some(false)
+    );
+}
+
+// DEL-5, DEL-10, D-51, D-52: what a receiver may do, what becomes of it, and why.
+#[test]
+fn receivers_of_every_kind() {
+    let (service, receiver) = (Service::start(&FAST), Receiver::start());
+    // The port of a connection is nobody else's, and nobody listens there.
+    let held = connect(service.api());
+    let refusing = format!("http://{}/", held.local_addr().unwrap());
+    const MIB: usize = 1024 * 1024;
+    let kinds = [
+        (receiver.url("/endless", &[Reply::Endless]), "200", ""),
+        (receiver.url("/stuck", &[Reply::Stuck(200)]), "200", ""),
+        (receiver.url("/fields", &[Reply::Fields(204, 1000, 100)]), "204", ""),
+        (receiver.url("/long", &[Reply::Fields(204, 10, MIB / 10 - 100)]), "204", ""),
+        (receiver.url("/more-fields", &[Reply::Fields(204, 1001, 20)]), "reset", "head_too_large"),
+        (receiver.url("/longer", &[Reply::Fields(204, 10, MIB / 9)]), "reset", "head_too_large"),
+        (receiver.url("/garbage", &[Reply::Garbage]), "reset", "not_http"),
+        (receiver.url("/close", &[Reply::Close]), "reset", "closed_early"),
+        (receiver.url("/silent", &[Reply::Nothing]), "timeout", "no_response"),
+        (receiver.url("/early", &[Reply::Status(103)]), "reset", ""),
+        (refusing, "refused", ""),
+        // Whether or not this machine has IPv6: it is not tried for ever as a fault of ours.
+        ("http://[::1]:9/".to_owned(), "refused", ""),
+    ];
+    for (url, ..) in &kinds {
+        endpoint(&service, url);
+    }
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    for ((url, expected, reason), sent) in kinds.iter().zip(call["deliveries"].as_array().unwrap())
+    {
+        let tried = eventually("an attempt", || {
+            let delivery = delivery(&service, sent.as_str().unwrap());
+            delivery["attempts"].as_array().unwrap().first().cloned()
+        });
+        assert_eq!(tried["outcome"], *expected, "{url}");
+        if !reason.is_empty() {
+            assert_eq!(tried["reason"], *reason, "{url}");
+        }
+        if url.ends_with("/fields") {
+            let headers = tried["headers"]["text"].as_str().unwrap();
+            assert!(headers.starts_with("x-field: yyy") && headers.len() <= 1024, "{headers}");
+        }
+        if url.ends_with("/stuck") {
+            // D-52: the attempt was over with the head, though the body was listened to for a second.
+            let closed_at = eventually("it is closed", || receiver.closed_at("/stuck"));
+            let began_at = Timestamp::parse(tried["began_at"].as_str().unwrap()).unwrap();
+            let took = Duration::from_millis(tried["took_ms"].as_u64().unwrap());
+            let listened = closed_at.since(began_at.saturating_add(took));
+            assert!(listened >= Duration::from_secs(1), "{listened:?}: {tried}");
+        } else if *expected == "200" {
+            assert_eq!(tried["response"]["text"].as_str().unwrap().len(), 1024);
+            assert_eq!(tried["response"]["cut"], true);
+        }
+    }
+}
+
+// DEL-4: ten seconds after the end of the first attempt, where time is not scaled. The attempt ended
+// after the receiver had the request, and before the test had read the attempt.
+#[test]
+fn unscaled_time_waits_ten_seconds() {
+    let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
+    endpoint(&service, &receiver.url("/hook", &[Reply::Status(500)]));
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    let attempt = eventually("an attempt", || {
+        let delivery = delivery(&service, call["deliveries"][0].as_str().unwrap());
+        delivery["attempts"].as_array().unwrap().first().cloned()
+    });
+    let read_at = Timestamp::from(std::time::SystemTime::now());
+    let got_at = receiver.got("/hook")[0].at.floor_to_micros();
+    let [earliest, latest] =
+        [got_at, read_at].map(|end| end.saturating_add(Duration::from_secs(10)));
+    let next_at = Timestamp::parse(attempt["next_at"].as_str().unwrap()).unwrap();
+    assert!((earliest..=latest).contains(&next_at), "{earliest} {next_at} {latest}");
+}
+
+#[test]
+fn a_timeout_is_scaled() {
+    let flags = ["--allow-loopback-endpoints", "--timeout-scale", "0.02"];
+    let (service, receiver) = (Service::start(&flags), Receiver::start());
+    endpoint(&service, &receiver.url("/silent", &[Reply::Nothing]));
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    let attempt = eventually("an attempt", || {
+        let delivery = delivery(&service, call["deliveries"][0].as_str().unwrap());
+        delivery["attempts"].as_array().unwrap().first().cloned()
+    });
+    assert_eq!(attempt["outcome"], "timeout");
+    let took = attempt["took_ms"].as_u64().unwrap();
+    assert!((200..10_000).contains(&took), "{attempt}");
+}
+
+// 25 seconds a try: an endpoint that never answers holds its own share, and nobody else up. If the
+// other's had to wait for one of its tries to end, the next of its own would come before them.
+#[test]
+fn a_silent_endpoint_starves_nobody() {
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let (service, receiver) = (Service::start(&slow), Receiver::start());
+    endpoint(&service, &receiver.url("/silent", &[Reply::Nothing]));
+    endpoint(&service, &receiver.url("/good", &[Reply::Status(204)]));
+    let began = Timestamp::from(std::time::SystemTime::now());
+    for _ in 0..40 {
+        service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    }
+    eventually("all of the other's", || (receiver.got("/good").len() == 40).then_some(()));
+    // Before any of the first ones can have ended.
+    let a_try = Duration::from_secs(25);
+    let silent = receiver.got("/silent");
+    assert!(silent.iter().filter(|got| got.at.since(began) < a_try).count() <= 8);
+}
+
+// D-59: at registration.
+#[test]
+fn endpoints_that_may_not_be_called() {
+    let service = Service::start(&[]);
+    let path = format!("{FJORD}/endpoints");
+    for (url, message) in [
+        ("http://hooks.example.com/", "url is not https"),
+        ("http://localhost:3000/", "url is not https; --allow-loopback-endpoints accepts it"),
+        ("https://127.0.0.1/", "url has a host that is not public"),
+        ("https://2130706433/", "url has an address in disguise"),
+        ("https://localhost/", "url has a host that is local"),
+        ("https://user@hooks.example.com/", "url has a user name"),
+        ("hooks", "url is not an absolute https url with a valid host"),
+    ] {
+        let refused = service.ask("POST", &path, &json!({ "url": url }), 400);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with("url: ") && said.contains(message), "{url}: {said}");
+        assert_eq!(
+            said.contains("--allow"),
+            url.contains("localhost") || url.contains("127.0.0.1"),
+            "{url}: {said}"
+        );
+    }
+    // DEL-12
+    let refused = service.ask(
+        "POST",
+        "/accounts/acct_no_plan/endpoints",
+        &json!({ "url": "https://hooks.example.com/" }),
+        403,
+    );
+    assert_eq!(refused["error"]["code"], "not_in_plan");
+}
+
+// Sixty silent endpoints with twelve events each, all at once and before anything is known of them:
+// they hold up each other, and nobody else.
+#[test]
+fn healthy_deliveries_go_on_among_many_silent_endpoints() {
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let (service, receiver) = (Service::start(&slow), Receiver::start());
+    let silent = receiver.url("/silent", &[Reply::Nothing]);
+    let good = receiver.url("/good", &[Reply::Status(204)]);
+    (0..60).for_each(|_| drop(endpoint(&service, &silent)));
+    endpoint(&service, &good);
+    for _ in 0..12 {
+        service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    }
+    // An attempt at a silent one takes 25 seconds: nothing was waited for that has ended.
+    eventually("all of the healthy one's", || (receiver.got("/good").len() == 12).then_some(()));
+    let log = service.log();
+    assert!(!log.contains("timeout"), "{log}");
+    assert!(receiver.got("/silent").len() >= 60);
+}

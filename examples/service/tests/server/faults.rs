@@ -1,0 +1,380 @@
+//! The sandbox: faults on order, and a clock that is moved. A customer's reader and receiver do with
+//! them what the library documents.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use call_assistant::rest::ErrorCode;
+use call_assistant::rest::client::{CallSync, Client, Step};
+use call_assistant::webhook::event::EventData;
+use call_assistant::webhook::{SigningSecret, Verifier, VerifyError};
+use serde_json::{Value, json};
+
+use host::clock;
+use testing::receiver::{Got, Receiver, Reply};
+use testing::running::{Answer, Service, eventually, request};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+#[track_caller]
+fn order(service: &Service, fault: &Value) -> Value {
+    service.ask("POST", "/faults", fault, 201)
+}
+
+fn orders(service: &Service) -> Value {
+    service.ask("GET", "/faults", &json!({}), 200)["data"].clone()
+}
+
+/// An answer of the API as an HTTP client returns it: one that was cut short is an error.
+fn send(service: &Service, sent: &http::Request<()>) -> io::Result<http::Response<Vec<u8>>> {
+    let key = sent.headers()["authorization"].to_str().unwrap();
+    let headers = format!("Authorization: {key}\r\n");
+    let path = sent.uri().path_and_query().unwrap().as_str();
+    let answer = request(service.api(), "GET", path, &headers, b"");
+    if answer.header("content-length").map(str::parse) != Some(Ok(answer.body.len())) {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut response = http::Response::builder().status(answer.status);
+    for (name, value) in &answer.headers {
+        response = response.header(name, value);
+    }
+    Ok(response.body(answer.body).unwrap())
+}
+
+/// Copies the calls, and returns their number and how often a request failed.
+fn copy(service: &Service) -> (usize, u64) {
+    let key = service.key("acct_fjord_dental", "full");
+    let client = Client::new(service.first["api"].as_str().unwrap(), &key).unwrap();
+    let mut flow = client.sync(CallSync::new());
+    let (mut copied, mut now) = (0, clock::now());
+    loop {
+        match flow.next([7; 8], now) {
+            Step::Send { request, ticket, .. } => flow.report(ticket, send(service, &request), now),
+            Step::Wait(until) => now = until, // the service is asked again at once
+            Step::Store(batch) => {
+                copied += batch.calls.len();
+                flow.stored();
+            }
+            Step::Done(result) => {
+                result.unwrap();
+                return (copied, flow.progress().failures);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_documented_error_on_order() {
+    let service = Service::start(&[]);
+    let key = service.key("acct_fjord_dental", "full");
+    let codes = [
+        ErrorCode::InvalidParameter,
+        ErrorCode::InvalidCredentials,
+        ErrorCode::SubscriptionInactive,
+        ErrorCode::InsufficientScope,
+        ErrorCode::PlanUpgradeRequired,
+        ErrorCode::AccountClosed,
+        ErrorCode::ResourceNotFound,
+        ErrorCode::MethodNotAllowed,
+        ErrorCode::RateLimitExceeded,
+        ErrorCode::InternalError,
+    ];
+    for code in codes {
+        order(&service, &json!({ "fault": code.as_str() }));
+        let answer = service.get("/v1/calls", &key);
+        assert_eq!(Some(answer.status), code.status().map(|status| status.as_u16()), "{code}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], code.as_str(), "{code}");
+        let id = answer.header("x-request-id").unwrap();
+        assert_eq!(error["request_id"], id, "{code}");
+        assert!(!id.contains("7e7e7e7e"), "{code}: {id}");
+        assert_eq!(service.get("/v1/calls", &key).status, 200, "{code}: once");
+    }
+    // A cursor can only be refused where one was sent.
+    order(&service, &json!({ "fault": "invalid_cursor" }));
+    let page = service.get("/v1/calls?limit=1", &key);
+    assert_eq!(page.status, 200);
+    let next = page.json()["next_cursor"].as_str().unwrap().to_owned();
+    let refused = service.get(&format!("/v1/calls?limit=1&cursor={next}"), &key);
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &json!("invalid_cursor")));
+
+    order(&service, &json!({ "fault": "rate_limit_exceeded", "retry_after": 77, "next": 2 }));
+    for left in [1, 0] {
+        let answer = service.get("/v1/account", &key);
+        assert_eq!((answer.status, answer.header("retry-after")), (429, Some("77")), "{left} left");
+    }
+    order(&service, &json!({ "fault": "lookup_fails" }));
+    assert_eq!(service.get("/v1/account", &key).status, 500);
+    assert_eq!(orders(&service), json!([]));
+}
+
+#[test]
+fn slow_and_cut_answers() {
+    let service = Service::start(&[]);
+    let key = service.key("acct_fjord_dental", "full");
+    order(&service, &json!({ "fault": "slow", "milliseconds": 300 }));
+    let began = Instant::now();
+    assert_eq!(service.get("/v1/account", &key).status, 200);
+    assert!(began.elapsed() >= Duration::from_millis(300));
+
+    let whole = service.get("/v1/account", &key);
+    order(&service, &json!({ "fault": "cut" }));
+    let cut = service.get("/v1/account", &key);
+    assert_eq!(cut.header("content-length"), whole.header("content-length"));
+    assert_eq!(cut.body, whole.body[..whole.body.len() / 2]);
+}
+
+// A reader loses and repeats nothing under all faults that pass.
+#[test]
+fn a_copy_through_faults_is_complete() {
+    let service = Service::start(&[]);
+    let (complete, failures) = copy(&service);
+    assert!(complete > 0 && failures == 0, "{complete} calls, {failures} failures");
+    for fault in ["internal_error", "cut", "lookup_fails", "invalid_cursor"] {
+        order(&service, &json!({ "fault": fault }));
+    }
+    order(&service, &json!({ "fault": "rate_limit_exceeded", "retry_after": 3 }));
+    let (copied, failures) = copy(&service);
+    assert_eq!(copied, complete);
+    assert!(failures >= 4, "{failures}");
+}
+
+#[test]
+fn a_probability_strikes_the_same_way_for_the_same_seed() {
+    let service = Service::start(&[]);
+    let key = service.key("acct_fjord_dental", "full");
+    let strikes = |seed: u64| {
+        let chance = json!({ "fault": "internal_error", "probability": 0.5, "seed": seed });
+        let order = order(&service, &chance);
+        let struck: Vec<_> =
+            (0..20).map(|_| service.get("/v1/account", &key).status == 500).collect();
+        let path = format!("/faults/{}", order["id"]);
+        assert_eq!(orders(&service)[0]["done"], struck.iter().filter(|struck| **struck).count());
+        service.ask("DELETE", &path, &json!({}), 200);
+        struck
+    };
+    let (first, second, other) = (strikes(1), strikes(1), strikes(2));
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+    assert!(first.contains(&true) && first.contains(&false), "{first:?}");
+}
+
+#[test]
+fn a_wrong_order_is_refused_by_its_field() {
+    let service = Service::start(&[]);
+    let rows = [
+        (json!({}), "fault"),
+        (json!({ "fault": "nothing" }), "fault"),
+        (json!({ "fault": "cut", "next": 0 }), "next"),
+        (json!({ "fault": "cut", "next": 1, "probability": 0.1 }), "next"),
+        (json!({ "fault": "cut", "probability": 1.5 }), "probability"),
+        (json!({ "fault": "cut", "seed": 1 }), "seed"),
+        (json!({ "fault": "cut", "milliseconds": 1 }), "milliseconds"),
+        (json!({ "fault": "slow" }), "milliseconds"),
+        (json!({ "fault": "slow", "milliseconds": 120_001 }), "milliseconds"),
+        (json!({ "fault": "cut", "retry_after": 1 }), "retry_after"),
+        (json!({ "fault": "cut", "often": 1 }), "often"),
+    ];
+    for (body, field) in rows {
+        let refused = service.ask("POST", "/faults", &body, 400);
+        assert_eq!(refused["error"]["field"], field, "{body}");
+    }
+    for (method, path, status) in [
+        ("PUT", "/faults", 405),
+        ("GET", "/faults/1", 405),
+        ("DELETE", "/faults/1", 404),
+        ("DELETE", "/clock", 405),
+    ] {
+        service.ask(method, path, &json!({}), status);
+    }
+    for body in [
+        json!({}),
+        json!({ "advance_seconds": -1 }),
+        json!({ "advance_seconds": 1e12 }),
+        json!({ "to": "2020-01-01T00:00:00Z" }),
+        json!({ "to": "tomorrow" }),
+        json!({ "advance_seconds": 1, "to": "2027-01-01T00:00:00Z" }),
+    ] {
+        service.ask("POST", "/clock", &body, 400);
+    }
+}
+
+struct Hook {
+    service: Service,
+    receiver: Receiver,
+    verifier: Verifier,
+    endpoint: String,
+}
+
+const HOOK: &str = "/hook";
+
+impl Hook {
+    fn start(replies: &[Reply]) -> Self {
+        let service = Service::start(&["--allow-loopback-endpoints"]);
+        let receiver = Receiver::start();
+        let url = json!({ "url": receiver.url(HOOK, replies) });
+        let endpoint = service.ask("POST", &format!("{FJORD}/endpoints"), &url, 201);
+        let secret = SigningSecret::parse(endpoint["secret"].as_str().unwrap()).unwrap();
+        let endpoint = endpoint["id"].as_str().unwrap().to_owned();
+        Self { service, receiver, verifier: Verifier::new(secret), endpoint }
+    }
+
+    /// Records a call, and returns the id of its delivery.
+    fn call(&self) -> String {
+        let call = self.service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+        let to_it = call["deliveries"].as_array().unwrap().last().unwrap();
+        to_it.as_str().unwrap().to_owned()
+    }
+
+    fn delivery(&self, id: &str) -> Value {
+        self.service.ask("GET", &format!("/deliveries/{id}"), &json!({}), 200)
+    }
+
+    /// The first requests that came, when there are so many.
+    fn got(&self, count: usize) -> Vec<Got> {
+        eventually("it comes", || Some(self.receiver.got(HOOK)).filter(|got| got.len() >= count))
+    }
+}
+
+#[test]
+fn faults_of_deliveries_reach_the_receiver() {
+    let hook = Hook::start(&[Reply::Status(204)]);
+    let rows = ["wrong_signature", "old_timestamp", "unknown_type", "changed_object", "twice"];
+    for (at, fault) in rows.into_iter().enumerate() {
+        order(&hook.service, &json!({ "fault": fault }));
+        hook.call();
+        let got = hook.got(at + 1).pop().unwrap();
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        match (fault, verified) {
+            ("wrong_signature", Err(VerifyError::Mismatch))
+            | ("old_timestamp", Err(VerifyError::TooOld { .. })) => {}
+            ("unknown_type" | "changed_object" | "twice", Ok(verified)) => {
+                let event = verified.event().unwrap();
+                let data = match &event.data {
+                    EventData::Unknown(_) => "unknown_type",
+                    EventData::Unreadable(_) => "changed_object",
+                    EventData::CallEnded(_) => "twice",
+                    _ => "another",
+                };
+                assert_eq!(data, fault);
+            }
+            (_, verdict) => panic!("{fault}: {verdict:?}"),
+        }
+    }
+    let got = hook.got(rows.len() + 1);
+    assert_eq!(got[4].body, got[5].body);
+    assert_eq!(got.len(), rows.len() + 1, "only the last came twice");
+}
+
+#[test]
+fn the_log_names_what_was_sent_and_where() {
+    let hook = Hook::start(&[Reply::Status(204)]);
+    order(&hook.service, &json!({ "fault": "wrong_signature" }));
+    order(&hook.service, &json!({ "fault": "slow", "milliseconds": 1 }));
+    let delivery = hook.call();
+    let event = hook.delivery(&delivery)["event_id"].as_str().unwrap().to_owned();
+    let url = hook.receiver.url(HOOK, &[Reply::Status(204)]);
+    let host = url.trim_start_matches("http://").trim_end_matches(HOOK);
+    let what = format!("call.ended {event} {delivery} to {} at {host}", hook.endpoint);
+    hook.service.get("/v1/account", &hook.service.key("acct_fjord_dental", "full"));
+    for line in [
+        format!(" sandbox fault wrong_signature {what}\n"),
+        format!(" send {what} attempt 1 204 "),
+        " sandbox fault slow GET /v1/account\n".to_owned(),
+    ] {
+        eventually(&line, || hook.service.log().contains(&line).then_some(()));
+    }
+    assert!(!hook.service.log().contains(HOOK), "a path may be secret: {}", hook.service.log());
+}
+
+#[test]
+fn a_delivery_is_overtaken() {
+    let hook = Hook::start(&[Reply::Status(204)]);
+    let id = |got: &Got| got.headers["x-service-delivery"].to_str().unwrap().to_owned();
+    let event = |delivery: &str| hook.delivery(delivery)["event_id"].as_str().unwrap().to_owned();
+    let mut came = 0;
+    eventually("one is overtaken", || {
+        let ordered_at = clock::machine();
+        order(&hook.service, &json!({ "fault": "out_of_order" }));
+        let first = event(&hook.call());
+        hook.service.logged(&format!("fault out_of_order call.ended {first} "), 1);
+        let second = event(&hook.call());
+        came += 2;
+        let got = hook.got(came).split_off(came - 2);
+        let ids: Vec<_> = got.iter().map(id).collect();
+        if ids == [second.clone(), first.clone()] {
+            return Some(());
+        }
+        // It is held for two seconds, which the next one took to come: then it is another one's turn.
+        assert_eq!(ids, [first, second]);
+        let waited = got[0].at.since(ordered_at);
+        assert!(waited >= Duration::from_secs(2), "{waited:?}");
+        None
+    });
+}
+
+// DEL-5, DEL-6: the waits of the schedule, in virtual time.
+#[test]
+fn seven_hours_in_a_moment() {
+    let began_at = Instant::now();
+    let hook = Hook::start(&[Reply::Status(500)]);
+    let delivery = hook.call();
+    hook.got(1);
+    let moved = hook.service.ask("POST", "/clock", &json!({ "advance_seconds": 8 * 3600 }), 200);
+    assert_eq!(moved["stops"], 5);
+    // The time that passed by itself is not moved.
+    let took = began_at.elapsed();
+    assert!(moved["ahead_seconds"].as_f64().unwrap() > 8.0 * 3600.0 - took.as_secs_f64());
+    let failed = hook.delivery(&delivery);
+    assert_eq!((&failed["status"], &failed["pending"]), (&json!("failed"), &json!(false)));
+    let began = |at: usize| {
+        let text = failed["attempts"][at]["began_at"].as_str().unwrap();
+        Timestamp::parse(text).unwrap()
+    };
+    assert_eq!(failed["attempts"].as_array().unwrap().len(), 6);
+    // From the end of the previous attempt: with what the attempts took, which is less than the test.
+    for (at, wait) in [10, 60, 600, 3_600, 21_600].map(Duration::from_secs).into_iter().enumerate()
+    {
+        let between = began(at + 1).since(began(at));
+        assert!((wait..=wait + took).contains(&between), "wait {at}: {between:?}");
+    }
+    // Receivers have the machine's clock, whatever the service's says.
+    for (at, got) in hook.got(6).iter().enumerate() {
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        assert!(verified.is_ok(), "attempt {at}: {verified:?}");
+    }
+    let endpoint =
+        hook.service.ask("GET", &format!("/endpoints/{}", hook.endpoint), &json!({}), 200);
+    assert_eq!(endpoint["consecutive_failures"], 1);
+
+    // Thirty days later the log is gone.
+    hook.service.ask("POST", "/clock", &json!({ "advance_seconds": 31 * 86_400 }), 200);
+    hook.service.ask("GET", &format!("/deliveries/{delivery}"), &json!({}), 404);
+}
+
+#[test]
+fn a_key_expires_and_a_window_empties_when_the_clock_is_moved() {
+    let service = Service::start(&[]);
+    let expires = clock::now().saturating_add(Duration::from_secs(3600)).to_string();
+    let key = json!({ "name": "short", "mode": "live", "scopes": ["account:read"], "expires_at": expires });
+    let key = service.ask("POST", &format!("{FJORD}/keys"), &key, 201);
+    let key = key["secret"].as_str().unwrap();
+    let statuses = |count| (0..count).map(|_| service.get("/v1/account", key).status);
+    assert_eq!(statuses(61).filter(|status| *status == 200).count(), 60);
+    service.ask("POST", "/clock", &json!({ "advance_seconds": 61 }), 200);
+    let hour = || {
+        let shown = service.ask("GET", "/clock", &json!({}), 200);
+        format!(" {}:", shown["now"].as_str().unwrap().get(11..13).unwrap())
+    };
+    let before = hour();
+    let answer: Answer = service.get("/v1/account", key);
+    let hours = [before, hour()];
+    assert_eq!(answer.status, 200);
+    let date = answer.header("date").unwrap();
+    assert_eq!(date.len(), "Sun, 06 Nov 1994 08:49:37 GMT".len(), "{date}");
+    let in_time = hours.iter().any(|hour| date.contains(hour));
+    assert!(in_time && date.ends_with(" GMT"), "{date} and {hours:?}");
+    service.ask("POST", "/clock", &json!({ "to": expires }), 200);
+    assert_eq!(service.get("/v1/account", key).status, 401);
+}

@@ -1,0 +1,204 @@
+//! What an owner does in the dashboard: endpoints, secrets, deliveries that are found and sent.
+
+use std::time::{Duration, SystemTime};
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::{SigningSecret, Verifier};
+use serde_json::{Value, json};
+
+use testing::receiver::{Got, Receiver, Reply};
+use testing::running::{Service, eventually};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+/// Waits between attempts are as they are: what is tried again here was sent by order.
+fn start() -> (Service, Receiver) {
+    (Service::start(&["--allow-loopback-endpoints"]), Receiver::start())
+}
+
+fn endpoint(service: &Service, url: &str) -> String {
+    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
+    format!("/endpoints/{}", made["id"].as_str().unwrap())
+}
+
+/// Pings an endpoint, and returns the path of the delivery.
+#[track_caller]
+fn ping(service: &Service, endpoint: &str) -> String {
+    let sent = service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    format!("/deliveries/{}", sent["deliveries"][0].as_str().unwrap())
+}
+
+fn get(service: &Service, path: &str) -> Value {
+    service.ask("GET", path, &json!({}), 200)
+}
+
+/// The delivery, once so many attempts were made.
+fn after_attempts(service: &Service, delivery: &str, count: usize) -> Value {
+    eventually("the attempts", || {
+        Some(get(service, delivery)).filter(|it| it["attempts"].as_array().unwrap().len() == count)
+    })
+}
+
+// D-55, D-83
+#[test]
+fn an_endpoint_is_paused_moved_and_deleted() {
+    let (service, receiver) = start();
+    let bad = endpoint(&service, &receiver.url("/bad", &[Reply::Status(500)]));
+    let waiting = ping(&service, &bad);
+    assert_eq!(after_attempts(&service, &waiting, 1)["status"], "waiting");
+
+    // What is pending goes to the new URL, here at once.
+    let good = receiver.url("/good", &[Reply::Status(204)]);
+    let moved = service.ask("PATCH", &bad, &json!({ "url": good }), 200);
+    assert_eq!((&moved["url"], &moved["status"]), (&json!(good), &json!("active")));
+    let refused = service.ask("PATCH", &bad, &json!({ "url": "ftp://x/" }), 400);
+    assert_eq!(refused["error"]["field"], "url");
+    service.ask("POST", &format!("{waiting}/send"), &json!({}), 202);
+    let sent = after_attempts(&service, &waiting, 2);
+    assert_eq!((&sent["status"], sent["attempts_made"].as_u64()), (&json!("delivered"), Some(2)));
+    assert_eq!(receiver.got("/good").len(), 1);
+    assert_eq!(sent["body"].as_str().unwrap().as_bytes(), receiver.got("/good")[0].body);
+    let again = service.ask("POST", &format!("{waiting}/send"), &json!({}), 409);
+    assert_eq!(again["error"]["message"], "the delivery does not wait");
+
+    let paused = service.ask("POST", &format!("{bad}/pause"), &json!({}), 200);
+    assert_eq!((&paused["status"], &paused["reason"]), (&json!("disabled"), &json!("paused")));
+    service.ask("POST", &format!("{bad}/pause"), &json!({}), 409);
+    let skipped = ping(&service, &bad);
+    assert_eq!(get(&service, &skipped)["status"], "skipped");
+    let enabled = service.ask("POST", &format!("{bad}/enable"), &json!({}), 200);
+    assert_eq!(enabled["missed_deliveries"].as_array().unwrap().len(), 1);
+
+    let deleted = service.ask("DELETE", &bad, &json!({}), 200);
+    assert_eq!((&deleted["status"], &deleted["reason"]), (&json!("disabled"), &json!("deleted")));
+    assert_eq!(get(&service, &format!("{FJORD}/endpoints"))["data"], json!([]));
+    assert_eq!(get(&service, &waiting)["url"], good, "its log is kept");
+    for (method, path) in [
+        ("POST", format!("{bad}/enable")),
+        ("POST", format!("{bad}/ping")),
+        ("POST", format!("{bad}/rotate")),
+    ] {
+        let refused = service.ask(method, &path, &json!({}), 409);
+        assert_eq!(refused["error"]["message"], "the endpoint is deleted", "{path}");
+    }
+    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    assert_eq!(call["deliveries"], json!([]), "nothing is accepted for it");
+    for reason in ["paused", "deleted"] {
+        service.logged(&format!(" disabled: {reason};"), 1);
+    }
+}
+
+// D-43, D-83
+#[test]
+fn both_secrets_sign_for_a_while() {
+    let (service, receiver) = start();
+    let url = receiver.url("/hook", &[Reply::Status(204)]);
+    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
+    let path = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    let rotate =
+        |asked: Value, status| service.ask("POST", &format!("{path}/rotate"), &asked, status);
+    let secret = |shown: &Value| SigningSecret::parse(shown["secret"].as_str().unwrap()).unwrap();
+    let signs = |got: &Got, secret: SigningSecret| {
+        let now = Timestamp::from(SystemTime::now());
+        Verifier::new(secret).verify(&got.headers, &got.body, now).is_ok()
+    };
+    let sent = || {
+        after_attempts(&service, &ping(&service, &path), 1);
+        receiver.got("/hook").pop().unwrap()
+    };
+
+    let second = rotate(json!({}), 200);
+    assert_eq!(second["previous_secrets_until"].as_array().unwrap().len(), 1);
+    let got = sent();
+    assert!(signs(&got, secret(&made)) && signs(&got, secret(&second)));
+
+    // As after a leak: the old one stops at once, and the one before it has its time.
+    let third = rotate(json!({ "overlap_seconds": 0, "secret": "whsec_of-the-owners-own" }), 200);
+    assert_eq!(third["secret"], "whsec_of-the-owners-own");
+    let got = sent();
+    assert!(signs(&got, secret(&third)) && !signs(&got, secret(&second)));
+
+    for (asked, status, message) in [
+        (json!({ "overlap_seconds": 604_801 }), 400, "overlap_seconds: expected whole seconds"),
+        (json!({ "overlap_seconds": "1" }), 400, "overlap_seconds: expected whole seconds"),
+        (json!({ "secret": "hush" }), 400, "secret: "),
+    ] {
+        let refused = rotate(asked.clone(), status);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with(message), "{asked}: {said}");
+    }
+    let shown = get(&service, &path).to_string();
+    assert!(!shown.contains("whsec_"), "{shown}");
+}
+
+// After an outage the failed ones are not among the latest.
+#[test]
+fn filters_look_at_all_deliveries() {
+    let (service, receiver) = start();
+    let good = endpoint(&service, &receiver.url("/good", &[Reply::Status(204)]));
+    let gone = endpoint(&service, &receiver.url("/gone", &[Reply::Status(410)]));
+    let lost = ping(&service, &gone);
+    after_attempts(&service, &lost, 1);
+    let lost = get(&service, &lost);
+    for number in 0..70 {
+        let event = json!({ "type": if number % 7 == 0 { "note" } else { "other" }, "data": {} });
+        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+    }
+    let list = |query: &str| get(&service, &format!("{FJORD}/deliveries?{query}"));
+    let count = |query: &str| list(query)["data"].as_array().unwrap().len();
+    let endpoint_id = good.rsplit('/').next().unwrap();
+    eventually("all are sent", || (count("status=delivered") == 70).then_some(()));
+    for (query, expected) in [
+        ("status=gone", 1),
+        ("status=gone,skipped", 71),
+        ("type=note", 20),
+        (&format!("type=note&endpoint={endpoint_id}"), 10),
+        (&format!("id={}", lost["event_id"].as_str().unwrap()), 1),
+        (&format!("id={}", lost["id"].as_str().unwrap()), 1),
+        ("id=evt_nobody", 0),
+        (&format!("until={}", lost["event_created_at"].as_str().unwrap()), 0),
+        (&format!("from={}", lost["event_created_at"].as_str().unwrap()), 141),
+        ("from=&until=&type=&id=&status=", 141),
+    ] {
+        assert_eq!(count(query), expected, "{query}");
+    }
+
+    // Pages meet each once, also while there are more.
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    for page in 0.. {
+        let shown = list(&format!("status=delivered&limit=32&after={after}"));
+        seen.extend(shown["data"].as_array().unwrap().iter().map(|row| row["id"].to_string()));
+        ping(&service, &good);
+        assert_eq!(shown["has_more"], page < 2, "page {page}");
+        match shown["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    let met = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!((met, seen.len()), (70, 70));
+    service.ask("GET", &format!("{FJORD}/deliveries?after=x"), &json!({}), 409);
+
+    let overview = get(&service, &format!("{FJORD}/overview"));
+    let hour = &overview["endpoints"][1]["last_hour"];
+    assert_eq!((&hour["attempts"], &hour["succeeded"]), (&json!(1), &json!(0)));
+    assert!(hour["p50_ms"].is_u64() && hour["p99_ms"].is_u64(), "{hour}");
+}
+
+// As its receiver sees it: whatever delays a request, the n-th of ten a second is not there before
+// n - 1 tenths of a second have passed. (tests/webhook/sender holds each wait, in virtual time.)
+#[test]
+fn an_endpoint_has_a_rate_of_its_own() {
+    let flags = ["--allow-loopback-endpoints", "--endpoint-rate", "10"];
+    let (service, receiver) = (Service::start(&flags), Receiver::start());
+    let hook = endpoint(&service, &receiver.url("/hook", &[Reply::Status(204)]));
+    let began = Timestamp::from(SystemTime::now()).floor_to_micros();
+    (0..8).for_each(|_| drop(ping(&service, &hook)));
+    eventually("all are sent", || (receiver.got("/hook").len() == 8).then_some(()));
+    for (earlier, got) in (0..).zip(receiver.got("/hook")) {
+        let waited = got.at.since(began);
+        assert!(waited >= earlier * Duration::from_millis(100), "after {earlier}: {waited:?}");
+    }
+}

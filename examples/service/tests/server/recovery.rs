@@ -1,0 +1,127 @@
+//! Recovering a range of what an endpoint missed.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use testing::receiver::{Receiver, Reply};
+use testing::running::{Service, eventually};
+
+const FJORD: &str = "/accounts/acct_fjord_dental";
+
+/// A service with an endpoint that was paused while so many events of two types happened.
+fn after_a_pause(receiver: &Receiver, reply: Reply, events: usize) -> (Service, String) {
+    // What is held is not to time out before the test lets go of it.
+    let service = Service::start(&["--allow-loopback-endpoints", "--timeout-scale", "2.5"]);
+    let url = receiver.url("/hook", &[reply]);
+    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
+    let endpoint = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    service.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    for number in 0..events {
+        let event = json!({ "type": if number % 3 == 0 { "note" } else { "other" }, "data": {} });
+        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+    }
+    let recover = format!("{endpoint}/recover");
+    let refused = service.ask("POST", &recover, &json!({}), 409);
+    assert_eq!(refused["error"]["message"], "the endpoint is disabled");
+    service.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
+    (service, endpoint)
+}
+
+fn status(service: &Service, recovery: &Value) -> Value {
+    let path = format!("/recoveries/{}", recovery["id"].as_str().unwrap());
+    service.ask("GET", &path, &json!({}), 200)
+}
+
+fn ended(service: &Service, recovery: &Value) -> Value {
+    eventually("it ends", || {
+        Some(status(service, recovery)).filter(|shown| shown["status"] != "running")
+    })
+}
+
+// DEL-10, D-56: counted before, each once, and nothing is left.
+#[test]
+fn all_that_was_missed_is_redelivered_once() {
+    let receiver = Receiver::start();
+    let (service, endpoint) = after_a_pause(&receiver, Reply::Status(204), 150);
+    let recover = format!("{endpoint}/recover");
+    let counted = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
+    let expected =
+        json!({ "dry_run": true, "count": 150, "by_type": { "note": 50, "other": 100 } });
+    assert_eq!(counted, expected);
+    assert!(receiver.got("/hook").is_empty(), "a dry run sends nothing");
+
+    let notes = service.ask("POST", &recover, &json!({ "types": ["note"] }), 202);
+    assert_eq!((&notes["status"], &notes["counted"]), (&json!("running"), &json!(50)));
+    let notes = ended(&service, &notes);
+    assert_eq!((&notes["status"], &notes["redelivered"]), (&json!("completed"), &json!(50)));
+    let rest = service.ask("POST", &recover, &json!({}), 202);
+    let rest = ended(&service, &rest);
+    assert_eq!((&rest["counted"], &rest["redelivered"]), (&json!(100), &json!(100)));
+    assert!(rest["ended_at"].is_string());
+
+    eventually("all are sent", || (receiver.got("/hook").len() == 150).then_some(()));
+    let header = |got: testing::receiver::Got| got.headers["x-service-delivery"].clone();
+    let ids: Vec<_> = receiver.got("/hook").into_iter().map(header).collect();
+    let once: BTreeSet<_> = ids.iter().map(|id| id.as_bytes().to_vec()).collect();
+    assert_eq!((ids.len(), once.len()), (150, 150), "each once");
+    let list = service.ask("GET", &format!("{FJORD}/recoveries"), &json!({}), 200);
+    assert_eq!(list["data"].as_array().unwrap().len(), 2);
+    let none = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
+    assert_eq!(none["count"], 0);
+    service.logged("recovery of ", 2);
+}
+
+#[test]
+fn a_recovery_is_paced_and_cancelled() {
+    let receiver = Receiver::start();
+    let (service, endpoint) = after_a_pause(&receiver, Reply::Held(204), 40);
+    let recover = format!("{endpoint}/recover");
+    let started = service.ask("POST", &recover, &json!({}), 202);
+    eventually("a few are sent", || (receiver.got("/hook").len() == 4).then_some(()));
+    let second = service.ask("POST", &recover, &json!({}), 409);
+    assert_eq!(second["error"]["message"], "a recovery of this endpoint is running");
+
+    // Half of its limit is left for what is new.
+    let ping = service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    eventually("the ping is sent", || (receiver.got("/hook").len() == 5).then_some(()));
+
+    let cancel = format!("/recoveries/{}/cancel", started["id"].as_str().unwrap());
+    let cancelled = service.ask("POST", &cancel, &json!({}), 200);
+    assert_eq!((&cancelled["status"], &cancelled["redelivered"]), (&json!("cancelled"), &json!(4)));
+    assert_eq!(service.ask("POST", &cancel, &json!({}), 200), cancelled, "once");
+    receiver.release();
+    let ping = format!("/deliveries/{}", ping["deliveries"][0].as_str().unwrap());
+    eventually("it is delivered", || {
+        (service.ask("GET", &ping, &json!({}), 200)["status"] == "delivered").then_some(())
+    });
+    let counted = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
+    assert_eq!(counted["count"], 36, "what was not begun is still missed");
+}
+
+// D-76, and what is wrong is named.
+#[test]
+fn a_recovery_that_cannot_be() {
+    let receiver = Receiver::start();
+    let (service, endpoint) = after_a_pause(&receiver, Reply::Held(204), 10);
+    let recover = format!("{endpoint}/recover");
+    for (asked, message) in [
+        (json!({ "statuses": ["delivered"] }), "statuses[0]: not failed, gone, parked or skipped"),
+        (json!({ "types": [7] }), "types[0]: expected a string"),
+        (json!({ "from": "monday" }), "from: "),
+        (json!({ "since": "monday" }), "since: unknown field"),
+    ] {
+        let refused = service.ask("POST", &recover, &asked, 400);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with(message), "{asked}: {said}");
+    }
+    service.ask("GET", "/recoveries/rcv_9", &json!({}), 404);
+    service.ask("POST", "/endpoints/whep_1/recover", &json!({}), 404);
+
+    let running = service.ask("POST", &recover, &json!({}), 202);
+    service.ask("PATCH", FJORD, &json!({ "plan": "starter" }), 200);
+    receiver.release();
+    assert_eq!(ended(&service, &running)["status"], "downgraded");
+    let refused = service.ask("POST", &recover, &json!({}), 403);
+    assert_eq!(refused["error"]["code"], "not_in_plan");
+}

@@ -1,0 +1,211 @@
+//! The store's steps and the sender over them, without a process around: what a test from outside
+//! meets only when it is lucky.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId, EventId};
+use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::{Outcome, Status, Target};
+
+use call_assistant_service::sandbox::Faults;
+use call_assistant_service::sender::{ClockStep, Pace, Sender};
+use call_assistant_service::store::{AccountRow, Store, Tables, ToSend};
+use host::post::{self, Sent};
+use host::scale::Scale;
+use host::{clock, shutdown};
+use testing::receiver::{Receiver, Reply};
+use testing::running::eventually;
+
+/// Ten seconds in one millisecond.
+const FAST: Scale = Scale { waits: 0.0001, timeouts: 1.0 };
+
+const PACE: Pace = Pace { scale: FAST, per_second: 0 };
+
+/// An attempt that ended so.
+fn ended(outcome: Outcome, at: Timestamp) -> Sent {
+    Sent::without_answer(outcome, at)
+}
+
+fn store(url: &str, now: Timestamp) -> Store {
+    let store = Store::default();
+    let account = AccountId::parse("acct_1").unwrap();
+    let secret = SigningSecret::parse("whsec_0123456789abcdefghijklmnopqrstuv").unwrap();
+    let mut tables = store.lock();
+    tables.add_account(AccountRow::new(account.clone(), "UTC")).unwrap();
+    let target = Target::parse_allowing_loopback(url).unwrap();
+    let endpoint = EndpointId::parse("we_1").unwrap();
+    tables.add_endpoint(&account, endpoint, target, secret, now).unwrap();
+    drop(tables);
+    store
+}
+
+fn event(now: Timestamp) -> EventBody {
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    let id = EventId::parse("evt_1").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), now).ping("hello").unwrap()
+}
+
+fn accept(tables: &mut Tables, now: Timestamp) -> ToSend {
+    tables.accept(&event(now), None, now).unwrap()[0]
+}
+
+fn after(now: Timestamp, millis: u64) -> Timestamp {
+    now.saturating_add(Duration::from_millis(millis))
+}
+
+// Where waits are scaled as well, an attempt in flight is nobody else's.
+#[test]
+fn what_is_in_flight_is_not_begun_again() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    for attempt in 1..=2 {
+        // The second wait is 10 seconds by the schedule, and a millisecond here.
+        let now = after(now, attempt * 10);
+        let begun = tables.begin(sent.delivery, now).unwrap();
+        assert_eq!(u64::from(begun.attempt.number()), attempt);
+        let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
+        assert!(lease > after(now, 10_000), "{lease}");
+        let pending: Vec<_> = tables.pending(now).collect();
+        assert_eq!(
+            pending,
+            [(sent.delivery, sent.endpoint, lease, attempt > 1)],
+            "attempt {attempt}"
+        );
+        let again = tables.finish(sent.delivery, &begun, &ended(Outcome::Refused, now), FAST);
+        assert!(again.unwrap().due <= after(now, 10));
+    }
+}
+
+// D-80: somebody sets the clock while it waits.
+#[test]
+fn a_clock_that_is_set_changes_no_wait() {
+    let hour = Duration::from_secs(3600);
+    for (step, moved) in [
+        (ClockStep::Back(hour), clock::now().saturating_sub(hour)),
+        (ClockStep::Forward(hour), clock::now().saturating_add(hour)),
+    ] {
+        let now = clock::now();
+        let store = store("http://127.0.0.1:9/hook", now);
+        let mut tables = store.lock();
+        let sent = accept(&mut tables, now);
+        let begun = tables.begin(sent.delivery, now).unwrap();
+        let refused = ended(Outcome::Refused, now);
+        let again = tables.finish(sent.delivery, &begun, &refused, Scale::default()).unwrap();
+        assert_eq!(again.due, after(now, 10_000));
+
+        tables.clock_was_set(step);
+        let due = step.moved(again.due);
+        assert_eq!(tables.pending(moved).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [due]);
+        assert_eq!(tables.begin(sent.delivery, due).unwrap().attempt.number(), 2, "{step:?}");
+    }
+}
+
+// A thread that nobody waits for any more still counts against its endpoint's limit.
+#[test]
+fn a_look_up_holds_its_slot_until_its_thread_has_returned() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (answer, answered) = std::sync::mpsc::channel::<()>();
+    let slot = Arc::new(());
+    let look_up = post::on_thread(Arc::clone(&slot), move || answered.recv());
+    let given_up = async { tokio::time::timeout(Duration::from_millis(10), look_up).await };
+    assert!(runtime.block_on(given_up).is_err());
+    assert_eq!(Arc::strong_count(&slot), 2, "its thread has not returned");
+    answer.send(()).unwrap();
+    eventually("it is free", || (Arc::strong_count(&slot) == 1).then_some(()));
+}
+
+// D-58: a late outcome of an attempt that was taken over moves nothing.
+#[test]
+fn a_late_failure_leaves_the_next_attempt_when_it_was() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let sent = accept(&mut tables, now);
+    let lost = tables.begin(sent.delivery, now).unwrap();
+    let lease = tables.begin(sent.delivery, now).unwrap_err().unwrap();
+    let taken_over = tables.begin(sent.delivery, lease).unwrap();
+    let mut finish =
+        |begun| tables.finish(sent.delivery, begun, &ended(Outcome::Refused, lease), FAST);
+    let again = finish(&taken_over).unwrap();
+    assert_eq!(finish(&lost), None, "it is in the planner's hands once");
+    assert_eq!(tables.pending(lease).map(|(_, _, due, _)| due).collect::<Vec<_>>(), [again.due]);
+    assert!(tables.begin(sent.delivery, again.due).is_ok());
+}
+
+// D-55: it was in flight when its endpoint was disabled, and is no less parked for ending later.
+#[test]
+fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
+    let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
+    let gone = Outcome::Answered(http::StatusCode::GONE);
+    assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), FAST), None);
+    assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
+
+    let again = tables.finish(slow, &slow_begun, &ended(Outcome::Reset, after(now, 2)), FAST);
+    assert_eq!(again, None, "no attempt is to come");
+    let id = tables.delivery_id(slow).unwrap().clone();
+    let row = tables.delivery(id.as_str()).unwrap();
+    assert_eq!((row.state.status(), row.due), (Status::Parked, None));
+    assert_eq!((row.log[0].status, row.log[0].next_at), (Status::Parked, None));
+    assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
+}
+
+// The log of a delivery is bounded, and what the schedule did is the last to go.
+#[test]
+fn a_log_keeps_what_the_schedule_did() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    let number = accept(&mut tables, now).delivery;
+    let id = tables.delivery_id(number).unwrap().clone();
+    for attempt in 1..=70 {
+        let now = after(now, attempt * 3_000);
+        if attempt > 6 {
+            tables.redeliver(id.as_str(), now).unwrap();
+        }
+        let begun = tables.begin(number, now).unwrap();
+        tables.finish(number, &begun, &ended(Outcome::Refused, now), FAST);
+    }
+    let log = &tables.delivery(id.as_str()).unwrap().log;
+    assert_eq!((log.len(), log.iter().filter(|entry| !entry.manual).count()), (50, 6));
+    assert_eq!(log.last().unwrap().began_at, after(now, 210_000));
+}
+
+// What is accepted before the sender's task gets to run is stored, and handed in, and sent once.
+#[test]
+fn accepted_before_the_sender_runs() {
+    let receiver = Receiver::start();
+    let url = receiver.url("/hook", &[Reply::Status(204)]);
+    let store = Arc::new(store(&url, clock::now()));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (trigger, stop) = shutdown::manual();
+
+    let before = accept(&mut store.lock(), clock::now());
+    let entered = runtime.enter();
+    let client = post::Client::new(None).unwrap();
+    drop(entered);
+    let sender = Sender::new(Arc::clone(&store), client, PACE, Faults::default());
+    let told = accept(&mut store.lock(), clock::now());
+    sender.outbox().send(vec![told]);
+    let sending = runtime.spawn(sender.run(stop));
+    for sent in [before, told] {
+        eventually("it is delivered", || {
+            let tables = store.lock();
+            let id = tables.delivery_id(sent.delivery)?;
+            let row = tables.delivery(id.as_str()).unwrap();
+            (row.state.status() == Status::Delivered).then(|| assert_eq!(row.log.len(), 1))
+        });
+    }
+    trigger.pull();
+    runtime.block_on(sending).unwrap();
+    assert_eq!(receiver.got("/hook").len(), 2);
+}

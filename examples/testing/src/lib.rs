@@ -1,0 +1,13 @@
+//! For tests of programs: a host as a process, and an endpoint that records what it gets.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+pub mod receiver;
+pub mod running;

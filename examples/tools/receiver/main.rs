@@ -1,0 +1,289 @@
+//! Receives webhooks at a customer's endpoint: loses no event and acts on no event twice.
+//!
+//! `cargo run --example receiver -- --secret whsec_... --journal events.journal`
+//!
+//! # What happens to a delivery
+//!
+//! 1. **The exact bytes are read**, up to a maximum size and within a maximum time, and verified
+//!    before anything else reads them.
+//! 2. **The event is written to the journal, and the journal is synced to the disk.** One thread does
+//!    this for all waiting deliveries together. The same thread knows which events the journal has:
+//!    of two simultaneous deliveries of one event, one is the duplicate.
+//! 3. **The sender gets its response**: 204, and may forget the event. A delivery that cannot be
+//!    stored in time is answered 503, and the sender repeats it.
+//! 4. **The event is acted on** by another thread, which reads the journal from where it stopped. A
+//!    slow action does not delay any sender.
+//!
+//! # Why nothing is done twice, and nothing is lost
+//!
+//! The action of this example is to append one line to a file, the journal's name with `.actions`
+//! appended. That line *is* the mark that the event was acted on: it tells the event's range in the
+//! journal. Effect and mark are one write, so no crash can separate them.
+//!
+//! | the process dies | then, once it runs again |
+//! |---|---|
+//! | before the journal is on disk | the sender got no 2xx and sends the event again |
+//! | after that, before the answer | the sender sends it again, and it is a duplicate |
+//! | before the action's line is written | the journal is read from there on, and it is written |
+//! | in the middle of either line | a line without its end was never finished: it is cut off |
+//! | after the action's line | its mark is found, and it is not written again |
+//!
+//! A host with other actions keeps the same order: it writes a table with the event's id as the key
+//! in the transaction that makes the change, or sends a request with the event's id as the
+//! idempotency key. Standard output only shows the actions: each line is printed after it is
+//! written, so a line that was not printed before a crash is still written.
+//!
+//! # A relay for developing a receiver
+//!
+//! `cargo run --example receiver -- --forward http://127.0.0.1:3000/hooks`
+//!
+//! With `--forward`, nothing is stored or acted on. Each request is verified, explained on the
+//! terminal if it does not verify, kept as a file, and forwarded with its exact bytes and headers to
+//! a program on this machine, whose answer goes to the sender. An inbox says which event is a
+//! duplicate. `--replay ID` and `--since TIME` send what is kept once more, and `--sign-with-env NAME`
+//! signs it again with a secret of that program: a signature expires after five minutes.
+//!
+//! # The files
+//!
+//! Both files are text, with one JSON object on each line. They contain what callers said, so protect
+//! them accordingly. Only one receiver writes them at a time: a second one says so and exits. Every
+//! id is kept, although no event is sent again after thirty days; a table would delete older ids.
+
+mod actions;
+mod intake;
+mod journal;
+mod kept;
+mod relay;
+mod told;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use call_assistant::Product;
+use call_assistant::webhook::Verifier;
+use host::flags::{Flag, Flags, Help, last_words};
+use host::serve::{Limits, serve};
+use host::{log, shutdown};
+use tokio::net::TcpListener;
+use tools::{files, secrets};
+
+use crate::actions::Actions;
+use crate::intake::Intake;
+use crate::journal::{Journal, open_to_append};
+
+const HELP: Help = Help {
+    usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
+            [--listen ADDR] ([--journal FILE] | --forward URL [--keep FOLDER]\n\
+            \x20      [--replay ID | --since TIME])",
+    about: "Receives webhooks: verifies, stores, answers, and prints what happened.\n\
+            Kill it at any point: no event is acted on twice, and none is lost.",
+    flags: &[
+        Flag::value(
+            "--secret",
+            "whsec_...",
+            "the endpoint's signing secret. Others on this machine can read a command\n\
+             line: outside of a trial, use one of the next two",
+        ),
+        Flag::value(
+            secrets::FILE,
+            "FILE",
+            "a file with the secret; while one replaces another, both, newest first,\n\
+             each on a line",
+        ),
+        Flag::value(
+            secrets::VARIABLE,
+            "NAME",
+            "an environment variable with the same [WEBHOOK_SECRET]",
+        ),
+        Flag::value("--listen", "ADDR", "where to listen [127.0.0.1:9090]"),
+        Flag::value(
+            "--journal",
+            "FILE",
+            "where events are stored; FILE.actions is written next to it [events.journal]",
+        ),
+        Flag::value("--product", "NAME", "whose header names are used [Service]"),
+        Flag::switch("--explain", "look for the cause of a mismatch, once a second at most"),
+        Flag::value(
+            "--forward",
+            "URL",
+            "be a relay: verify, explain and keep each request, and forward it to this\n\
+             program on this machine, http://HOST:PORT/PATH",
+        ),
+        Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
+        Flag::value("--replay", "ID", "forward the kept requests of this event or file, and end"),
+        Flag::value(
+            "--since",
+            "TIME",
+            "forward all that are kept since this time, RFC 3339 or seconds, and end",
+        ),
+        Flag::value(
+            "--sign-with-env",
+            "NAME",
+            "sign what is forwarded again, with the secret in this variable",
+        ),
+    ],
+    positional: 0,
+};
+
+const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9090);
+
+const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
+
+/// How long to act on what has come, once the end is asked for.
+const LAST_ACTIONS: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let flags = HELP.parse_or_exit();
+    let set_up = match SetUp::from_flags(&flags) {
+        Ok(set_up) => set_up,
+        Err(message) => HELP.exit(&message),
+    };
+    let relay = match relay::Plan::from_flags(&flags) {
+        Ok(relay) => relay,
+        Err(message) => HELP.exit(&message),
+    };
+    let run = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let run = run.map_err(|error| format!("cannot start: {error}"));
+    let ended = run.and_then(|runtime| {
+        let ended = runtime.block_on(async {
+            match relay {
+                Some(plan) => relay::run(plan, set_up).await,
+                None => receive(set_up).await,
+            }
+        });
+        // An action that does not end holds nobody up.
+        runtime.shutdown_background();
+        ended
+    });
+    log::flush();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            last_words(&format!("receiver: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line says.
+struct SetUp {
+    verifier: Verifier,
+    /// The secrets' texts.
+    secrets: Vec<String>,
+    /// Whether mismatches are to be explained.
+    explains: bool,
+    product: Product,
+    listen: SocketAddr,
+    journal: PathBuf,
+}
+
+impl SetUp {
+    fn from_flags(flags: &Flags) -> Result<Self, String> {
+        let texts = match flags.text("--secret") {
+            Some(_) if flags.has(secrets::FILE) || flags.has(secrets::VARIABLE) => {
+                return Err("--secret, --secret-file or --secret-env: one of them".to_owned());
+            }
+            Some(text) => vec![text.to_owned()],
+            None => secrets::texts(flags)?,
+        };
+        let product = match flags.text("--product") {
+            Some(name) => Product::new(name).map_err(|error| format!("--product: {error}"))?,
+            None => Product::default(),
+        };
+        let mut parsed = secrets::parse(&texts)?.into_iter();
+        let first = parsed.next().ok_or("no signing secret")?;
+        let verifier = parsed.fold(Verifier::new(first), Verifier::and);
+        Ok(Self {
+            verifier: verifier.with_product(product.clone()),
+            secrets: texts,
+            explains: flags.has("--explain"),
+            product,
+            listen: flags.read("--listen", DEFAULT_LISTEN)?,
+            journal: flags.text("--journal").unwrap_or("events.journal").into(),
+        })
+    }
+}
+
+/// Receives until the end is asked for, or the disk fails.
+async fn receive(set_up: SetUp) -> Result<(), String> {
+    let (journal, actions) = recover(&set_up)?;
+    let (listener, address) = listen(set_up.listen).await?;
+    let (trigger, shutdown) =
+        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+
+    // The journal's thread tells the actions' thread up to where there is something to read.
+    let (stored, to_act) = mpsc::channel();
+    let _ = stored.send(journal.len());
+    let stop = trigger.clone();
+    let acting = std::thread::spawn(move || {
+        let ended = actions.run(&to_act);
+        stop.pull();
+        ended
+    });
+    let (intake, storing) = Intake::start(
+        set_up.verifier,
+        set_up.product,
+        set_up.explains.then_some(set_up.secrets),
+        journal,
+        stored,
+        trigger,
+    );
+    let intake = Arc::new(intake);
+
+    log::line(&format!("listening on http://{address}"));
+    let handler = {
+        let intake = Arc::clone(&intake);
+        move |request, _peer| {
+            let intake = Arc::clone(&intake);
+            async move { intake.answer(request).await }
+        }
+    };
+    serve(listener, LIMITS, handler, shutdown).await;
+
+    log::line("stopping: storing and acting on what has come");
+    intake.stop().await;
+    let failed = "a thread of the receiver has panicked";
+    let ended = tokio::task::spawn_blocking(move || {
+        storing.join().map_err(|_| failed)?.and_then(|()| acting.join().map_err(|_| failed)?)
+    });
+    match tokio::time::timeout(LAST_ACTIONS, ended).await {
+        Ok(ended) => ended.map_err(|_| failed.to_owned())?,
+        Err(_) => Err("stopped while still acting: the next start goes on from there".to_owned()),
+    }
+}
+
+/// # Errors
+/// Another program listens there, or nobody may.
+async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
+    let listener = TcpListener::bind(at).await;
+    let listener = listener.map_err(|error| format!("--listen {at}: {error}"))?;
+    let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
+    Ok((listener, address))
+}
+
+/// Opens both files, cuts off what a crash left half-written, and says what was found.
+fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
+    let mut path = set_up.journal.clone().into_os_string();
+    path.push(".actions");
+    let path = PathBuf::from(path);
+    let of_actions = |error: String| format!("{}: {error}", path.display());
+    let actions = open_to_append(&path).map_err(|error| of_actions(error.to_string()))?;
+    // Before anything is read: what another receiver is writing would look half-written.
+    files::hold(&actions).map_err(of_actions)?;
+
+    let of_journal = |error: String| format!("{}: {error}", set_up.journal.display());
+    let journal = Journal::open(&set_up.journal).map_err(of_journal)?;
+    let actions = Actions::of(actions, &set_up.journal, journal.len()).map_err(of_actions)?;
+    log::line(&format!(
+        "journal {}: {} events, {} bytes still to act on",
+        set_up.journal.display(),
+        journal.events(),
+        journal.len().saturating_sub(actions.reached()),
+    ));
+    Ok((journal, actions))
+}

@@ -1,0 +1,330 @@
+//! A relay to a program under development: verifies, explains, keeps, forwards, and shows.
+//!
+//! Whatever becomes of the verification, the exact bytes and headers go to the program, and its
+//! answer goes to the sender: the program has to refuse what is not genuine, and to recognise a
+//! duplicate, by itself. The terminal says what it should have said.
+
+use std::collections::VecDeque;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use call_assistant::webhook::explain::Evidence;
+use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, ReceiptError};
+use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
+use call_assistant::{Product, Timestamp};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::SetUp;
+use crate::kept::Kept;
+use host::flags::Flags;
+use host::serve::{read_body, serve};
+use host::{clock, log, shutdown};
+use tools::secrets;
+
+/// The longest body of a request, and of the program's answer.
+const LONGEST_BODY: usize = 1024 * 1024;
+
+/// How long a request's body may take, and how long the program may: the sender waits ten seconds.
+const BODY_PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(9);
+
+/// How many events are remembered as seen, and how many requests to compare with a mismatch.
+const INBOX: usize = 10_000;
+const COMPARED: usize = 8;
+
+/// What is shown of the program's answer, in characters.
+const SHOWN: usize = 200;
+
+/// What the flags of a relay say.
+pub(crate) struct Plan {
+    to: Uri,
+    kept: Kept,
+    signer: Option<Signer>,
+    /// Which kept requests to forward once more, instead of listening.
+    id: Option<String>,
+    since: Option<Timestamp>,
+}
+
+impl Plan {
+    /// `None` without `--forward`.
+    ///
+    /// # Errors
+    /// A flag of a relay without `--forward`, `--journal` with it, or a value that is none.
+    pub(crate) fn from_flags(flags: &Flags) -> Result<Option<Self>, String> {
+        let Some(to) = flags.text("--forward") else {
+            let others = ["--keep", "--replay", "--since", "--sign-with-env"];
+            let other = others.into_iter().find(|other| flags.has(other));
+            return other.map_or(Ok(None), |other| Err(format!("{other} needs --forward")));
+        };
+        if flags.has("--journal") {
+            return Err("--journal or --forward: a relay has no journal".to_owned());
+        }
+        let to: Uri = to.parse().map_err(|error| format!("--forward: {error}"))?;
+        if to.scheme_str() != Some("http") || to.host().is_none() {
+            return Err("--forward: not http://HOST:PORT/PATH".to_owned());
+        }
+        let since = flags.text("--since").map(|text| {
+            let seconds = text.parse().ok().and_then(Timestamp::from_unix);
+            seconds.map_or_else(|| text.parse().map_err(|e| format!("--since: {e}")), Ok)
+        });
+        let signer = flags.text("--sign-with-env").map(|name| {
+            let text = secrets::variable(name);
+            let text = text.map_err(|error| format!("--sign-with-env: {name} {error}"))?;
+            let secret = SigningSecret::parse(&text);
+            Ok::<_, String>(Signer::new(secret.map_err(|e| format!("--sign-with-env: {e}"))?))
+        });
+        Ok(Some(Self {
+            to,
+            kept: Kept::open(Path::new(flags.text("--keep").unwrap_or("requests")))?,
+            signer: signer.transpose()?,
+            id: flags.text("--replay").map(str::to_owned),
+            since: since.transpose()?,
+        }))
+    }
+}
+
+/// Relays until the end is asked for, or forwards once more what is kept.
+///
+/// # Errors
+/// Nobody can listen there, nothing is kept, or something was not answered with a 2xx.
+pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
+    let Plan { to, kept, signer, id, since } = plan;
+    let SetUp { verifier, secrets, product, listen, .. } = set_up;
+    let seen = Mutex::new(Seen { inbox: Inbox::new(INBOX), recent: VecDeque::new() });
+    let relay = Arc::new(Relay { to, verifier, secrets, product, signer, kept, seen });
+    if id.is_some() || since.is_some() {
+        return match relay.replay(id.as_deref(), since).await? {
+            true => Ok(()),
+            false => Err("not all of them were answered with a 2xx".to_owned()),
+        };
+    }
+    let (listener, address) = crate::listen(listen).await?;
+    let (_trigger, shutdown) =
+        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    log::line(&format!("a relay to {}, listening on http://{address}", relay.to));
+    let handler = move |request, _peer| {
+        let relay = Arc::clone(&relay);
+        async move { relay.answer(request).await }
+    };
+    serve(listener, crate::LIMITS, handler, shutdown).await;
+    Ok(())
+}
+
+/// Where requests go, and what is known of them.
+struct Relay {
+    to: Uri,
+    verifier: Verifier,
+    /// The secrets' texts, as explanations take them.
+    secrets: Vec<String>,
+    product: Product,
+    /// Signs again, with the secret of the program under development.
+    signer: Option<Signer>,
+    kept: Kept,
+    seen: Mutex<Seen>,
+}
+
+/// What came before.
+struct Seen {
+    inbox: Inbox,
+    recent: VecDeque<(HeaderMap, Bytes)>,
+}
+
+/// What the program answered.
+struct Answered {
+    status: StatusCode,
+    body: Bytes,
+}
+
+impl Relay {
+    /// Answers a request with the program's answer.
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let (head, body) = request.into_parts();
+        if head.method != Method::POST {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+        }
+        let Ok(body) = read_body(body, LONGEST_BODY, BODY_PATIENCE).await else {
+            say("a request whose body was too long, too slow or broken off: not forwarded");
+            return plain(StatusCode::BAD_REQUEST, Bytes::new());
+        };
+        let now = clock::now();
+        let id = head.headers.get(self.product.delivery_header());
+        let id = id.and_then(|id| id.to_str().ok()).unwrap_or("no-id");
+        let name = match self.kept.keep(&head.headers, &body, id, now) {
+            Ok(name) => name,
+            Err(error) => {
+                say(&format!("not kept: {error}"));
+                id.to_owned()
+            }
+        };
+        match self.pass(&name, &head.headers, body, now).await {
+            Some(answered) => plain(answered.status, answered.body),
+            // The sender comes again.
+            None => plain(StatusCode::BAD_GATEWAY, Bytes::new()),
+        }
+    }
+
+    /// Sends kept requests once more, one after another. Returns whether each got a 2xx.
+    ///
+    /// # Errors
+    /// There is none, or one cannot be read.
+    async fn replay(&self, id: Option<&str>, since: Option<Timestamp>) -> Result<bool, String> {
+        let found = self.kept.find(id, since)?;
+        if found.is_empty() {
+            return Err("no such request is kept".to_owned());
+        }
+        let mut all = true;
+        for request in found {
+            let body = Bytes::from(request.body);
+            let passed = self.pass(&request.name, &request.headers, body, clock::now()).await;
+            all &= passed.is_some_and(|answered| answered.status.is_success());
+        }
+        Ok(all)
+    }
+
+    /// Verifies a request, forwards it whatever the verdict, and says what came of both.
+    async fn pass(
+        &self,
+        name: &str,
+        headers: &HeaderMap,
+        body: Bytes,
+        now: Timestamp,
+    ) -> Option<Answered> {
+        let (verdict, claim) = match self.verifier.receive(headers, &body, now) {
+            Ok(receipt) => {
+                let what = match receipt.event() {
+                    Ok(event) => format!("{} {}", event.id, event.event_type()),
+                    Err(error) => format!("not an event: {error}"),
+                };
+                match self.seen(|seen| seen.inbox.claim(receipt, CLAIM_LEASE, now)) {
+                    Claim::Process(claimed) => (format!("genuine: {what}"), Some(claimed)),
+                    Claim::Answer(_) => (format!("genuine, a duplicate: {what}"), None),
+                }
+            }
+            Err(error) => {
+                let why = self.explain(&error, headers, &body, now).await;
+                (format!("to be refused: {error}{why}"), None)
+            }
+        };
+        say(&format!("{name}\n  {verdict}"));
+        self.seen(|seen| {
+            seen.recent.push_back((headers.clone(), body.clone()));
+            if seen.recent.len() > COMPARED {
+                seen.recent.pop_front();
+            }
+        });
+
+        let began = Instant::now();
+        let answered = self.forward(headers, body, now).await;
+        let took = began.elapsed().as_millis();
+        match &answered {
+            Ok(Answered { status, body }) => {
+                let text = String::from_utf8_lossy(body);
+                let shown: String = text.chars().take(SHOWN).collect();
+                // Quoted, with what could move a terminal's cursor escaped.
+                let shown = if shown.is_empty() { String::new() } else { format!(": {shown:?}") };
+                say(&format!("  answered {} in {took} ms{shown}", status.as_u16()));
+            }
+            Err(error) => say(&format!("  no answer after {took} ms: {error}")),
+        }
+        // Only what the program has taken is a duplicate when it comes again.
+        if let Some(claimed) = claim {
+            let is_done = answered.as_ref().is_ok_and(|answered| answered.status.is_success());
+            self.seen(|seen| match is_done {
+                true => seen.inbox.done(claimed, clock::now()),
+                false => seen.inbox.failed(claimed),
+            });
+        }
+        answered.ok()
+    }
+
+    /// Why a request does not verify, with those before it to compare.
+    async fn explain(
+        &self,
+        error: &ReceiptError,
+        headers: &HeaderMap,
+        body: &Bytes,
+        now: Timestamp,
+    ) -> String {
+        let ReceiptError::Verify(_) = error else { return String::new() };
+        let recent = self.seen(|seen| seen.recent.clone());
+        let (headers, body) = (headers.clone(), body.clone());
+        let (secrets, product) = (self.secrets.clone(), self.product.clone());
+        // Its thousands of digests are not computed where requests are answered.
+        let explained = tokio::task::spawn_blocking(move || {
+            let (first, others) = secrets.split_first()?;
+            let evidence =
+                Evidence::new(DeliveryHeaders::from_map(&product, &headers), &body, first);
+            let evidence = others.iter().fold(evidence, |evidence, it| evidence.known_secret(it));
+            let evidence = recent.iter().fold(evidence, |evidence, (headers, body)| {
+                evidence.known_delivery(DeliveryHeaders::from_map(&product, headers), body)
+            });
+            Some(format!("\n  {}", evidence.explain(now)))
+        });
+        explained.await.ok().flatten().unwrap_or_default()
+    }
+
+    /// The exact bytes and headers, but for those of the connection and a new signature if asked.
+    async fn forward(
+        &self,
+        headers: &HeaderMap,
+        body: Bytes,
+        now: Timestamp,
+    ) -> Result<Answered, String> {
+        let mut request = Request::new(Full::new(body.clone()));
+        *request.method_mut() = Method::POST;
+        let path = self.to.path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = path.parse().map_err(|error| format!("{error}"))?;
+        *request.headers_mut() = headers.clone();
+        let authority = self.to.authority().map_or("", |authority| authority.as_str());
+        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            request.headers_mut().remove(name);
+        }
+        let host = HeaderValue::try_from(authority).map_err(|error| error.to_string())?;
+        request.headers_mut().insert(HOST, host);
+        if let Some(signer) = &self.signer {
+            let signature = signer.sign(&body, now);
+            let value = HeaderValue::try_from(signature.as_str()).map_err(|e| e.to_string())?;
+            request.headers_mut().insert(self.product.signature_header().clone(), value);
+        }
+        let exchange = async {
+            let host = self.to.host().unwrap_or_default().trim_matches(['[', ']']);
+            let address = (host, self.to.port_u16().unwrap_or(80));
+            let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+            let handshake = http1::handshake(TokioIo::new(stream)).await;
+            let (mut sender, connection) = handshake.map_err(|error| error.to_string())?;
+            let driver = tokio::spawn(connection);
+            let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), LONGEST_BODY).collect().await;
+            driver.abort();
+            let body = body.map_err(|error| format!("{status}, and a broken body: {error}"))?;
+            Ok(Answered { status, body: body.to_bytes() })
+        };
+        let answered = timeout(PATIENCE, exchange).await;
+        answered.unwrap_or_else(|_| Err(format!("{} s are over", PATIENCE.as_secs())))
+    }
+
+    fn seen<T>(&self, then: impl FnOnce(&mut Seen) -> T) -> T {
+        then(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn plain(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response
+}
+
+/// A line for whoever develops the program. Texts of strangers in it have been escaped.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}

@@ -1,0 +1,70 @@
+//! Signing secrets as a host gets them: from a file or from the environment.
+//!
+//! Several of them, newest first, each on a line of its own: while one replaces another, both are
+//! in use. Nothing is trimmed but the line ends, for a secret that needs trimming is not the secret.
+
+use std::env::VarError;
+use std::fs;
+
+use call_assistant::webhook::SigningSecret;
+
+use host::flags::Flags;
+
+/// The flag that names a file.
+pub const FILE: &str = "--secret-file";
+
+/// The flag that names an environment variable.
+pub const VARIABLE: &str = "--secret-env";
+
+/// The environment variable that is read where no flag says otherwise.
+pub const DEFAULT_VARIABLE: &str = "WEBHOOK_SECRET";
+
+/// The texts as they stand where the flags point, newest first.
+///
+/// # Errors
+/// There is no such file or variable, nothing is in it, or both flags are given. The message says
+/// where it was looked for, never what was found.
+pub fn texts(flags: &Flags) -> Result<Vec<String>, String> {
+    let (text, place) = match (flags.text(FILE), flags.text(VARIABLE)) {
+        (Some(_), Some(_)) => return Err(format!("{FILE} or {VARIABLE}, not both")),
+        (Some(path), None) => {
+            let text = fs::read_to_string(path).map_err(|error| format!("{FILE}: {error}"))?;
+            (text, format!("the file of {FILE}"))
+        }
+        (None, name) => {
+            let name = name.unwrap_or(DEFAULT_VARIABLE);
+            let place = format!("the environment variable {name}");
+            let text =
+                variable(name).map_err(|error| format!("no signing secret: {place} {error}"))?;
+            (text, place)
+        }
+    };
+    let texts: Vec<String> = text.lines().map(str::to_owned).collect();
+    if texts.is_empty() {
+        return Err(format!("no signing secret: {place} is empty"));
+    }
+    Ok(texts)
+}
+
+/// The text of an environment variable that holds a secret.
+///
+/// # Errors
+/// What is wrong with it, and never what is in it.
+pub fn variable(name: &str) -> Result<String, &'static str> {
+    std::env::var(name).map_err(|error| match error {
+        VarError::NotPresent => "is not set",
+        VarError::NotUnicode(_) => "is not UTF-8",
+    })
+}
+
+/// The same texts as secrets.
+///
+/// # Errors
+/// One of them is no signing secret: which, and why.
+pub fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
+    let parse = |(at, text): (usize, &String)| {
+        let line = at.saturating_add(1);
+        SigningSecret::parse(text).map_err(|error| format!("secret {at}, on line {line}: {error}"))
+    };
+    texts.iter().enumerate().map(parse).collect()
+}

@@ -1,0 +1,83 @@
+//! Driving a flow over the wire: what it says is done, and told to whoever watches.
+
+use call_assistant::rest::client::{Action, Flow, FlowError, Step, Task};
+use tokio::time::Instant;
+
+use crate::progress::Report;
+use crate::wire::Wire;
+use host::shutdown::Shutdown;
+use host::{clock, random};
+
+/// What a flow needs of its host: a wire, a clock, an end.
+pub(crate) struct Host {
+    pub(crate) wire: Wire,
+    pub(crate) report: Report,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) time_scale: f64,
+}
+
+/// Why a flow has not come to its end.
+pub(crate) enum Failed {
+    /// Somebody asked for the end.
+    Stopped,
+    Flow(FlowError),
+    Store(String),
+}
+
+impl Host {
+    /// Drives a flow to its end.
+    ///
+    /// # Errors
+    /// The flow ends with an error, `store` does, or the program is to end.
+    pub(crate) async fn run<T: Task>(
+        &mut self,
+        flow: &mut Flow<T>,
+        mut store: impl FnMut(&mut Report, &T::Batch) -> Result<(), String>,
+    ) -> Result<T::Output, Failed> {
+        loop {
+            match flow.next(random::bytes(), clock::now()) {
+                Step::Send { request, time_limit, ticket } => {
+                    let what = format!("{} {}", request.method(), request.uri().path());
+                    let (began, stop) = (Instant::now(), self.shutdown.clone());
+                    let answered = tokio::select! {
+                        answered = self.wire.send(request, time_limit) => answered,
+                        () = stop.requested() => return Err(Failed::Stopped),
+                    };
+                    let took = began.elapsed().as_millis();
+                    flow.report(ticket, answered, clock::now());
+                    match flow.last_error() {
+                        Some(error) => self.report.say(&format!("{what}: {error}")),
+                        None => self.report.asked(&format!("{what} {took} ms")),
+                    }
+                }
+                Step::Wait(until) => {
+                    let span = until.since(clock::now()).mul_f64(self.time_scale);
+                    crate::pause(span, &self.shutdown).await?;
+                    clock::move_to(until); // what the scale has cut off
+                }
+                Step::Store(batch) => {
+                    store(&mut self.report, batch).map_err(Failed::Store)?;
+                    flow.stored();
+                    self.report.stored(&flow.progress());
+                }
+                Step::Done(result) => return result.map_err(Failed::Flow),
+            }
+        }
+    }
+}
+
+/// What to tell whoever runs this.
+pub(crate) fn who_must_act(action: Action) -> &'static str {
+    match action {
+        Action::Retry => "try again later",
+        Action::ReplaceKey => "the key is wrong, expired or revoked; make another one",
+        Action::GrantScope => "the key lacks the scope calls:read",
+        Action::UpgradePlan => "the key is fine, but the account's plan has no access to the API",
+        Action::ResumeSubscription => {
+            "the key is fine, but the account's subscription is not active"
+        }
+        Action::AccountClosed => "the account is going to be deleted",
+        Action::CheckRoute => "this was not the service; is --api right, is there a proxy?",
+        _ => "this program and the service do not understand each other",
+    }
+}

@@ -1,0 +1,273 @@
+//! `verify`: its verdicts, its exit status, and that it says enough and not too much.
+
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+use call_assistant::Timestamp;
+
+use crate::program::{Folder, example, run, stderr, stdout};
+use crate::{SECRET, ping, signer};
+
+const NOW: i64 = 1_767_225_600;
+
+fn verify(arguments: &[&str]) -> Command {
+    let mut command = example("verify");
+    command.args(arguments).env("WEBHOOK_SECRET", SECRET);
+    command
+}
+
+fn signature(body: &[u8], at: i64) -> String {
+    signer().sign(body, Timestamp::from_unix(at).unwrap()).as_str().to_owned()
+}
+
+fn check(signature: &str, body: &[u8]) -> Output {
+    let now = NOW.to_string();
+    run(&mut verify(&["check", "--signature", signature, "--now", &now]), body)
+}
+
+/// SIG-1 to SIG-4, D-40 to D-42: a verdict is a word and an exit status.
+#[test]
+fn check_says_its_verdict_in_a_word_and_with_its_status() {
+    let body = br#"{"id":"evt_1"}"#;
+    let good = signature(body, NOW);
+    let upper = good.to_uppercase().replace("T=", "t=").replace(",V1=", ",v1=");
+    let cases: [(&str, &[u8], i32, &str); 10] = [
+        (&good, body, 0, "accepted: secret 0, 0 s old"),
+        (&good, br#"{"id":"evt_2"}"#, 1, "mismatch"),
+        (&signature(body, NOW - 300), body, 0, "accepted: secret 0, 300 s old"),
+        (&signature(body, NOW - 301), body, 3, "too_old"),
+        (&signature(body, NOW + 300), body, 0, "accepted: secret 0, -300 s old"),
+        (&signature(body, NOW + 301), body, 3, "too_new"),
+        (&upper, body, 4, "digest_uppercase"),
+        ("t=1767225600,v1=", body, 4, "digest_length"),
+        ("t=1767225600", body, 4, "no_digest"),
+        ("", body, 4, "not_pair"),
+    ];
+    for (signature, body, code, word) in cases {
+        let output = check(signature, body);
+        assert_eq!(output.status.code(), Some(code), "{word}: {}", stderr(&output));
+        assert!(stdout(&output).starts_with(word), "{word}: {}", stdout(&output));
+    }
+}
+
+/// D-43: the secret that matched is named by its place, from a file as from the environment.
+#[test]
+fn secrets_come_from_a_file_or_a_variable_newest_first() {
+    let folder = Folder::new();
+    let two = folder.file("secrets", format!("whsec_newer\n{SECRET}\n"));
+    let body = folder.file("body", "{}");
+    let signature = signature(b"{}", NOW);
+    let arguments = [
+        "check",
+        "--signature",
+        &signature,
+        "--now",
+        "1767225600",
+        "--body",
+        body.to_str().unwrap(),
+    ];
+    let mut command = example("verify");
+    let output = run(command.args(arguments).arg("--secret-file").arg(&two), b"");
+    assert_eq!(stdout(&output).lines().next(), Some("accepted: secret 1, 0 s old"));
+    assert_eq!(output.status.code(), Some(0));
+
+    let mut command = example("verify");
+    command.args(arguments).args(["--secret-env", "OTHER"]).env("OTHER", SECRET);
+    assert_eq!(run(&mut command, b"").status.code(), Some(0));
+
+    // Nothing there: nothing is checked, and that is said.
+    let output = run(example("verify").args(arguments), b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("WEBHOOK_SECRET"), "{}", stderr(&output));
+}
+
+/// D-44: what libraries for Standard Webhooks do to a secret is named as the cause.
+#[test]
+fn explain_names_the_cause() {
+    let signature = signature(br#"{"id":"evt_1"}"#, NOW);
+    let arguments = ["explain", "--signature", &signature, "--now", "1767225600"];
+    let output = run(&mut verify(&arguments), br#"{"id": "evt_1"}"#);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).starts_with("proven: the body was read as JSON and written again"));
+
+    let output = run(verify(&arguments).env("WEBHOOK_SECRET", "whsec_another"), b"{}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).starts_with("no cause found"), "{}", stdout(&output));
+
+    // A space that came along with the secret is a cause, not a reason to refuse to look.
+    let secret = format!(" {SECRET}");
+    let output = run(verify(&arguments).env("WEBHOOK_SECRET", secret), br#"{"id":"evt_1"}"#);
+    assert_eq!(
+        stdout(&output).trim_end(),
+        "proven: the secret given has spaces or line ends around it"
+    );
+}
+
+/// A whole request in a file, and others that it may have been mixed up with.
+#[test]
+fn explain_takes_captured_requests() {
+    let folder = Folder::new();
+    let (one, other) = (ping("evt_1"), ping("evt_2"));
+    let request = |signed: &[u8], id: &str, body: &[u8]| {
+        let signature = signature(signed, NOW);
+        let head = format!(
+            "POST /hooks HTTP/1.1\r\nX-Service-Signature: {signature}\r\nX-Service-Event: ping\r\n\
+             X-Service-Delivery: {id}\r\n\r\n"
+        );
+        [head.as_bytes(), body].concat()
+    };
+    let explain = |name: &str, content: Vec<u8>, more: &[&str]| {
+        let path = folder.file(name, content);
+        let mut command = verify(&["explain", "--now", "1767225600", "--request"]);
+        let output = run(command.arg(path).args(more), b"");
+        assert_eq!(stderr(&output), "", "{name}");
+        (output.status.code(), stdout(&output).trim_end().to_owned())
+    };
+    let good = request(one.as_bytes(), "evt_1", one.as_bytes());
+    let right = "proven: nothing is wrong with the signature";
+    assert_eq!(explain("good", good, &[]), (Some(0), right.to_owned()));
+
+    // A header that contradicts the body is refused where the event is read.
+    let (code, said) = explain("id", request(one.as_bytes(), "evt_9", one.as_bytes()), &[]);
+    assert_eq!(code, Some(0));
+    assert!(said.starts_with(&format!("{right}\nno event: ")), "{said}");
+
+    // Headers of one delivery over the body of another: a folder has the right one.
+    let mixed = || request(other.as_bytes(), "evt_2", one.as_bytes());
+    let (code, said) = explain("mixed", mixed(), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    let known = folder.path("known");
+    std::fs::create_dir(&known).unwrap();
+    std::fs::write(known.join("2.http"), request(other.as_bytes(), "evt_2", other.as_bytes()))
+        .unwrap();
+    let (code, said) = explain("mixed", mixed(), &["--known", known.to_str().unwrap()]);
+    let words = "proven: header and body belong to two deliveries, the other being number 1";
+    assert_eq!((code, said.as_str()), (Some(0), words));
+}
+
+/// A capture is old by the clock, and nobody guesses from 4000.169679692s what to do.
+#[test]
+fn an_old_capture_is_judged_as_of_then() {
+    let signature = signature(b"{}", NOW);
+    for command in ["check", "explain"] {
+        let output = run(&mut verify(&[command, "--signature", &signature]), b"{}");
+        let said = stdout(&output);
+        assert!(said.contains(" days) old, more than the tolerance of 300s"), "{command}: {said}");
+        let hint = "signed at 2026-01-01T00:00:00Z; to judge it as of then: --now 1767225600\n";
+        assert!(said.ends_with(hint), "{command}: {said}");
+        // Also where something else is wrong.
+        let output = run(&mut verify(&[command, "--signature", &signature]), b"[]");
+        assert!(stdout(&output).ends_with(hint), "{command}: {}", stdout(&output));
+    }
+}
+
+/// Secrets count from 0 in each command, and a line end belongs to none, in file and variable.
+#[test]
+fn both_commands_take_secrets_in_one_way() {
+    let folder = Folder::new();
+    let signature = signature(b"{}", NOW);
+    let arguments = ["--signature", &signature, "--now", "1767225600"];
+    for end in ["", "\n", "\r\n"] {
+        let text = format!("whsec_newer\n{SECRET}{end}");
+        let file = folder.file("secrets", &text);
+        for (command, expected) in [
+            ("check", "accepted: secret 1, 0 s old"),
+            ("explain", "proven: another of the known secrets signed it, number 1"),
+        ] {
+            let mut from_file = example("verify");
+            from_file.arg(command).args(arguments).arg("--secret-file").arg(&file);
+            let mut from_variable = verify(&[command]);
+            from_variable.args(arguments).env("WEBHOOK_SECRET", &text);
+            for mut run_it in [from_file, from_variable] {
+                let output = run(&mut run_it, b"{}");
+                let first = stdout(&output).lines().next();
+                assert_eq!(first, Some(expected), "{command} {end:?}: {}", stderr(&output));
+            }
+        }
+    }
+    let output = run(verify(&["check"]).args(arguments).env("WEBHOOK_SECRET", "whsec_a\nb"), b"");
+    assert!(stderr(&output).contains("secret 1, on line 2: "), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// What `sign` writes, `check` accepts: as a value, and as all the headers of a delivery (DEL-1).
+#[test]
+fn sign_and_check_are_each_others_inverse() {
+    let folder = Folder::new();
+    let event = ping("evt_17");
+    let output = run(&mut verify(&["sign"]), event.as_bytes());
+    let value = stdout(&output).trim_end();
+    let output = run(&mut verify(&["check", "--signature", value]), event.as_bytes());
+    assert!(stdout(&output).ends_with("event: evt_17 ping\n"), "{}", stdout(&output));
+
+    let output = run(&mut verify(&["sign", "--headers"]), event.as_bytes());
+    assert!(stdout(&output).contains("x-service-delivery: evt_17\n"), "{}", stdout(&output));
+    let headers = folder.file("headers", &output.stdout);
+    let arguments = ["check", "--headers", headers.to_str().unwrap()];
+    let output = run(&mut verify(&arguments), event.as_bytes());
+    assert_eq!(output.status.code(), Some(0));
+
+    // A signature that cannot be written is none.
+    if let Ok(full) = File::create("/dev/full") {
+        let status = verify(&["sign"]).stdin(Stdio::null()).stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(2));
+    }
+
+    // A captured request with the header in it twice (D-40).
+    let line = stdout(&run(&mut verify(&["sign", "--headers"]), event.as_bytes())).to_owned();
+    let twice = folder.file("twice", format!("POST / HTTP/1.1\r\n{line}{line}"));
+    let arguments = ["check", "--headers", twice.to_str().unwrap()];
+    let output = run(&mut verify(&arguments), event.as_bytes());
+    assert_eq!((output.status.code(), stdout(&output).starts_with("repeated")), (Some(4), true));
+}
+
+#[test]
+fn vectors_of_this_repository_pass_and_a_changed_one_does_not() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/signatures.json");
+    let output = run(&mut verify(&["vectors", path]), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).ends_with(" cases, 0 not as the file says\n"));
+
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(path).unwrap();
+    let changed = folder.file("changed", text.replacen("\"age\": 0", "\"age\": 1", 1));
+    let output = run(&mut verify(&["vectors", changed.to_str().unwrap()]), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).starts_with("body: empty: expected"), "{}", stdout(&output));
+
+    let other = folder.file("other", r#"{"format":2,"cases":[]}"#);
+    let output = run(&mut verify(&["vectors", other.to_str().unwrap()]), b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("format 2"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
+    let cases: [(&[&str], &str); 14] = [
+        (&[], "the first argument has to be"),
+        (&["chek"], "the first argument has to be"),
+        (&["check"], "--signature or --headers"),
+        (&["check", "--singature", "x"], "did you mean --signature?"),
+        (&["check", "--secret", SECRET], "--secret is not known"),
+        (&["check", SECRET], "an argument too many"),
+        (&["check", "--signature", "x", "--now", "noon"], "--now"),
+        (&["check", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
+        (&["explain", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
+        (&["explain", "--signature", "x", "--tolerance", "3601"], "is more than"),
+        (&["check", "--signature", "x", "--request", "y"], "one of them"),
+        (&["check", "--request", "x", "--body", "y"], "--request or --body"),
+        (&["check", "--headers", "/dev/null"], "no line is `Name: value`"),
+        (&["explain", "--request", "/dev/null"], "not a request"),
+    ];
+    for (arguments, message) in cases {
+        let output = run(&mut verify(arguments), b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
+        assert!(!stderr(&output).contains(SECRET), "{arguments:?}");
+    }
+    for command in ["check", "explain", "sign", "vectors"] {
+        let output = run(&mut verify(&[command, "--help"]), b"");
+        assert_eq!(output.status.code(), Some(0));
+        assert!(stdout(&output).contains(&format!("Usage: verify {command}")));
+    }
+}

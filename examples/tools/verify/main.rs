@@ -1,0 +1,290 @@
+//! Checks, explains and makes signatures, and runs test vectors, at a terminal and in scripts.
+//!
+//! ```text
+//! export WEBHOOK_SECRET=whsec_...
+//! verify check --signature 't=1767225600,v1=...' --body event.json
+//! verify explain --headers captured.txt --body event.json
+//! verify explain --request captured.http --known other-requests/
+//! verify sign --body event.json --headers > headers.txt
+//!     curl -H @headers.txt --data-binary @event.json http://127.0.0.1:9090/
+//! verify vectors tests/vectors/signatures.json
+//! ```
+//!
+//! Secrets come from an environment variable or a file, never from an argument: process lists and
+//! shell histories show arguments. `check` prints its verdict as one word of
+//! `tests/vectors/README.md` and returns it as the exit status:
+//!
+//! | status | verdict |
+//! |---|---|
+//! | 0 | accepted |
+//! | 1 | mismatch: not these bytes, not this secret, or forged |
+//! | 2 | nothing could be checked: a wrong flag, no such file, no secret |
+//! | 3 | genuine, but too old or too new |
+//! | 4 | the header is missing, repeated or not of its form |
+
+mod evidence;
+mod vectors;
+mod verdict;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use call_assistant::Product;
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::explain::Evidence;
+use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+use host::flags::{Flag, Flags, Help, Stop, last_words};
+use tools::secrets;
+
+use crate::evidence::{captured, hint, known, now, read_body, tolerance};
+use crate::verdict::Verdict;
+
+const SECRET_FILE: Flag = Flag::value(
+    secrets::FILE,
+    "FILE",
+    "a file with the secret; several, newest first, each on a line;\nthey count from 0, and line ends are not part of them",
+);
+const SECRET_ENV: Flag =
+    Flag::value(secrets::VARIABLE, "NAME", "an environment variable with it [WEBHOOK_SECRET]");
+const SIGNATURE: Flag = Flag::value("--signature", "TEXT", "the signature header's value");
+const HEADERS: Flag =
+    Flag::value("--headers", "FILE", "all headers instead, a line `Name: value` for each");
+const REQUEST: Flag =
+    Flag::value("--request", "FILE", "a whole captured request instead: head, empty line, body");
+const KNOWN: Flag = Flag::value(
+    "--known",
+    "PATH",
+    "another captured request, or a folder of them: two may have\nbeen mixed up",
+);
+const BODY: Flag = Flag::value("--body", "FILE", "the body, byte for byte [standard input]");
+const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970 or RFC 3339 [the clock]");
+const TOLERANCE: Flag =
+    Flag::value("--tolerance", "SECONDS", "how far the time may be off, 1 to 3600 [300]");
+const PRODUCT: Flag = Flag::value("--product", "NAME", "whose header names are meant [Service]");
+
+const ALL: Help = Help {
+    usage: "verify check|explain|sign|vectors [FLAGS]",
+    about: "Signatures of webhooks.\n\n\
+            check    is this delivery genuine? The exit status says\n\
+            explain  why is it not genuine?\n\
+            sign     make a signature, or all headers of a delivery\n\
+            vectors  run a file of test vectors\n\n\
+            verify COMMAND --help tells more.",
+    flags: &[],
+    positional: 0,
+};
+
+const CHECK: Help = Help {
+    usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
+            [--secret-file FILE | --secret-env NAME]",
+    about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
+            could be checked, 3 genuine but too old or too new, 4 the header is not of its form.",
+    flags: &[SIGNATURE, HEADERS, REQUEST, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
+    positional: 0,
+};
+
+const EXPLAIN: Help = Help {
+    usage: "verify explain (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
+            [--secret-file FILE | --secret-env NAME]",
+    about: "Looks for the cause of a mismatch: what happened to the body, the secret or the\n\
+            header. The secret's text is used exactly as given, with its spaces: they may be the\n\
+            cause. Exit status: 0 proven, 1 a guess or nothing found, 2 nothing could be done.",
+    flags: &[
+        SIGNATURE,
+        HEADERS,
+        REQUEST,
+        KNOWN,
+        BODY,
+        SECRET_FILE,
+        SECRET_ENV,
+        NOW,
+        TOLERANCE,
+        PRODUCT,
+    ],
+    positional: 0,
+};
+
+const SIGN: Help = Help {
+    usage: "verify sign [--body FILE] [--headers] [--secret-file FILE | --secret-env NAME]",
+    about: "Signs a body, and prints the signature header's value. With several secrets there is\n\
+            a v1 for each.",
+    flags: &[
+        BODY,
+        Flag::switch(
+            "--headers",
+            "print all headers of a delivery, a line each; the body has to be an event",
+        ),
+        SECRET_FILE,
+        SECRET_ENV,
+        NOW,
+        PRODUCT,
+    ],
+    positional: 0,
+};
+
+const VECTORS: Help = Help {
+    usage: "verify vectors FILE",
+    about: "Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all are as\n\
+            the file says, 1 some are not, 2 the file cannot be read.",
+    flags: &[],
+    positional: 1,
+};
+
+/// What the command line asks for cannot be done.
+const USAGE: u8 = 2;
+
+/// What can be done.
+struct Command {
+    name: &'static str,
+    help: &'static Help,
+    run: fn(&Flags) -> Result<u8, String>,
+}
+
+const COMMANDS: [Command; 4] = [
+    Command { name: "check", help: &CHECK, run: check },
+    Command { name: "explain", help: &EXPLAIN, run: explain },
+    Command { name: "sign", help: &SIGN, run: sign },
+    Command { name: "vectors", help: &VECTORS, run: vectors },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1).map(|text| text.into_string());
+    let command = match arguments.next() {
+        Some(Ok(name)) if name == "-h" || name == "--help" => {
+            // Whoever asked may have stopped reading, with `head` for instance.
+            let _ = io::stdout().write_all(ALL.text().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        Some(Ok(name)) => COMMANDS.iter().find(|command| command.name == name),
+        _ => None,
+    };
+    let Some(Command { help, run, .. }) = command else {
+        ALL.exit("the first argument has to be check, explain, sign or vectors");
+    };
+    let Ok(arguments) = arguments.collect() else { help.exit("an argument is not UTF-8") };
+    let flags = match help.parse(arguments) {
+        Ok(flags) => flags,
+        Err(Stop::Help) => {
+            let _ = io::stdout().write_all(help.text().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        Err(Stop::Wrong(message)) => help.exit(&message),
+    };
+    match run(&flags) {
+        Ok(status) => ExitCode::from(status),
+        Err(message) => {
+            last_words(&format!("verify: {message}"));
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn check(flags: &Flags) -> Result<u8, String> {
+    let captured = captured(flags)?;
+    let product = product(flags)?;
+    let headers = captured.headers(&product);
+    let mut secrets = secrets::parse(&secrets::texts(flags)?)?.into_iter();
+    let verifier = Verifier::new(secrets.next().ok_or("no signing secret")?);
+    let verifier = secrets.fold(verifier, Verifier::and);
+    let verifier = verifier
+        .with_tolerance(tolerance(flags)?)
+        .map_err(|error| format!("--tolerance: {error}"))?;
+    let now = now(flags)?;
+
+    let result = verifier.verify_parts(headers, &captured.body, now);
+    let verdict = Verdict::of(&result);
+    match result {
+        Ok(verified) => {
+            let (secret, age) = (verified.secret(), verified.age_seconds());
+            say(&format!("{}: secret {secret}, {age} s old", verdict.verdict));
+            match verified.event() {
+                Ok(event) => say(&format!("event: {} {}", event.id, event.event_type())),
+                Err(error) => say(&format!("no event: {error}")),
+            }
+        }
+        Err(error) => say(&format!("{}: {error}", verdict.verdict)),
+    }
+    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
+    Ok(verdict.exit_status())
+}
+
+fn explain(flags: &Flags) -> Result<u8, String> {
+    let captured = captured(flags)?;
+    let known = known(flags)?;
+    let product = product(flags)?;
+    let headers = captured.headers(&product);
+    let texts = secrets::texts(flags)?;
+    let (first, others) = texts.split_first().ok_or("no signing secret")?;
+    let (tolerance, now) = (tolerance(flags)?, now(flags)?);
+    let evidence = Evidence::new(headers, &captured.body, first).with_tolerance(tolerance);
+    let evidence = others.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
+    let evidence = known.iter().fold(evidence, |evidence, other| {
+        evidence.known_delivery(other.headers(&product), &other.body)
+    });
+    let explanation = evidence.explain(now);
+    say(&explanation.to_string());
+    // A header that contradicts the body is refused where the event is read.
+    if explanation.is_proven() && explanation.causes().is_empty() {
+        let verifier = Verifier::new(SigningSecret::parse(first).map_err(|e| e.to_string())?);
+        let verifier = verifier.with_tolerance(tolerance).map_err(|e| e.to_string())?;
+        let event = verifier.verify_parts(headers, &captured.body, now).map(|it| it.event());
+        if let Ok(Err(error)) = event {
+            say(&format!("no event: {error}"));
+        }
+    }
+    hint(flags, &headers, now).iter().for_each(|hint| say(hint));
+    Ok(u8::from(!explanation.is_proven()))
+}
+
+fn sign(flags: &Flags) -> Result<u8, String> {
+    let secrets = secrets::parse(&secrets::texts(flags)?)?;
+    let product = product(flags)?;
+    let mut secrets = secrets.into_iter();
+    let newest = secrets.next().ok_or("no signing secret")?;
+    let signer = secrets
+        .try_fold(Signer::new(newest), Signer::and)
+        .map_err(|error| error.to_string())?
+        .with_product(product);
+    let body = read_body(flags)?;
+    let now = now(flags)?;
+    // Without it there is nothing, so that it could not be written is a failure.
+    let write = |line: &str| {
+        let written = writeln!(io::stdout(), "{line}");
+        written.map_err(|error| format!("the signature cannot be written: {error}"))
+    };
+    if !flags.has("--headers") {
+        write(signer.sign(&body, now).as_str())?;
+        return Ok(0);
+    }
+    let event = EventBody::from_stored(&body)
+        .map_err(|error| format!("the body is not an event: {error}"))?;
+    for (name, value) in event.signed_request(&signer, now).headers() {
+        // Every value is text that the signer has written.
+        write(&format!("{name}: {}", value.to_str().unwrap_or_default()))?;
+    }
+    Ok(0)
+}
+
+fn vectors(flags: &Flags) -> Result<u8, String> {
+    let [path] = flags.positional() else { return Err("which file?".to_owned()) };
+    let text = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let outcome = vectors::run(&text).map_err(|error| format!("{path}: {error}"))?;
+    for failure in &outcome.failures {
+        say(failure);
+    }
+    let failed = outcome.failures.len();
+    say(&format!("{} cases, {failed} not as the file says", outcome.cases));
+    Ok(u8::from(failed > 0))
+}
+
+fn product(flags: &Flags) -> Result<Product, String> {
+    match flags.text("--product") {
+        Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),
+        None => Ok(Product::default()),
+    }
+}
+
+/// A line on standard output. Whoever was reading may have gone: the exit status still speaks.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}

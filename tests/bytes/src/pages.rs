@@ -1,0 +1,313 @@
+//! What holds for every text as a cursor, and for every course of requests under a quota.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::id::{CredentialId, RequestId};
+use call_assistant::model::Call;
+use call_assistant::model::CallList;
+use call_assistant::rest::ListCalls;
+use call_assistant::rest::Mode;
+use call_assistant::rest::Quota;
+use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::{
+    AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKeys, Grant,
+    Received, RejectionReason, RequestHead, RowsReason,
+};
+use call_assistant::rest::{CreatedRange, Scope};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// The bytes as a text, which nobody signed, and as contents, which we sign: what opens is sealed
+/// to the same text again, or if it is of the key that no longer signs, to one that says the same.
+pub fn cursor(bytes: &[u8]) {
+    if let Ok(text) = core::str::from_utf8(bytes) {
+        let _ = opens_as_itself_or_not(text);
+    }
+    let mut signed = b"calls cursor\x01\x06acct_1".to_vec();
+    signed.extend(bytes);
+    let key = if bytes.get(1) == Some(&2) { [8; 32] } else { [7; 32] };
+    let mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    let digest = mac.chain_update(&signed).finalize().into_bytes();
+    let text = URL_SAFE_NO_PAD.encode([bytes, &digest[..16]].concat());
+    let opened = opens_as_itself_or_not(&text);
+    assert_ne!(opened, Err(CursorError::Digest));
+    assert_ne!(opened, Err(CursorError::Encoding));
+}
+
+fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
+    let (account, keys) = (&*ACCOUNT, &*KEYS);
+    let opened = keys.open(account, Mode::Live, text)?;
+    assert!(text.len() <= CursorKeys::MAX_LEN);
+    let sealed = keys.seal(account, Mode::Live, &opened);
+    match URL_SAFE_NO_PAD.decode(text).unwrap()[1] {
+        1 => assert_eq!(sealed, text),
+        _ => assert_eq!(keys.open(account, Mode::Live, &sealed).as_ref(), Ok(&opened)),
+    }
+    assert_eq!(keys.open(account, Mode::Test, text), Err(CursorError::Digest));
+    Ok(())
+}
+
+static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
+static KEYS: LazyLock<CursorKeys> =
+    LazyLock::new(|| CursorKeys::new(1, [7; 32]).and(2, [8; 32]).unwrap());
+
+/// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
+/// out or met twice, whatever the limits; and rows that a store should not have given are refused.
+///
+/// One byte for the number of calls and three for each, two for the filters, then one for each
+/// page.
+pub fn pages(bytes: &[u8]) {
+    let mut script = bytes.iter().copied();
+    let mut next = || script.next().unwrap_or(0);
+    let mut calls: Vec<Call> = Vec::new();
+    for _ in 0..next() % 20 {
+        let (started, id, created) = (next(), next(), next());
+        let id = format!("{}{}", char::from(b'!' + id % 94), ["", "a", "Z"][usize::from(id) % 3]);
+        let call = Call::new(CallId::parse(&id).unwrap(), instant(started % 4), instant(created));
+        if calls.iter().all(|other| other.id != call.id) {
+            calls.push(call);
+        }
+    }
+    let bounds = [next(), next()].map(|byte| (byte & 1 == 1).then(|| instant(byte)));
+    let [after, before] = bounds;
+    let window = CreatedRange::new(after, before);
+    assert_eq!(window.is_err(), matches!(bounds, [Some(after), Some(before)] if after > before));
+    let Ok(window) = window else { return };
+
+    let within = |call: &Call| {
+        after.is_none_or(|after| call.created_at >= after)
+            && before.is_none_or(|before| call.created_at < before)
+    };
+    let mut expected: Vec<&Call> = calls.iter().filter(|call| within(call)).collect();
+    expected.sort_by(|a, b| {
+        let ids = || b.id.as_str().as_bytes().cmp(a.id.as_str().as_bytes());
+        b.started_at.cmp(&a.started_at).then_with(ids)
+    });
+
+    let place = |call: &Call| expected.iter().position(|other| other.id == call.id);
+    let places: Vec<Option<usize>> = calls.iter().map(place).collect();
+
+    let mut met = 0;
+    let filtered = |list: ListCalls| {
+        let list = after.into_iter().fold(list, ListCalls::with_created_after);
+        before.into_iter().fold(list, ListCalls::with_created_before)
+    };
+    let mut asked = filtered(ListCalls::new());
+    for how in script {
+        asked.limit = usize::from(how % 5) + 1;
+        // As text there and back, as it is sent.
+        assert_eq!(
+            ListCalls::from_query(&asked.query().unwrap()).as_ref(),
+            Ok(&asked),
+            "{asked:?}"
+        );
+        if asked.cursor.is_some() {
+            // A filter that was not there before, or another.
+            let other = [instant(how), instant(how >> 1)];
+            let mut bare = asked.clone();
+            (bare.created_after, bare.created_before) = (None, None);
+            for (asked, same) in [
+                (bare.clone().with_created_after(other[0]), after == Some(other[0])),
+                (bare.with_created_before(other[1]), before == Some(other[1])),
+            ] {
+                let refused = RejectionReason::Cursor(CursorError::Filters);
+                assert_eq!(granted(&asked).err(), (!same).then_some(refused), "{asked:?}");
+            }
+        }
+        let granted = granted(&asked).unwrap();
+        let query = granted.query();
+        assert_eq!(query.created(), window, "{asked:?}");
+        for (call, place) in calls.iter().zip(&places) {
+            assert_eq!(
+                query.matches_call(call),
+                place.is_some_and(|place| place >= met),
+                "{asked:?}"
+            );
+        }
+        let rows: Vec<Call> =
+            expected[met..].iter().take(query.fetch()).map(|call| (*call).clone()).collect();
+        refuses_others(&asked, query, &rows, how, within, &calls);
+
+        let more = rows.len() > asked.limit;
+        let page = granted.answer(rows.into_iter().map(row).collect()).unwrap();
+        let page = CallList::from_json(page.body()).unwrap();
+        assert_eq!(page.has_more, Some(more), "{asked:?}");
+        assert!(page.calls().eq(expected[met..].iter().copied().take(asked.limit)), "{asked:?}");
+        met += page.data.len();
+        asked.cursor = page.next_cursor;
+        if asked.cursor.is_none() {
+            assert_eq!(met, expected.len(), "{asked:?}");
+            break;
+        }
+        // The filters may be repeated or left out.
+        (asked.created_after, asked.created_before) = (None, None);
+        if how >> 7 == 1 {
+            asked = filtered(asked);
+        }
+    }
+    // A store that keeps microseconds finds the same rows with the bounds made for it.
+    let coarse = window.in_microseconds();
+    for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
+        assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at), "{call:?}");
+    }
+}
+
+/// A call of the account that asks.
+fn row(call: Call) -> CallRow {
+    CallRow { account_id: ACCOUNT.clone(), mode: Mode::Live, call }
+}
+
+/// The request after its authorisation, or why it has none.
+fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
+    let query = list.query().unwrap();
+    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"api.example.com");
+    let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
+    let credential = CredentialId::from_random([1; 16]);
+    let grant = Grant::new(credential, ACCOUNT.clone(), Mode::Live, [Scope::CallsRead]);
+    let identified = received.identify_as(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
+    let status = AccountStatus {
+        account_id: ACCOUNT.clone(),
+        closing: false,
+        subscribed: true,
+        api_in_plan: true,
+    };
+    match identified.admit_as(Ok(())).unwrap().authorize(&status, &KEYS) {
+        Ok(Authorized::Calls(granted)) => Ok(granted),
+        Ok(other) => panic!("{other:?}"),
+        Err(rejection) => Err(rejection.reason().clone()),
+    }
+}
+
+/// Instants that are often equal, and differ by nanoseconds, microseconds or seconds.
+fn instant(byte: u8) -> Timestamp {
+    let nanos = [0, 1, 999, 1_000][usize::from(byte >> 1 & 3)];
+    let second = Timestamp::from_unix(1_767_225_600 + i64::from(byte >> 5)).unwrap();
+    second.saturating_add(Duration::from_nanos(nanos))
+}
+
+/// The rows of a page with one taken again, one exchanged or one too many are refused exactly if
+/// they are not such a page.
+fn refuses_others(
+    asked: &ListCalls,
+    query: &CallsQuery,
+    rows: &[Call],
+    how: u8,
+    within: impl Fn(&Call) -> bool,
+    calls: &[Call],
+) {
+    let mut wrong = rows.to_vec();
+    let place = usize::from(how) % (rows.len() + 1);
+    match how / 5 % 4 {
+        0 if !calls.is_empty() => {
+            wrong.insert(place, calls[usize::from(how) % calls.len()].clone())
+        }
+        1 if !rows.is_empty() => wrong.swap(0, place % rows.len()),
+        2 if !rows.is_empty() => drop(wrong.remove(place % rows.len())),
+        _ => {}
+    }
+    let position = |call: &Call| (call.started_at, call.id.as_str().to_owned());
+    let mut before = query.after().map(|after| (after.started_at, after.id.as_str().to_owned()));
+    let mut fault = None;
+    for (row, call) in wrong.iter().enumerate() {
+        let at = position(call);
+        if !within(call) {
+            fault = Some(RowsReason::OutsideRange { row });
+        } else if before.is_some_and(|before| at >= before) {
+            fault = Some(RowsReason::OutOfOrder { row });
+        }
+        if fault.is_some() {
+            break;
+        }
+        before = Some(at);
+    }
+    if wrong.len() > query.fetch() {
+        fault = Some(RowsReason::TooMany { rows: wrong.len(), fetch: query.fetch() });
+    }
+    let answered = granted(asked).unwrap().answer(wrong.into_iter().map(row).collect());
+    let refused = answered.err().map(|rejection| rejection.reason().clone());
+    assert_eq!(refused, fault.map(RejectionReason::Rows));
+}
+
+/// The bytes as a stored window, and as steps of a clock: a window is as a queue of instants,
+/// survives being stored, and is never larger than its bound.
+pub fn rate(bytes: &[u8]) {
+    let gaps = URL_SAFE_NO_PAD.encode(bytes);
+    let stored = format!(r#"{{"newest":"2026-01-01T00:00:00Z","gaps":"{gaps}"}}"#);
+    let mut window = serde_json::from_str::<RateWindow>(&stored).unwrap_or_default();
+    if window != RateWindow::default() {
+        assert_eq!(serde_json::to_string(&window).unwrap(), stored);
+    }
+    // Newest last, as instants: a stored window is the queue its gaps say.
+    let mut naive = instants(&window);
+    let mut clock = 1_000_000_000_000_000_i128;
+    let start = Timestamp::from_unix(1_767_225_600 - 1_000_000).unwrap();
+    for step in bytes.chunks_exact(3) {
+        // A step of 0 to 2^42 ns, seldom back, under a quota of 1 to 8.
+        let span = i128::from(step[0] & 0x3f | 1) << (step[1] % 37);
+        clock += if step[0] & 0xc0 == 0xc0 { -span } else { span };
+        clock = clock.max(0);
+        let per_minute = usize::from(step[2] % 8) + 1;
+        let quota = Quota::READS.with_per_minute(NonZeroU16::new(per_minute as u16).unwrap());
+        let now = start.checked_add(Duration::from_nanos(clock as u64)).unwrap();
+        let ours = window.check(quota, now).map_err(|exceeded| exceeded.wait.as_nanos() as i128);
+        assert_eq!(ours, check(&mut naive, per_minute, clock), "{clock:?}");
+        assert_eq!(window.admitted(), naive.len(), "{clock:?}");
+        assert!(window.heap_bytes() <= 8 * naive.len() + 160, "{clock:?}");
+    }
+    let stored = serde_json::to_string(&window).unwrap();
+    assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
+    assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
+    // And whatever is read as bytes is a window that can be stored either way.
+    if let Ok(window) = RateWindow::from_bytes(bytes) {
+        let stored = serde_json::to_string(&window).unwrap();
+        assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
+        assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
+    }
+}
+
+const MINUTE: i128 = 60_000_000_000;
+
+/// What its stored form says, read by nothing of the library's. The newest is at 10^15.
+fn instants(window: &RateWindow) -> VecDeque<i128> {
+    let stored = serde_json::to_value(window).unwrap();
+    if stored["newest"].is_null() {
+        return VecDeque::new();
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(stored["gaps"].as_str().unwrap()).unwrap();
+    let mut instants = VecDeque::from([0]);
+    let (mut gap, mut shift) = (0, 0);
+    for byte in bytes {
+        gap |= i128::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            instants.push_back(instants[instants.len() - 1] + gap);
+            (gap, shift) = (0, 0);
+        }
+    }
+    let late = 1_000_000_000_000_000 - instants[instants.len() - 1];
+    instants.iter_mut().for_each(|instant| *instant += late);
+    instants
+}
+
+fn check(naive: &mut VecDeque<i128>, per_minute: usize, now: i128) -> Result<(), i128> {
+    let newest = naive.back().copied().unwrap_or(now);
+    if newest - now > MINUTE {
+        naive.iter_mut().for_each(|admitted| *admitted -= newest - now);
+    }
+    let counts_as = now.max(naive.back().copied().unwrap_or(now));
+    naive.retain(|admitted| counts_as - admitted < MINUTE);
+    match naive.len().checked_sub(per_minute) {
+        None => {
+            naive.push_back(counts_as);
+            Ok(())
+        }
+        Some(older) => Err(naive[older] + MINUTE - now),
+    }
+}

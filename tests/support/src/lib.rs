@@ -1,0 +1,36 @@
+//! What the tests of several rooms share: instants, secrets, and [`dice`].
+//!
+//! The crate asks for no feature of the library, so that the tests of each set of features are of
+//! that set and no other.
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::SigningSecret;
+
+pub mod dice;
+
+/// 2026-01-01T00:00:00Z: where virtual time begins.
+pub fn start() -> Timestamp {
+    Timestamp::from_unix(1_767_225_600).unwrap()
+}
+
+/// This many seconds after the start.
+#[track_caller]
+pub fn seconds(seconds: u64) -> Timestamp {
+    start().checked_add(Duration::from_secs(seconds)).unwrap()
+}
+
+/// This many nanoseconds after the start.
+#[track_caller]
+pub fn nanos(nanos: u64) -> Timestamp {
+    start().checked_add(Duration::from_nanos(nanos)).unwrap()
+}
+
+/// Reads a signing secret.
+#[track_caller]
+pub fn secret(text: &str) -> SigningSecret {
+    SigningSecret::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
