@@ -22,7 +22,7 @@
 //! | [`store`] | the two traits, and why a store refuses |
 //! | [`rows`], [`plan`] | what goes through them: accounts, endpoints, deliveries, filters |
 //! | [`api`] | the public API |
-//! | [`dashboard`] | the dashboard: page, routes, JSON |
+//! | [`dashboard`], [`answer`] | the dashboard: page, routes, JSON; what it answers |
 //! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
@@ -31,6 +31,7 @@
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
 //! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
 
+pub mod answer;
 pub mod api;
 pub mod clock;
 pub mod dashboard;

@@ -10,9 +10,9 @@ use call_assistant::rest::server;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-use super::dashboard::{Answer, Error, text};
-use super::store::{Refused, Store};
+use crate::answer::{Answer, Error, text};
 use crate::shutdown::Shutdown;
+use crate::store::{Refused, Store};
 
 /// What the public API of this process has counted. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -32,8 +32,6 @@
 //!   again, and the reason goes to the log.
 //! - Lists are complete unless the method says otherwise, and in the order it says.
 //!
-//! Methods with a body are for what a host does not have, or has not yet: they refuse with
-//! [`Refused::NotHere`], or return what a page shows nothing for.
 
 use std::future::Future;
 
@@ -47,14 +45,11 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 
-use serde_json::Value;
-
-use super::dashboard::{Answer, Asked, Error};
-use super::rows::{
+use crate::clock;
+use crate::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
-use crate::clock;
 
 /// Why something cannot be had or done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +62,6 @@ pub enum Refused {
     Plan(PlanError),
     /// The store has failed. The reason is for the log alone.
     Unavailable(String),
-    /// This host does not have it.
-    NotHere,
 }
 
 /// Whatever else goes wrong in a store is its failure.
@@ -190,35 +183,25 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn add_endpoint(&self, new: NewEndpoint) -> impl Doing<EndpointRow>;
 
     /// Gives an endpoint another URL: what is pending goes there, and its health stays.
-    fn move_endpoint(&self, _id: &str, _target: Target) -> impl Doing<EndpointRow> {
-        not_here()
-    }
+    fn move_endpoint(&self, id: &str, target: Target) -> impl Doing<EndpointRow>;
 
     /// Disables an endpoint until it is enabled. A conflict if it is disabled.
-    fn pause(&self, _id: &str) -> impl Doing<EndpointRow> {
-        not_here()
-    }
+    fn pause(&self, id: &str) -> impl Doing<EndpointRow>;
 
     /// Makes an endpoint active; one that is active stays as it is, and has missed nothing. A
     /// conflict if it is deleted.
     fn enable(&self, id: &str) -> impl Doing<Enabled>;
 
     /// Disables an endpoint for good. Its deliveries are kept for thirty days.
-    fn delete_endpoint(&self, _id: &str) -> impl Doing<EndpointRow> {
-        not_here()
-    }
+    fn delete_endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
 
     /// Replaces the signing secret. A conflict if more secrets than a signer takes would sign, or
     /// if the endpoint is deleted.
-    fn rotate_secret(&self, _id: &str, _new: NewSecret) -> impl Doing<EndpointRow> {
-        not_here()
-    }
+    fn rotate_secret(&self, id: &str, new: NewSecret) -> impl Doing<EndpointRow>;
 
     /// How each endpoint of an account has answered in the last hour. One that is left out is shown
     /// without.
-    fn last_hour(&self, _account: &str) -> impl Doing<Vec<(EndpointId, LastHour)>> {
-        async { Ok(Vec::new()) }
-    }
+    fn last_hour(&self, account: &str) -> impl Doing<Vec<(EndpointId, LastHour)>>;
 
     // ---- Deliveries
 
@@ -232,69 +215,33 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn redeliver(&self, id: &str) -> impl Doing<DeliveryRow>;
 
     /// Makes the next attempt of a waiting delivery due now. A conflict if it does not wait.
-    fn send_now(&self, _id: &str) -> impl Doing<DeliveryRow> {
-        not_here()
-    }
+    fn send_now(&self, id: &str) -> impl Doing<DeliveryRow>;
 
     // ---- Recovery
 
     /// Counts what a recovery would redeliver: the dry run.
-    fn count_missed(&self, _endpoint: &str, _missed: &MissedDeliveries) -> impl Doing<Missed> {
-        not_here()
-    }
+    fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> impl Doing<Missed>;
 
     /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
     /// one is running.
-    fn recover(&self, _endpoint: &str, _missed: MissedDeliveries) -> impl Doing<RecoveryRow> {
-        not_here()
-    }
+    fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> impl Doing<RecoveryRow>;
 
     /// The recoveries of an account, newest first: those that run, and some that have ended.
-    fn recoveries(&self, _account: &str) -> impl Doing<Vec<RecoveryRow>> {
-        async { Ok(Vec::new()) }
-    }
+    fn recoveries(&self, account: &str) -> impl Doing<Vec<RecoveryRow>>;
 
-    fn recovery(&self, _id: &str) -> impl Doing<RecoveryRow> {
-        not_here()
-    }
+    fn recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
 
     /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
-    fn cancel_recovery(&self, _id: &str) -> impl Doing<RecoveryRow> {
-        not_here()
-    }
+    fn cancel_recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
 
     // ---- Operation
 
     /// What an account's owner should be told, newest first: the latest hundred.
-    fn alerts(&self, _account: &str) -> impl Doing<Vec<AlertRow>> {
-        async { Ok(Vec::new()) }
-    }
+    fn alerts(&self, account: &str) -> impl Doing<Vec<AlertRow>>;
 
     /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
-    fn ready(&self) -> impl Doing<()> {
-        async { Ok(()) }
-    }
+    fn ready(&self) -> impl Doing<()>;
 
     /// What the sender of this process has counted, and what the store holds now.
-    fn metrics(&self) -> impl Doing<Metrics> {
-        async { Ok(Metrics::default()) }
-    }
-
-    /// What the page shows of a sandbox: `{"faults", "clock"}`. `None` where this host is none.
-    fn sandbox(&self) -> Option<Value> {
-        None
-    }
-
-    /// Answers a route of this host's own, or hands it back with `None`. It is asked before the
-    /// dashboard looks at its own routes.
-    fn own_route(
-        &self,
-        _asked: &Asked<'_>,
-    ) -> impl Future<Output = Option<Result<Answer, Error>>> + Send {
-        async { None }
-    }
-}
-
-fn not_here<T: Send>() -> impl Doing<T> {
-    async { Err(Refused::NotHere) }
+    fn metrics(&self) -> impl Doing<Metrics>;
 }

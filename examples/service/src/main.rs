@@ -18,10 +18,12 @@ use std::time::Duration;
 use call_assistant::rest::server::CursorKeys;
 use tokio::net::TcpListener;
 
+use call_assistant_service::faults::Faults;
 use call_assistant_service::flags::{self, Options};
-use call_assistant_service::sandbox::{self, Faults};
+use call_assistant_service::local::Local;
+use call_assistant_service::sandbox::{self, Sandbox};
 use call_assistant_service::sender::Sender;
-use call_assistant_service::store::{Local, Store};
+use call_assistant_service::store::Store;
 use host::api::Api;
 use host::dashboard::{Access, Dashboard};
 use host::flags::last_words;
@@ -82,12 +84,14 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let tables = Arc::new(Store::default());
     let faults = Faults::default();
     let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
-    let store = Local::new(tables, sender.outbox(), faults.clone());
+    let store = Local::new(tables, sender.outbox());
+    let sandbox = Sandbox { faults: faults.clone(), outbox: sender.outbox() };
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
     // Cursors live as long as the process, whose key they have.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, Access::ThisMachine, options.allow_loopback)
+        .extended(sandbox)
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api =

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
-use super::answer::Error;
+use crate::answer::Error;
 
 /// Who may use it.
 #[derive(Clone, Debug)]

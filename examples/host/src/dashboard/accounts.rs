@@ -5,15 +5,15 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
-use super::super::data;
-use super::super::input::{Bad, Fields};
-use super::super::rows::AccountChange;
-use super::super::store::Store;
-use super::answer::{Answer, Error, created, ok};
 use super::{Asked, Dashboard, nothing_asked, show};
+use crate::answer::{Answer, Error, created, ok};
+use crate::data;
+use crate::input::{Bad, Fields};
 use crate::random;
+use crate::rows::AccountChange;
+use crate::store::Store;
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn accounts(&self) -> Result<Answer, Error> {
         let accounts = self.store.accounts().await?;
         Ok(ok(&show::list(accounts.iter().map(show::account).collect())))

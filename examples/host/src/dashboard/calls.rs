@@ -10,11 +10,11 @@ use call_assistant::webhook::event::{
 use call_assistant::webhook::sender::DisabledReason;
 use serde_json::{Map, Value, json};
 
-use super::super::input::{self, Bad, Fields};
-use super::super::store::{Refused, Store};
-use super::answer::{Answer, Error, created, ok};
 use super::{Asked, Dashboard, nothing_asked, show};
+use crate::answer::{Answer, Error, created, ok};
+use crate::input::{self, Bad, Fields};
 use crate::random;
+use crate::store::{Refused, Store};
 
 /// The version that this service's events are written in.
 const API_VERSION: &str = "2026-01-15";
@@ -22,7 +22,7 @@ const API_VERSION: &str = "2026-01-15";
 /// The most calls in one answer.
 const NEWEST: usize = 100;
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn calls(&self, id: &str) -> Result<Answer, Error> {
         let calls = self.store.latest_calls(id, NEWEST).await?;
         Ok(ok(&show::list(calls.iter().map(show::call).collect())))

@@ -6,12 +6,12 @@ use call_assistant::webhook::sender::Status;
 use http::StatusCode;
 use serde::Serialize;
 
-use super::super::input::Bad;
-use super::super::rows::{DeliveryFilter, DeliveryPage};
-use super::super::store::{Refused, Store};
-use super::answer::{Answer, Error, json, ok};
 use super::show::Delivery;
 use super::{Asked, Dashboard, nothing_asked, show};
+use crate::answer::{Answer, Error, json, ok};
+use crate::input::Bad;
+use crate::rows::{DeliveryFilter, DeliveryPage};
+use crate::store::{Refused, Store};
 
 /// The most deliveries in one answer.
 const MAX_LIST: usize = 1000;
@@ -24,7 +24,7 @@ struct Deliveries<'a> {
     next: Option<&'a str>,
 }
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn deliveries(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
         Ok(ok(&shown(&page)))

@@ -6,18 +6,18 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::EndpointSecrets;
 use serde_json::json;
 
-use super::super::data;
-use super::super::input::{Bad, Fields};
-use super::super::rows::{NewEndpoint, NewSecret};
-use super::super::store::Store;
-use super::answer::{Answer, Error, created, ok};
 use super::{Asked, Dashboard, nothing_asked, show};
+use crate::answer::{Answer, Error, created, ok};
+use crate::data;
+use crate::input::{Bad, Fields};
 use crate::random;
+use crate::rows::{NewEndpoint, NewSecret};
+use crate::store::Store;
 
 /// The longest time for which a replaced secret may go on signing: a week.
 const LONGEST_OVERLAP: u64 = 7 * 86_400;
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn endpoints(&self, id: &str) -> Result<Answer, Error> {
         let endpoints = self.store.endpoints(id).await?;
         Ok(ok(&show::list(endpoints.iter().map(show::endpoint).collect())))

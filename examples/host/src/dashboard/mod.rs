@@ -6,10 +6,10 @@
 
 mod access;
 mod accounts;
-mod answer;
 mod calls;
 mod deliveries;
 mod endpoints;
+mod extension;
 mod overview;
 mod recovery;
 mod show;
@@ -26,15 +26,16 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::input::{Bad, Fields};
-use super::monitor::{self, Monitor};
-use super::store::Store;
+use crate::answer::{self, Answer, Error};
+use crate::input::{Bad, Fields};
 use crate::log;
+use crate::monitor::{self, Monitor};
 use crate::serve::{self, read_body};
 use crate::shutdown::Shutdown;
+use crate::store::Store;
 
 pub use access::{Access, Token};
-pub use answer::{Answer, Error, created, json, ok, text};
+pub use extension::Extension;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -49,8 +50,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The dashboard's server. Clone it freely.
 #[derive(Clone, Debug)]
-pub struct Dashboard<S> {
+pub struct Dashboard<S, X = ()> {
     store: S,
+    extension: X,
     access: Access,
     allow_loopback: bool,
     policy: HeaderValue,
@@ -75,9 +77,18 @@ impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
-        Self { store, access, allow_loopback, policy: policy(PAGE), stop: None, monitor }
+        let policy = policy(PAGE);
+        Self { store, extension: (), access, allow_loopback, policy, stop: None, monitor }
     }
 
+    /// With what a host adds to it.
+    pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
+        let Self { store, extension: (), access, allow_loopback, policy, stop, monitor } = self;
+        Dashboard { store, extension, access, allow_loopback, policy, stop, monitor }
+    }
+}
+
+impl<S: Store, X: Extension> Dashboard<S, X> {
     /// With a monitor that knows more than the store: the public API of this process.
     pub fn monitored(self, monitor: Monitor<S>) -> Self {
         Self { monitor, ..self }
@@ -101,7 +112,7 @@ impl<S: Store> Dashboard<S> {
             let decoded: Vec<String> =
                 head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
             let path: Vec<&str> = decoded.iter().map(String::as_str).collect();
-            route = template(&path);
+            route = template::<X>(&path);
             let body = match head.method {
                 Method::POST | Method::PATCH => {
                     let read = read_body(body, MAX_BODY, PATIENCE);
@@ -146,10 +157,10 @@ impl<S: Store> Dashboard<S> {
     }
 
     async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
-        if let Some(answered) = self.store.own_route(asked).await {
-            return answered;
-        }
         let Asked { method, path, .. } = asked;
+        if path.first().is_some_and(|first| X::PATHS.contains(first)) {
+            return self.extension.route(asked).await;
+        }
         if let [path] = path.as_slice()
             && let Some(answered) = self.monitor.route(method, path).await
         {
@@ -216,10 +227,9 @@ fn methods(path: &[&str]) -> Option<&'static str> {
 }
 
 /// A path for the log: what stands where an id belongs may be anything, a secret included.
-fn template(path: &[&str]) -> String {
-    // The sandbox's, which one of the hosts has.
-    if let ["faults" | "clock", ..] = path {
-        return format!("/{}", path.first().unwrap_or(&""));
+fn template<X: Extension>(path: &[&str]) -> String {
+    if let Some(first) = path.first().filter(|first| X::PATHS.contains(first)) {
+        return format!("/{first}");
     }
     if methods(path).is_none() {
         return "(unknown path)".to_owned();

@@ -5,12 +5,12 @@ use http::header::IF_NONE_MATCH;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::plan::PLANS;
-use super::super::rows::DeliveryFilter;
-use super::super::store::Store;
-use super::answer::{self, Answer, Error};
 use super::show::Delivery;
-use super::{Asked, Dashboard, show};
+use super::{Asked, Dashboard, Extension, show};
+use crate::answer::{self, Answer, Error};
+use crate::plan::PLANS;
+use crate::rows::DeliveryFilter;
+use crate::store::Store;
 
 /// How many calls and deliveries are in it.
 const CALLS: usize = 10;
@@ -23,7 +23,7 @@ struct Overview<'a> {
     deliveries: Vec<Delivery<'a>>,
 }
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X: Extension> Dashboard<S, X> {
     /// Everything that a page shows of an account. The tag tells whether it has changed.
     pub(super) async fn overview(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let account = self.store.account(id).await?;
@@ -60,7 +60,7 @@ impl<S: Store> Dashboard<S> {
             "calls": calls.iter().map(show::call).collect::<Vec<_>>(),
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
             "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
-            "sandbox": self.store.sandbox(),
+            "sandbox": self.extension.shown(),
             "now": asked.now,
         });
         let deliveries = deliveries.rows.iter().map(show::listed).collect();

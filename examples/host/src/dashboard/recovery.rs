@@ -6,12 +6,12 @@ use call_assistant::webhook::sender::{MissedDeliveries, Status};
 use http::StatusCode;
 use serde_json::json;
 
-use super::super::input::{Bad, Fields};
-use super::super::store::Store;
-use super::answer::{Answer, Error, json as answer_json, ok};
 use super::{Asked, Dashboard, nothing_asked, show};
+use crate::answer::{Answer, Error, json as answer_json, ok};
+use crate::input::{Bad, Fields};
+use crate::store::Store;
 
-impl<S: Store> Dashboard<S> {
+impl<S: Store, X> Dashboard<S, X> {
     /// Starts a recovery, or only counts with `dry_run`.
     pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
         let known = ["from", "until", "types", "statuses", "dry_run"];

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::plan::key_state;
-use super::super::rows::{
+use crate::plan::key_state;
+use crate::rows::{
     Account, AlertRow, DeliveryRow, EndpointRow, LISTED_BODY, LastHour, RecoveryRow,
 };
 

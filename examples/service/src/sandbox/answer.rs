@@ -16,11 +16,11 @@ use http::{HeaderValue, Request, Response};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 
-use super::faults::{Faults, RequestFault};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 use tokio::time::Sleep;
 
+use crate::faults::{Faults, RequestFault};
 use host::api::Api;
 use host::store::ApiStore;
 use host::{clock, log, random};

@@ -10,55 +10,66 @@
 //! | `POST /clock` | moves it: `{"advance_seconds":3600}` or `{"to":"2027-01-01T00:00:00Z"}` |
 
 mod answer;
-mod faults;
 
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use http::{Method, StatusCode};
+use http::Method;
 use serde_json::{Value, json};
 
+use crate::faults::Faults;
 use crate::sender::Outbox;
-use host::dashboard::{Answer, Asked, Error, created, json as answer_json, ok};
+use host::answer::{Answer, Error, created, ok};
+use host::dashboard::{Asked, Extension};
 use host::input::{Bad, Fields};
 use host::store::Refused;
 use host::{clock, log};
 
 pub use answer::{Body, answer};
-pub use faults::{DeliveryFault, Faults};
 
 /// The furthest that one request moves the clock: a leap year.
 const FURTHEST: Duration = Duration::from_secs(366 * 86_400);
 
-/// Answers a route of the sandbox, if it is one.
-pub async fn route(
-    asked: &Asked<'_>,
-    faults: &Faults,
-    outbox: &Outbox,
-) -> Option<Result<Answer, Error>> {
-    let (get, post, delete) = (
-        [Method::GET, Method::HEAD].contains(asked.method),
-        *asked.method == Method::POST,
-        *asked.method == Method::DELETE,
-    );
-    Some(match asked.path.as_slice() {
-        ["faults"] if get => Ok(ok(&json!({ "data": faults.shown() }))),
-        ["faults"] if post => order(asked, faults),
-        ["faults"] if delete => {
-            faults.remove(None);
-            Ok(answer_json(StatusCode::OK, &json!({ "data": [] })))
+/// The sandbox of a service, as its dashboard has it.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    pub faults: Faults,
+    pub outbox: Outbox,
+}
+
+impl Extension for Sandbox {
+    const PATHS: &'static [&'static str] = &["faults", "clock"];
+
+    async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let Self { faults, outbox } = self;
+        let (get, post, delete) = (
+            [Method::GET, Method::HEAD].contains(asked.method),
+            *asked.method == Method::POST,
+            *asked.method == Method::DELETE,
+        );
+        match asked.path.as_slice() {
+            ["faults"] if get => Ok(ok(&json!({ "data": faults.shown() }))),
+            ["faults"] if post => order(asked, faults),
+            ["faults"] if delete => {
+                faults.remove(None);
+                Ok(ok(&json!({ "data": [] })))
+            }
+            ["faults", id] if delete => match id.parse().is_ok_and(|id| faults.remove(Some(id))) {
+                true => Ok(ok(&json!({ "data": faults.shown() }))),
+                false => Err(Refused::NotFound("fault").into()),
+            },
+            ["clock"] if get => Ok(ok(&time())),
+            ["clock"] if post => advance(asked, outbox).await,
+            ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
+            ["faults", _] => Err(Error::Method("DELETE")),
+            ["clock"] => Err(Error::Method("GET, HEAD, POST")),
+            _ => Err(Error::NoSuchPath),
         }
-        ["faults", id] if delete => match id.parse().is_ok_and(|id| faults.remove(Some(id))) {
-            true => Ok(ok(&json!({ "data": faults.shown() }))),
-            false => Err(Refused::NotFound("fault").into()),
-        },
-        ["clock"] if get => Ok(ok(&time())),
-        ["clock"] if post => advance(asked, outbox).await,
-        ["faults"] => Err(Error::Method("GET, HEAD, POST, DELETE")),
-        ["faults", _] => Err(Error::Method("DELETE")),
-        ["clock"] => Err(Error::Method("GET, HEAD, POST")),
-        _ => return None,
-    })
+    }
+
+    fn shown(&self) -> Value {
+        json!({ "faults": self.faults.shown(), "clock": time() })
+    }
 }
 
 fn order(asked: &Asked<'_>, faults: &Faults) -> Result<Answer, Error> {
@@ -93,11 +104,6 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     let mut shown = time();
     shown["stops"] = stops.into();
     Ok(ok(&shown))
-}
-
-/// The orders and the clock, for the page.
-pub fn shown(faults: &Faults) -> Value {
-    json!({ "faults": faults.shown(), "clock": time() })
 }
 
 fn time() -> Value {

@@ -1,48 +1,22 @@
 //! Step 3: one attempt, and what a sandbox may make of it.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
-use call_assistant::Timestamp;
-use call_assistant::id::{DeliveryId, EndpointId};
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Attempt, Target};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use serde_json::Value;
 
 use super::slot::Slot;
-use crate::sandbox::{DeliveryFault, Faults};
+use crate::faults::{DeliveryFault, Faults};
+use crate::store::Begun;
 use host::post;
 use host::scale::Scale;
 use host::{clock, log, random};
 
 /// Twice the tolerance of a receiver.
 const TEN_MINUTES: Duration = Duration::from_secs(600);
-
-/// An attempt that is stored as begun, and what it takes to make it.
-#[derive(Debug)]
-pub struct Begun {
-    pub delivery: DeliveryId,
-    pub endpoint: EndpointId,
-    pub attempt: Attempt,
-    pub body: EventBody,
-    pub target: Target,
-    pub signer: Signer,
-    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
-    pub began_at: Timestamp,
-}
-
-/// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
-/// the host, for a path may hold what only its owner should know.
-impl fmt::Display for Begun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { delivery, endpoint, body, target, .. } = self;
-        let host = target.uri().authority().map_or("", |authority| authority.as_str());
-        write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
-    }
-}
 
 /// Step 3, with the fault that is ordered for it, if one is.
 pub(super) async fn send(

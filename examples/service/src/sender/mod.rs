@@ -17,15 +17,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-pub use attempt::Begun;
-pub use steps::ClockStep;
-
 use attempt::send;
 use slot::Slot;
 use steps::Watch;
 
-use crate::sandbox::Faults;
-use crate::store::{Store, ToSend};
+use crate::faults::Faults;
+use crate::store::{Begun, Store, ToSend};
 use host::post;
 use host::scale::Scale;
 use host::shutdown::Shutdown;

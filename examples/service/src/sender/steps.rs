@@ -5,15 +5,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use tokio::time::Instant;
 
+use crate::store::ClockStep;
+
 /// What a correction of a clock is not: less than this from one look to the next.
 const STEP: Duration = Duration::from_secs(1);
-
-/// How far a clock was set, and in which direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockStep {
-    Back(Duration),
-    Forward(Duration),
-}
 
 /// Compares the clock with one that nobody sets.
 #[derive(Debug)]
@@ -32,25 +27,11 @@ impl Watch {
         let steady = Instant::now();
         let expected = self.wall.saturating_add(steady.duration_since(self.steady));
         (self.wall, self.steady) = (now, steady);
-        ClockStep::between(expected, now)
-    }
-}
-
-impl ClockStep {
-    fn between(expected: Timestamp, now: Timestamp) -> Option<Self> {
         let (back, forward) = (expected.since(now), now.since(expected));
         if back >= STEP {
-            Some(Self::Back(back))
+            Some(ClockStep::Back(back))
         } else {
-            (forward >= STEP).then_some(Self::Forward(forward))
-        }
-    }
-
-    /// The same instant by the clock as it is now.
-    pub fn moved(self, at: Timestamp) -> Timestamp {
-        match self {
-            Self::Back(by) => at.saturating_sub(by),
-            Self::Forward(by) => at.saturating_add(by),
+            (forward >= STEP).then_some(ClockStep::Forward(forward))
         }
     }
 }

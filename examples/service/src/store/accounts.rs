@@ -55,7 +55,7 @@ impl AccountRow {
     }
 
     /// As the dashboard has it.
-    pub(super) fn shown(&self) -> Account {
+    pub fn shown(&self) -> Account {
         Account {
             id: self.id.clone(),
             business_name: self.business_name.clone(),

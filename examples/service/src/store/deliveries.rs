@@ -5,21 +5,21 @@
 //! them, and has stored them when it returns. The rows read are the rows written, for both happens
 //! under one lock; a database that others write to would compare versions instead.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
-    Outcome, RedeliverError, Status, Target,
+    Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
+    EndpointSecrets, LogEntry, Outcome, RedeliverError, Row, Status, Target, settle,
 };
+use call_assistant::webhook::{Signer, SigningSecret};
 
 use super::hour::Hour;
 use super::{AccountRow, Tables};
-use crate::sender::{Begun, ClockStep};
 use host::post::Sent;
 use host::scale::Scale;
 use host::store::Refused;
@@ -35,7 +35,7 @@ pub struct EndpointRow {
     /// A real service keeps these encrypted.
     pub secrets: EndpointSecrets,
     pub created_at: Timestamp,
-    pub(super) hour: Hour,
+    pub hour: Hour,
     /// Deliveries that have not ended.
     pub(super) pending: BTreeSet<u64>,
     /// Those of them that are redelivered.
@@ -50,11 +50,6 @@ pub struct DeliveryRow {
     pub endpoint: u32,
     pub body: EventBody,
     pub state: Delivery,
-    /// When the next attempt is due here, where `--time-scale` makes the waits of the schedule
-    /// shorter. `None` while one is in flight, and when there is none to come.
-    pub due: Option<Timestamp>,
-    /// How far the schedule is ahead of the clock while an attempt is in flight.
-    ahead: Duration,
     pub log: Vec<LogEntry>,
 }
 
@@ -68,12 +63,85 @@ pub struct ToSend {
     pub is_retry: bool,
 }
 
+/// An attempt that is stored as begun, and what it takes to make it.
+#[derive(Debug)]
+pub struct Begun {
+    pub delivery: DeliveryId,
+    pub endpoint: EndpointId,
+    pub attempt: Attempt,
+    pub body: EventBody,
+    pub target: Target,
+    pub signer: Signer,
+}
+
+/// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
+/// the host, for a path may hold what only its owner should know.
+impl fmt::Display for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { delivery, endpoint, body, target, .. } = self;
+        let host = target.uri().authority().map_or("", |authority| authority.as_str());
+        write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
+    }
+}
+
+/// How far a clock was set, and in which direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockStep {
+    Back(Duration),
+    Forward(Duration),
+}
+
 /// How many attempts a log keeps: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
 impl EndpointRow {
     pub(super) fn is_deleted(&self) -> bool {
         self.health.disabled() == Some(DisabledReason::Deleted)
+    }
+}
+
+impl DeliveryRow {
+    /// When the next attempt is due. `None` while one is in flight, and when there is none to come.
+    pub fn next_at(&self) -> Option<Timestamp> {
+        let columns = DeliveryColumns::from(self.state);
+        (columns.status == Status::Waiting).then_some(columns.at)
+    }
+
+    /// Ends its wait at another time, if it waits.
+    pub(super) fn make_due(&mut self, at: Timestamp) {
+        if self.state.status() == Status::Waiting {
+            let columns = DeliveryColumns { at, ..DeliveryColumns::from(self.state) };
+            self.state = Delivery::try_from(columns).unwrap_or(self.state);
+        }
+    }
+
+    /// It as the planner has it, if it waits.
+    pub(super) fn to_send(&self, number: u64, now: Timestamp) -> Option<ToSend> {
+        let is_retry = self.state.attempts() > 0 && !self.state.is_manual();
+        Some(ToSend {
+            delivery: number,
+            endpoint: self.endpoint,
+            due: self.state.due(now).filter(|_| self.next_at().is_some())?,
+            is_retry,
+        })
+    }
+
+    fn add_to_log(&mut self, entry: LogEntry) {
+        if self.log.len() >= KEPT_ATTEMPTS {
+            let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
+            self.log.remove(self.log.iter().position(beside).unwrap_or(0));
+        }
+        self.log.push(entry);
+    }
+}
+
+impl ClockStep {
+    /// The same instant by the clock as it is now.
+    pub fn moved(self, at: Timestamp) -> Timestamp {
+        match self {
+            Self::Back(by) => at.saturating_sub(by),
+            Self::Forward(by) => at.saturating_add(by),
+        }
     }
 }
 
@@ -169,8 +237,6 @@ impl Tables {
                 endpoint: number,
                 body: body.clone(),
                 state,
-                due: state.due(now),
-                ahead: Duration::ZERO,
                 log: Vec::new(),
             };
             self.delivery_numbers.insert(row.id.clone(), delivery);
@@ -192,45 +258,30 @@ impl Tables {
         let row = self.deliveries.get_mut(&number).ok_or(None)?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let endpoint = endpoint.ok_or(None)?;
-        // With `--time-scale` the host's due time comes before the schedule's: to the library the
-        // attempt begins when the schedule says, which the clock has not reached.
-        let by_schedule = match (row.state.due(now), row.due) {
-            (Some(schedule), Some(here)) if here <= now => schedule.max(now),
-            _ => now.saturating_add(row.ahead),
-        };
         let taken_over = row.state.status() == Status::Sending;
-        let begun = row.state.begin(&endpoint.health, by_schedule);
+        let begun = row.state.begin(&endpoint.health, now);
         if taken_over && begun.is_ok() {
             self.tally.lease_expired();
         }
         let made = match begun {
-            Ok(attempt) => {
-                row.due = None;
-                row.ahead = by_schedule.since(now);
-                Ok(Begun {
-                    delivery: row.id.clone(),
-                    endpoint: endpoint.id.clone(),
-                    attempt,
-                    body: row.body.clone(),
-                    target: endpoint.target.clone(),
-                    signer: endpoint.secrets.signer(now),
-                    began_at: now,
-                })
-            }
-            Err(BeginError::Early { .. }) => Err(row.due),
-            Err(BeginError::Leased { until }) => Err(Some(until.saturating_sub(row.ahead))),
-            Err(_) => {
-                row.due = None;
-                Err(None)
-            }
+            Ok(attempt) => Ok(Begun {
+                delivery: row.id.clone(),
+                endpoint: endpoint.id.clone(),
+                attempt,
+                body: row.body.clone(),
+                target: endpoint.target.clone(),
+                signer: endpoint.secrets.signer(now),
+            }),
+            Err(BeginError::Early { at } | BeginError::Leased { until: at }) => Err(Some(at)),
+            Err(_) => Err(None),
         };
         self.index(number);
         self.changed();
         made
     }
 
-    /// Step 4: finishes an attempt, in one write with what its endpoint hears of it and the log.
-    /// The delivery is to be sent again where this says so.
+    /// Step 4: stores what came of an attempt: delivery, endpoint, log and alerts. The delivery is to
+    /// be sent again where this says so.
     pub fn finish(
         &mut self,
         number: u64,
@@ -238,55 +289,51 @@ impl Tables {
         sent: &Sent,
         scale: Scale,
     ) -> Option<ToSend> {
-        let now = sent.at;
-        let row = self.deliveries.get_mut(&number)?;
-        let endpoint = usize::try_from(row.endpoint).ok()?;
-        let endpoint = self.endpoints.get_mut(endpoint)?;
-
-        let report = row.state.finish(&begun.attempt, sent.outcome, now);
-        let change = endpoint.health.record(report, now);
-        endpoint.hour.add(sent);
-
-        if !report.is_late() {
-            row.ahead = Duration::ZERO;
-        }
-        if sent.outcome == Outcome::Unsent && !report.is_late() {
-            // Whatever we are short of will not be there at once.
-            row.state.postpone(UNSENT, now);
-            row.due = row.state.due(now);
-        } else if !report.is_late() {
-            let due = row.state.due(now);
-            row.due = due.map(|at| now.saturating_add(scale.wait(at.since(now))));
-        }
+        let (at, row) = (sent.at, self.deliveries.get(&number)?);
         let endpoint = row.endpoint;
-        if let EndpointChange::Disabled(reason) = change {
-            self.disabled(endpoint, reason, now);
-        }
-        // The endpoint may have been disabled, and even enabled again, while this was in flight.
-        self.park(number, now);
-        self.index(number);
-        if let Some(alert) = change.alert() {
-            self.alert(endpoint, alert, now);
-        }
-        self.changed();
+        let rows = BTreeMap::from([(number, Row::from(row.state))]);
+        let owners = BTreeMap::from([(endpoint, Row::from(self.endpoint_of(endpoint)?.health))]);
+        let ended = [Ended {
+            delivery: number,
+            endpoint,
+            attempt: begun.attempt,
+            outcome: sent.outcome,
+            at,
+            response: sent.body.as_deref(),
+        }];
+        let mut settled = settle(&ended, &rows, &owners);
+        scale.to_wall_clock(&mut settled, &ended);
+        self.tally.settled(&settled);
 
-        let row = self.deliveries.get_mut(&number)?;
-        let response = sent.body.as_deref();
-        let mut entry =
-            LogEntry::new(&begun.attempt, sent.outcome, &report, &row.state, response, now);
-        entry.began_at = begun.began_at;
-        sent.describe(&mut entry);
-        entry.next_at = entry.next_at.and(row.due);
-        self.tally.attempt(&entry, &row.state);
-        self.tally.changed(change);
-        if row.log.len() >= KEPT_ATTEMPTS {
-            let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
-            row.log.remove(row.log.iter().position(beside).unwrap_or(0));
+        let owner = self.endpoint_mut(endpoint)?;
+        owner.hour.add(sent);
+        for (_, write) in &settled.endpoints {
+            owner.health = write.value;
         }
-        row.log.push(entry);
-        let is_retry = row.state.attempts() > 0;
-        let again = ToSend { delivery: number, endpoint, due: row.due?, is_retry };
-        (!report.is_late()).then_some(again)
+        let row = self.deliveries.get_mut(&number)?;
+        for (_, write) in &settled.deliveries {
+            row.state = write.value;
+        }
+        for (_, mut entry) in settled.log {
+            if sent.outcome == Outcome::Unsent && !entry.late {
+                // Whatever we are short of will not be there at once.
+                row.state.postpone(UNSENT, at);
+                entry.next_at = row.next_at();
+            }
+            sent.describe(&mut entry);
+            row.add_to_log(entry);
+        }
+        let again = settled.again.first().filter(|_| !settled.deliveries.is_empty());
+        let again = again.and_then(|_| row.to_send(number, at));
+        for (_, reason) in settled.disabled {
+            self.disabled(endpoint, reason, at);
+        }
+        for (_, alert) in settled.alerts {
+            self.alert(endpoint, alert, at);
+        }
+        self.index(number);
+        self.changed();
+        again
     }
 
     /// What is pending of an endpoint that is disabled now is parked, and the log says so.
@@ -320,11 +367,10 @@ impl Tables {
         row.state
             .redeliver(&endpoint.health, now)
             .map_err(|error: RedeliverError| Refused::Conflict(error.to_string()))?;
-        row.due = row.state.due(now);
-        let endpoint = row.endpoint;
+        let again = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
         self.index(number);
         self.changed();
-        Ok(ToSend { delivery: number, endpoint, due: now, is_retry: false })
+        Ok(again)
     }
 
     /// One delivery.
@@ -351,16 +397,15 @@ impl Tables {
         let pending = self.endpoints.iter().flat_map(|endpoint| &endpoint.pending);
         pending.filter_map(move |number| {
             let row = self.deliveries.get(number)?;
-            let leased = row.state.due(now.saturating_add(row.ahead));
-            let leased = leased.map(|until| until.saturating_sub(row.ahead));
-            Some((*number, row.endpoint, row.due.or(leased)?, row.state.attempts() > 0))
+            Some((*number, row.endpoint, row.state.due(now)?, row.state.attempts() > 0))
         })
     }
 
     /// Keeps the waits as long as they are when somebody has set the clock.
     pub fn clock_was_set(&mut self, step: ClockStep) {
         for row in self.deliveries.values_mut() {
-            row.due = row.due.map(|due| step.moved(due));
+            let at = step.moved(DeliveryColumns::from(row.state).at);
+            row.make_due(at);
         }
         self.changed();
     }
@@ -388,17 +433,11 @@ impl Tables {
         }
     }
 
-    /// Parks a delivery that was pending when its endpoint was disabled: beginning it does that,
-    /// and is not kept where it does anything else.
+    /// Parks a delivery that was pending when its endpoint was disabled.
     pub(super) fn park(&mut self, number: u64, now: Timestamp) {
         let Some(row) = self.deliveries.get_mut(&number) else { return };
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
-        let Some(endpoint) = endpoint else { return };
-        let mut parked = row.state;
-        if parked.begin(&endpoint.health, now.saturating_add(row.ahead)) == Err(BeginError::Parked)
-        {
-            row.state = parked;
-            row.due = None;
+        if endpoint.is_some_and(|endpoint| row.state.park(&endpoint.health, now)) {
             self.index(number);
         }
     }

@@ -13,11 +13,7 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account or endpoint, or the page does not follow one of this store.
-    pub(super) fn page(
-        &self,
-        account: &str,
-        filter: &DeliveryFilter,
-    ) -> Result<DeliveryPage, Refused> {
+    pub fn page(&self, account: &str, filter: &DeliveryFilter) -> Result<DeliveryPage, Refused> {
         let account = self.account(account)?;
         let endpoint = match &filter.endpoint {
             None => None,
@@ -61,7 +57,7 @@ impl Tables {
     }
 
     /// An endpoint as the dashboard has it.
-    pub(super) fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
+    pub fn shown_endpoint(&self, row: &EndpointRow, now: Timestamp) -> rows::EndpointRow {
         rows::EndpointRow {
             id: row.id.clone(),
             account_id: row.account_id.clone(),
@@ -73,7 +69,7 @@ impl Tables {
     }
 
     /// A delivery as the dashboard has it.
-    pub(super) fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
+    pub fn shown_delivery(&self, row: &DeliveryRow) -> Result<rows::DeliveryRow, Refused> {
         let endpoint = self.endpoint_of(row.endpoint).ok_or(Refused::NotFound("endpoint"))?;
         Ok(rows::DeliveryRow {
             id: row.id.clone(),
@@ -83,7 +79,7 @@ impl Tables {
             event_id: row.body.id().clone(),
             event_type: row.body.event_type().clone(),
             state: row.state,
-            next_at: row.due,
+            next_at: row.next_at(),
             log: row.log.clone(),
             body: Some(row.body.clone()),
         })

@@ -14,7 +14,7 @@ const KEPT: usize = 4096;
 
 /// The latest attempts of an endpoint.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hour(VecDeque<Sample>);
+pub struct Hour(VecDeque<Sample>);
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -25,7 +25,7 @@ struct Sample {
 
 impl Hour {
     /// Adds an attempt, if one was made.
-    pub(super) fn add(&mut self, sent: &Sent) {
+    pub fn add(&mut self, sent: &Sent) {
         if sent.outcome == Outcome::Unsent {
             return;
         }
@@ -37,7 +37,7 @@ impl Hour {
     }
 
     /// The last hour's.
-    pub(super) fn shown(&self, now: Timestamp) -> LastHour {
+    pub fn shown(&self, now: Timestamp) -> LastHour {
         let from = now.saturating_sub(Duration::from_secs(3600));
         let recent: Vec<&Sample> = self.0.iter().filter(|sample| sample.at >= from).collect();
         let mut took: Vec<u128> = recent.iter().map(|sample| sample.took.as_millis()).collect();

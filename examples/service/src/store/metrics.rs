@@ -27,7 +27,7 @@ impl Tables {
                     Status::Sending => one_more(&mut gauges.sending),
                     _ => one_more(&mut gauges.waiting),
                 }
-                let late = row.due.map_or(Duration::ZERO, |due| now.since(due));
+                let late = row.next_at().map_or(Duration::ZERO, |due| now.since(due));
                 gauges.oldest_due = gauges.oldest_due.max(late);
             }
         }

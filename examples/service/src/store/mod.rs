@@ -10,7 +10,6 @@ mod calls;
 mod deliveries;
 mod find;
 mod hour;
-mod local;
 mod metrics;
 mod owner;
 mod recovery;
@@ -37,8 +36,8 @@ use host::store::Refused;
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
-pub use deliveries::{DeliveryRow, EndpointRow, ToSend};
-pub use local::Local;
+pub use deliveries::{Begun, ClockStep, DeliveryRow, EndpointRow, ToSend};
+pub use hour::Hour;
 use recovery::Recoveries;
 
 /// The database.

@@ -78,8 +78,7 @@ impl Tables {
             .map_err(|error| Refused::Conflict(error.to_string()))
     }
 
-    /// Makes the next attempt of a waiting delivery due now: its wait is over as far as this host
-    /// is concerned, as with `--time-scale`.
+    /// Makes the next attempt of a waiting delivery due now.
     ///
     /// # Errors
     /// There is no such delivery, it does not wait, or the plan lacks webhooks.
@@ -91,10 +90,10 @@ impl Tables {
         if row.state.status() != Status::Waiting {
             return Err(Refused::Conflict("the delivery does not wait".into()));
         }
-        row.due = Some(now);
-        let (endpoint, is_retry) = (row.endpoint, row.state.attempts() > 0);
+        row.make_due(now);
+        let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
         self.changed();
-        Ok(ToSend { delivery: number, endpoint, due: now, is_retry })
+        Ok(sent)
     }
 
     /// An endpoint that its owner may still change.

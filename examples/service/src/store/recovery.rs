@@ -148,9 +148,8 @@ impl Tables {
         for (delivery, write) in writes {
             let Some(row) = self.deliveries.get_mut(&delivery) else { continue };
             row.state = write.value;
-            row.due = row.state.due(now);
+            again.extend(row.to_send(delivery, now));
             self.index(delivery);
-            again.push(ToSend { delivery, endpoint: number, due: now, is_retry: false });
         }
         Some(again)
     }

@@ -10,9 +10,9 @@ use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
 
-use call_assistant_service::sandbox::Faults;
-use call_assistant_service::sender::{ClockStep, Pace, Sender};
-use call_assistant_service::store::{AccountRow, Store, Tables, ToSend};
+use call_assistant_service::faults::Faults;
+use call_assistant_service::sender::{Pace, Sender};
+use call_assistant_service::store::{AccountRow, ClockStep, Store, Tables, ToSend};
 use host::post::{self, Sent};
 use host::scale::Scale;
 use host::{clock, shutdown};
@@ -154,7 +154,7 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     assert_eq!(again, None, "no attempt is to come");
     let id = tables.delivery_id(slow).unwrap().clone();
     let row = tables.delivery(id.as_str()).unwrap();
-    assert_eq!((row.state.status(), row.due), (Status::Parked, None));
+    assert_eq!((row.state.status(), row.next_at()), (Status::Parked, None));
     assert_eq!((row.log[0].status, row.log[0].next_at), (Status::Parked, None));
     assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
 }

@@ -13,12 +13,8 @@ use call_assistant::rest::server::{
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, Target};
 
-use serde_json::Value;
-
-use super::{AccountRow, Store, Tables, ToSend};
-use crate::sandbox::{self, Faults};
 use crate::sender::Outbox;
-use host::dashboard::{Answer, Asked, Error};
+use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
@@ -34,14 +30,13 @@ pub struct Local {
     store: Arc<Store>,
     rates: Arc<Mutex<RateWindows>>,
     outbox: Outbox,
-    faults: Faults,
 }
 
 impl Local {
     /// The store with its sender.
-    pub fn new(store: Arc<Store>, outbox: Outbox, faults: Faults) -> Self {
+    pub fn new(store: Arc<Store>, outbox: Outbox) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
-        Self { store, rates, outbox, faults }
+        Self { store, rates, outbox }
     }
 
     /// Ids of what was accepted, when its sender has been told.
@@ -276,17 +271,13 @@ impl Shared for Local {
         Ok(self.store.lock().alerts(account))
     }
 
+    async fn ready(&self) -> Done<()> {
+        Ok(())
+    }
+
     async fn metrics(&self) -> Done<Metrics> {
         let (tables, now) = self.store.write();
         Ok(tables.metrics(now))
-    }
-
-    fn sandbox(&self) -> Option<Value> {
-        Some(sandbox::shown(&self.faults))
-    }
-
-    async fn own_route(&self, asked: &Asked<'_>) -> Option<Result<Answer, Error>> {
-        sandbox::route(asked, &self.faults, &self.outbox).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Answers of the dashboard: JSON, the page, and errors that say what to do.
+//! Answers of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
@@ -10,10 +10,10 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use super::super::input::Bad;
-use super::super::store::Refused;
+use crate::input::Bad;
 use crate::log;
 use crate::serve::BodyError;
+use crate::store::Refused;
 
 /// An answer.
 pub type Answer = Response<Full<Bytes>>;
@@ -71,10 +71,6 @@ impl Error {
                 log::line(&format!("store: {why}"));
                 let message = "the store does not answer; try again".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
-            }
-            Self::Refused(Refused::NotHere) => {
-                let message = "this host does not have it".to_owned();
-                (StatusCode::NOT_IMPLEMENTED, "not_implemented", message, None)
             }
             Self::Body(error) => {
                 let (status, message) = match error {
@@ -143,7 +139,7 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
 }
 
 /// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
-pub(super) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
+pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
@@ -155,14 +151,14 @@ pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Ans
 }
 
 /// A value that a page polls, with a tag by which it asks whether there is another.
-pub(super) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
+pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
 /// Nothing has changed.
-pub(super) fn unchanged(tag: HeaderValue) -> Answer {
+pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
     answer.headers_mut().insert(ETAG, tag);
     answer

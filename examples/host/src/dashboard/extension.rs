@@ -1,0 +1,32 @@
+//! What a host adds to its dashboard.
+
+use std::future::Future;
+
+use serde_json::Value;
+
+use super::Asked;
+use crate::answer::{Answer, Error};
+
+/// Routes of a host's own, and what the page shows of them. `()` is none.
+pub trait Extension: Clone + Send + Sync + 'static {
+    /// The first segments of its paths.
+    const PATHS: &'static [&'static str];
+
+    /// Answers a request to one of its paths.
+    fn route(&self, asked: &Asked<'_>) -> impl Future<Output = Result<Answer, Error>> + Send;
+
+    /// What the page shows of it, under `sandbox`.
+    fn shown(&self) -> Value;
+}
+
+impl Extension for () {
+    const PATHS: &'static [&'static str] = &[];
+
+    async fn route(&self, _: &Asked<'_>) -> Result<Answer, Error> {
+        Err(Error::NoSuchPath)
+    }
+
+    fn shown(&self) -> Value {
+        Value::Null
+    }
+}
