@@ -15,5 +15,5 @@ let page = readFileSync(new URL("page.html", here), "utf8").replace("@WASM@", wa
 const hash = (tag) => `'sha256-${createHash("sha256").update(page.split(`<${tag}>`)[1].split(`</${tag}>`)[0]).digest("base64")}'`;
 const policy = `default-src 'none'; script-src ${hash("script")} 'wasm-unsafe-eval'; style-src ${hash("style")}; base-uri 'none'; form-action 'none'`;
 page = page.replace("@CSP@", policy);
-writeFileSync(new URL("../host/src/dashboard/explain.html", here), page);
+writeFileSync(new URL("explain.html", here), page);
 console.log(`page: ${page.length} bytes, ${wasm.length} of them wasm`);

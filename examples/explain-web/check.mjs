@@ -10,7 +10,7 @@ const root = new URL("../../", here);
 const target = process.env.CARGO_TARGET_DIR ? new URL(`file://${process.env.CARGO_TARGET_DIR}/`) : new URL("../../target/", here);
 const built = readFileSync(new URL("wasm32-unknown-unknown/page/call_assistant_explain_web.wasm", target));
 assert.ok(built.length <= 250 * 1024, `${built.length} bytes of wasm, more than 250 KiB`);
-const page = readFileSync(new URL("../host/src/dashboard/explain.html", here), "utf8");
+const page = readFileSync(new URL("explain.html", here), "utf8");
 const committed = Buffer.from(/const WASM = "([^"]*)"/.exec(page)[1], "base64");
 
 async function library(wasm) {

@@ -26,8 +26,8 @@ use std::{fs, io};
 
 use call_assistant::webhook::sender::Limits;
 use host::flags::Help;
-use tools::chart;
-use tools::day::{Scale, run};
+use tools::simulate::chart;
+use tools::simulate::day::{Scale, run};
 
 const HELP: Help = Help {
     usage: "simulate [ENDPOINTS [DELIVERIES [CHART.svg]]]",

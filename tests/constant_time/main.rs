@@ -7,8 +7,8 @@
 //! branch either.
 //!
 //! `cargo test` looks at code as it is written, and finds a comparison that calls `memcmp`;
-//! `cargo test --manifest-path tests/constant_time/Cargo.toml` at the same code optimised, and finds
-//! what a compiler makes of it. Without valgrind there is nothing to ask, and the test passes over.
+//! `cargo test -p call-assistant --profile optimised --test constant_time` at the same code optimised,
+//! and finds what a compiler makes of it. Without valgrind there is nothing to ask, and the test passes over.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing)]

@@ -1,7 +1,7 @@
 //! The parts of the durable host. The program is `main.rs`; tests use the parts.
 //!
 //! ```text
-//! cargo run --manifest-path examples/postgres/Cargo.toml -- demo
+//! cargo run -p call-assistant-postgres -- demo
 //! ```
 
 pub mod accept;

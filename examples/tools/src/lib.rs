@@ -1,7 +1,11 @@
-//! What several of the tools share: secrets from outside, files that one process writes, and the
-//! simulated day that `simulate` runs in full and a test in small.
+//! What the tools share with each other and with their tests.
+//!
+//! | | |
+//! |---|---|
+//! | [`secrets`] | signing secrets from a file or the environment |
+//! | [`files`] | files that one process at a time writes |
+//! | [`simulate`] | the day of the program `simulate` |
 
-pub mod chart;
-pub mod day;
 pub mod files;
 pub mod secrets;
+pub mod simulate;

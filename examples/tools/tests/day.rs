@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use call_assistant::webhook::sender::Limits;
-use tools::chart;
-use tools::day::{MANNERS, Manner, Scale, run};
+use tools::simulate::chart;
+use tools::simulate::day::{MANNERS, Manner, Scale, run};
 
 #[test]
 fn a_day_adds_up() {

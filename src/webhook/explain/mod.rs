@@ -35,7 +35,7 @@
 //! it for every sender of a bad signature. The [protocol](crate::guide::protocol) says what a right signature is.
 //!
 //! The same explanations are available without a program: the example `verify explain` takes a
-//! captured request, and `examples/host/dashboard/explain.html` is a page for a browser that sends
+//! captured request, and `examples/explain-web/explain.html` is a page for a browser that sends
 //! nothing anywhere.
 
 // Each file uses only those named before it: evidence, explanation, base64, wrapping, header, secret,

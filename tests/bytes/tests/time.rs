@@ -1,6 +1,6 @@
 //! Instants: what is read and written agrees with the `time` crate.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
 
 use std::time::Duration;
 

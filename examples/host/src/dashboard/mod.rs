@@ -40,7 +40,7 @@ pub use extension::Extension;
 const PAGE: &str = include_str!("page.html");
 
 /// The page that explains signatures: examples/explain-web builds it.
-const EXPLAIN: &str = include_str!("explain.html");
+const EXPLAIN: &str = include_str!("../../../explain-web/explain.html");
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

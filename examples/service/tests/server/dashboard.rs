@@ -10,7 +10,7 @@ const FJORD: &str = "/accounts/acct_fjord_dental";
 #[test]
 fn the_page_that_explains_signatures_is_served_as_it_is() {
     let service = Service::start(&[]);
-    let page = include_str!("../../../host/src/dashboard/explain.html");
+    let page = include_str!("../../../explain-web/explain.html");
     let answer = request(service.dashboard(), "GET", "/explain", "", b"");
     assert_eq!((answer.status, answer.text().as_str()), (200, page));
     let policy = answer.header("content-security-policy").unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::day::{MANNERS, Report, Sample, Tally};
+use super::day::{MANNERS, Report, Sample, Tally};
 
 /// A line for each manner of endpoint, and one for all.
 pub fn table(report: &Report) -> String {

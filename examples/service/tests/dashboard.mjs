@@ -1,6 +1,6 @@
 // Drives the dashboard's page in a headless browser, against the real service and a real receiver.
 //
-//   node tests/browser/dashboard.mjs target/debug/examples/service [FOLDER FOR SCREENSHOTS]
+//   node examples/service/tests/dashboard.mjs target/debug/examples/service [FOLDER FOR SCREENSHOTS]
 //
 // Exit status 0: everything held.
 import { spawn } from "node:child_process";
@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { join } from "node:path";
 import assert from "node:assert/strict";
-import { open } from "./browser.mjs";
+import { open } from "../../testing/browser.mjs";
 
 const [binary, shots] = process.argv.slice(2);
 let service, browser;

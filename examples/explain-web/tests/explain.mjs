@@ -1,17 +1,17 @@
 // Drives the page that explains signatures in a headless browser: every accident, a few vectors,
 // files, the keyboard, and that nothing leaves the page.
 //
-//   node tests/browser/explain.mjs [SCREENSHOT [ADDRESS]]
+//   node examples/explain-web/tests/explain.mjs [SCREENSHOT [ADDRESS]]
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { open } from "./browser.mjs";
+import { open } from "../../testing/browser.mjs";
 
-const root = new URL("../../", import.meta.url);
+const root = new URL("../../../", import.meta.url);
 const accidents = JSON.parse(readFileSync(new URL("tests/webhook/wire/explain/accidents.json", root)));
 const vectors = JSON.parse(readFileSync(new URL("tests/vectors/signatures.json", root))).cases;
-const address = process.argv[3] || new URL("examples/host/dashboard/explain.html", root).href;
+const address = process.argv[3] || new URL("examples/explain-web/explain.html", root).href;
 const folder = mkdtempSync(join(tmpdir(), "explain-"));
 const browser = await open();
 const { page, run, until } = browser;
