@@ -14,7 +14,7 @@ mod json;
 mod metrics;
 mod models;
 mod names;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
-mod surface;
 mod time;

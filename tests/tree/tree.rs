@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod habits;
 mod paths;
 mod rooms;
