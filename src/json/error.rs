@@ -7,10 +7,7 @@ use core::fmt;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use super::Tracker;
-
-/// Bounds the text that is read, in bytes: 16 MiB, many times a page of 100 calls.
-pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
+use super::{MAX_JSON_LEN, Tracker};
 
 /// Says what is wrong with a JSON text, in which field, and at which line and column.
 ///

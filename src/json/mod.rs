@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-pub use error::{MAX_JSON_LEN, ParseError, ParseErrorKind};
+pub use error::{ParseError, ParseErrorKind};
 pub use object::JsonObject;
 pub(crate) use object::{RawJson, fields};
 pub use open_enum::Unrecognized;
@@ -49,6 +49,9 @@ pub(crate) use read::{
     read_object, read_text,
 };
 pub(crate) use values::read_items;
+
+/// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
+pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value.
 pub(crate) fn read<'de, T: FromJson<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {

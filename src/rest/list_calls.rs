@@ -4,9 +4,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write;
 
-use super::parameter_error::MAX_LIMIT;
 use super::percent::{decode_query, encode_into};
-use super::unsendable_error::MAX_CURSOR_LEN;
 use super::{CreatedRange, ParameterError, UnsendableError};
 use crate::Timestamp;
 
@@ -53,13 +51,13 @@ impl Default for ListCalls {
 
 impl ListCalls {
     /// The maximum limit.
-    pub const MAX_LIMIT: usize = MAX_LIMIT;
+    pub const MAX_LIMIT: usize = 100;
 
     /// The limit of a request that names none.
     pub const DEFAULT_LIMIT: usize = 50;
 
     /// The maximum length of a cursor in a request, in bytes: it has to fit into a URL.
-    pub const MAX_CURSOR_LEN: usize = MAX_CURSOR_LEN;
+    pub const MAX_CURSOR_LEN: usize = 8192;
 
     /// Requests the first page of all calls, with at most 50 of them.
     #[must_use]

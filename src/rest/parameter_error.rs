@@ -2,12 +2,10 @@
 
 use alloc::string::String;
 
+use super::ListCalls;
 use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
-
-/// The maximum `limit`.
-pub(super) const MAX_LIMIT: usize = 100;
 
 /// Says which parameter of a request is not valid, and why.
 ///
@@ -64,11 +62,11 @@ pub enum ParameterError {
     /// The limit is not written in digits only.
     #[error(
         "limit is not a whole number from 1 to {} in digits, without sign, spaces or leading zeros",
-        MAX_LIMIT
+        ListCalls::MAX_LIMIT
     )]
     LimitForm,
     /// The limit is a number, but not one from 1 to 100.
-    #[error("limit is not from 1 to {}", MAX_LIMIT)]
+    #[error("limit is not from 1 to {}", ListCalls::MAX_LIMIT)]
     LimitRange,
     /// An instant is not RFC 3339.
     #[error("{parameter} is not an RFC 3339 instant like 2026-07-24T10:00:00Z: {error}")]

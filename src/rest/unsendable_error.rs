@@ -1,9 +1,6 @@
 //! Why a request cannot be sent.
 
-use super::parameter_error::MAX_LIMIT;
-
-/// The maximum length of a cursor in a request, in bytes.
-pub(super) const MAX_CURSOR_LEN: usize = 8192;
+use super::ListCalls;
 
 /// Says why a request cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,13 +11,13 @@ pub enum UnsendableError {
     #[error("call_id consists of dots, which no URL can carry")]
     DotId,
     /// The cursor is too long for a URL.
-    #[error("cursor has {len} bytes, more than {MAX_CURSOR_LEN}")]
+    #[error("cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
     LongCursor {
         /// The length, in bytes.
         len: usize,
     },
     /// The limit is 0 or more than 100.
-    #[error("limit is {limit}, not from 1 to {MAX_LIMIT}")]
+    #[error("limit is {limit}, not from 1 to {max}", max = ListCalls::MAX_LIMIT)]
     Limit {
         /// The limit.
         limit: usize,

@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
 use super::secret::SigningSecret;
-use super::setup_error::{MAX_SECRETS, SetupError};
+use super::setup_error::SetupError;
 use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};
@@ -40,7 +40,7 @@ pub struct Signer {
 
 impl Signer {
     /// The most secrets a signer takes. Receivers read 16 parts and 1 KiB.
-    pub const MAX_SECRETS: usize = MAX_SECRETS;
+    pub const MAX_SECRETS: usize = 4;
 
     /// Creates a signer with one secret.
     #[must_use]

@@ -11,7 +11,7 @@ use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
 use super::response::WebhookResponse;
 use super::secret::SigningSecret;
-use super::setup_error::{MAX_TOLERANCE, SetupError};
+use super::setup_error::SetupError;
 use super::verify_error::VerifyError;
 use crate::secret::mac::{self, MacKey};
 use crate::{Product, Timestamp};
@@ -57,7 +57,7 @@ impl Verifier {
     pub const TOLERANCE: Duration = Duration::from_secs(300);
 
     /// The longest tolerance that can be set: an hour.
-    pub const MAX_TOLERANCE: Duration = MAX_TOLERANCE;
+    pub const MAX_TOLERANCE: Duration = Duration::from_secs(3600);
 
     /// Creates a verifier that accepts deliveries signed with this secret.
     #[must_use]

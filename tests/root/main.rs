@@ -14,7 +14,7 @@ mod json;
 mod metrics;
 mod models;
 mod names;
-mod surface;
+mod secrets;
 mod time;
 
 use call_assistant::Timestamp;

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use figures::{Figure, Table};
-use hosts::{Host, Running};
+use hosts::{ENDPOINTS, Host, Running};
 use receiver::Receiver;
 use server::Server;
 
@@ -33,8 +33,6 @@ struct Options {
     rate: u32,
     steady: Duration,
 }
-
-const ENDPOINTS: u32 = 100;
 
 fn main() -> ExitCode {
     // Our own senders are processes: this binary, started again.

@@ -121,6 +121,7 @@
 
 mod error;
 mod flow;
+mod flow_error;
 mod head;
 mod pace;
 mod paging;
@@ -131,9 +132,8 @@ mod sync;
 pub mod testing;
 
 pub use error::{Action, ClientError, ClientErrorReason, MAX_ERROR_LEN, UnexpectedBody};
-pub use flow::{
-    Fetch, Flow, FlowError, Pages, PagesState, PagesStep, Progress, Step, Sync, Task, Ticket,
-};
+pub use flow::{Fetch, Flow, Pages, PagesState, PagesStep, Progress, Step, Sync, Task, Ticket};
+pub use flow_error::FlowError;
 pub use head::ResponseHead;
 pub use pace::Pace;
 pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError};

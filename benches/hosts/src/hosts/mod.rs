@@ -15,6 +15,8 @@ use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use crate::receiver::{ACCEPTED, Receiver, micros};
 use crate::server::Database;
 
+pub(crate) const ENDPOINTS: u32 = 100;
+
 /// A way to send webhooks from PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Host {
@@ -79,15 +81,15 @@ impl Running {
     pub(crate) async fn insert(&mut self, count: u32) {
         match self {
             Self::Loop(host) => host.insert(count).await,
-            Self::Ours(host) => host.insert(count, 0..crate::ENDPOINTS).await,
-            Self::Naive(host) => host.insert(count, 0..crate::ENDPOINTS).await,
-            Self::Smith(host) => host.insert(count, 0..crate::ENDPOINTS).await,
+            Self::Ours(host) => host.insert(count, 0..ENDPOINTS).await,
+            Self::Naive(host) => host.insert(count, 0..ENDPOINTS).await,
+            Self::Smith(host) => host.insert(count, 0..ENDPOINTS).await,
         }
     }
 
     /// Accepts so many events for the endpoints that never answer.
     pub(crate) async fn insert_dead(&mut self, count: u32) {
-        let silent = crate::ENDPOINTS..crate::ENDPOINTS + 16;
+        let silent = ENDPOINTS..ENDPOINTS + 16;
         match self {
             Self::Loop(_) => {}
             Self::Ours(host) => host.insert(count, silent).await,
@@ -100,7 +102,7 @@ impl Running {
     pub(crate) async fn load(&mut self, count: u32) {
         match self {
             Self::Ours(host) => {
-                host.insert(count, 0..crate::ENDPOINTS).await;
+                host.insert(count, 0..ENDPOINTS).await;
                 host.hold_back().await;
                 host.start().await;
             }

@@ -1,4 +1,3 @@
-mod error;
 mod pages;
 mod step;
 mod task;
@@ -8,14 +7,13 @@ use core::time::Duration;
 
 use http::{Request, Response};
 
-pub use error::FlowError;
 pub use pages::{Pages, PagesState, PagesStep};
 pub use step::{Progress, Step, Ticket};
 pub use task::{Fetch, Sync, Task};
 
 use self::task::{Applied, PageCount};
 use super::error::Cause;
-use super::{Action, CallSync, Client, ClientError, Pace, ResponseHead, Retry};
+use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
 use crate::model::Account;
 use crate::rest::ApiRequest;

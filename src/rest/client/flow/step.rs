@@ -6,7 +6,7 @@ use core::time::Duration;
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::error::FlowError;
+use super::FlowError;
 use super::task::Task;
 use crate::Timestamp;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use self::walk::{Covered, Walk};
 pub(super) use self::walk::{Place, UnreadableKey};
-use super::flow::FlowError;
+use super::flow_error::FlowError;
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};

@@ -1,4 +1,4 @@
-use super::super::{Action, ClientError, PagingError};
+use super::{Action, ClientError, PagingError};
 use crate::rest::UnsendableError;
 
 /// Says why a [`Flow`](super::Flow) stopped before its task was done.

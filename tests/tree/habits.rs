@@ -1,0 +1,130 @@
+//! What readers of the source count on.
+
+use std::collections::BTreeSet;
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, Macro, Meta};
+
+use crate::paths::path_attribute;
+use crate::{files, read};
+
+/// The most entries that `src` has.
+const ENTRIES: usize = 12;
+
+/// What the repository has of each. A number may only be lowered.
+const MOST: Counts = Counts { path_attributes: 9, includes: 0, dead_code: 4, unused_imports: 1 };
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    path_attributes: usize,
+    /// Of Rust source.
+    includes: usize,
+    dead_code: usize,
+    unused_imports: usize,
+}
+
+#[test]
+fn source_is_compiled_where_it_lies_and_all_of_it_is_used() {
+    let mut counts = Counts::default();
+    for file in files(".rs") {
+        let code = syn::parse_file(&read(&file).unwrap_or_default());
+        counts.visit_file(&code.unwrap_or_else(|error| panic!("{file}: {error}")));
+    }
+    assert_eq!(counts, MOST, "more is not allowed; if it is less, lower MOST");
+}
+
+#[test]
+fn any_include_and_any_unused_code_is_counted() {
+    let code = "#![allow(dead_code)] #[path = \"a.rs\"] mod a; \
+                mod b { #[allow(unused_imports, dead_code)] use c::D; include!(\"d.rs\"); } \
+                #[expect(dead_code)] mod c; \
+                /// #[path = \"b.rs\"]\nfn d() { std::include!(\"d.rs\"); include_str!(\"e\"); }";
+    let mut counts = Counts::default();
+    counts.visit_file(&syn::parse_file(code).unwrap());
+    let all = Counts { path_attributes: 1, includes: 2, dead_code: 2, unused_imports: 1 };
+    assert_eq!(counts, all);
+}
+
+#[test]
+fn the_listing_is_short() {
+    let all = files("");
+    let below = all.iter().filter_map(|file| file.strip_prefix("src/"));
+    let entries: BTreeSet<&str> = below.filter_map(|file| file.split('/').next()).collect();
+    assert!(entries.len() <= ENTRIES, "src has {} entries: {entries:?}", entries.len());
+}
+
+#[test]
+fn public_documentation_cites_no_internal_id() {
+    let all = files(".rs").into_iter().filter(|file| file.starts_with("src/"));
+    let wrong: Vec<String> =
+        all.flat_map(|file| cited(&file, &read(&file).unwrap_or_default())).collect();
+    assert!(wrong.is_empty(), "ids that readers cannot look up:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn any_id_in_documentation_is_found() {
+    let text = "/// D-12.\n    //! (SIG-1)\na;\n/// `RES-4`s\n/** D-1 */\n#[doc = \"D-2\"]\n";
+    assert_eq!(cited("a.rs", text).len(), 5);
+    let text = "// D-12\n//// D-1\n/// SHA-256, UTF-8, AD-1, D-x\nlet a = \"D-1\"; // KEY-1";
+    assert_eq!(cited("a.rs", text), Vec::<String>::new());
+}
+
+// They are also read where nobody hides a line or knows what `crate::` is.
+#[test]
+fn pages_of_the_guide_read_well_as_plain_markdown() {
+    let pages = files(".md").into_iter().filter(|name| name.starts_with("src/guide/"));
+    for name in pages {
+        let text = read(&name).unwrap_or_default();
+        let mut fence = None;
+        for (at, line) in text.lines().enumerate() {
+            if let Some(language) = line.strip_prefix("```") {
+                fence = fence.is_none().then_some(language);
+            }
+            let hidden = fence == Some("rust") && (line == "#" || line.starts_with("# "));
+            assert!(!hidden, "{name}:{}: a hidden line", at + 1);
+            assert!(!line.contains("](crate::"), "{name}:{}: define the link below", at + 1);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Counts {
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        self.path_attributes += usize::from(path_attribute(attribute).is_some());
+        // What is expected is missed once it is not there any more.
+        if let Meta::List(list) = &attribute.meta
+            && list.path.is_ident("allow")
+        {
+            let lints = list.tokens.to_string();
+            self.dead_code += usize::from(lints.contains("dead_code"));
+            self.unused_imports += usize::from(lints.contains("unused_imports"));
+        }
+    }
+
+    fn visit_macro(&mut self, mac: &'ast Macro) {
+        let name = mac.path.segments.last().map(|last| last.ident.to_string());
+        self.includes += usize::from(name.as_deref() == Some("include"));
+        visit::visit_macro(self, mac);
+    }
+}
+
+/// The ids of clauses and decisions in the documentation of a file.
+fn cited(file: &str, text: &str) -> Vec<String> {
+    const FAMILIES: [&str; 13] = [
+        "RES", "HTTP", "LIST", "SYNC", "KEY", "AUTH", "RATE", "ERR", "EVT", "DEL", "SIG", "VER",
+        "D",
+    ];
+    let documents = |line: &&str| {
+        let line = line.trim_start();
+        let begins = ["///", "//!", "/**", "/*!", "#[doc", "#![doc"];
+        begins.iter().any(|mark| line.starts_with(mark)) && !line.starts_with("////")
+    };
+    let is_id = |word: &&str| {
+        word.split_once('-').is_some_and(|(family, number)| {
+            FAMILIES.contains(&family) && number.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
+    let words = text.lines().filter(documents).flat_map(|line| {
+        line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(is_id)
+    });
+    words.map(|id| format!("{file} cites {id}")).collect()
+}
