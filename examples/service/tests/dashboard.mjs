@@ -64,6 +64,17 @@ async function press(key) {
 }
 const type = (words) => page("Input.insertText", { text: words });
 const focus = (key) => run(`document.querySelector('[data-key="${key}"]').focus()`);
+// The page is drawn again whenever something happens: what has the focus may lose a key to that.
+async function opens(key, dialog) {
+  for (let tries = 0; tries < 20 && !(await run(dialog)); tries++) {
+    await focus(key);
+    await press("Enter");
+    for (const began = Date.now(); Date.now() - began < 3_000 && !(await run(dialog)); ) {
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+  await until("the dialog", dialog);
+}
 async function shot(name) {
   if (!shots) return;
   await new Promise((done) => setTimeout(done, 300)); // transitions
@@ -79,9 +90,7 @@ try {
 
   // By keyboard alone: an endpoint for each kind of receiver. Its secret is shown, once.
   for (const path of ["/good", "/broken", "/gone"]) {
-    await focus("add endpoint");
-    await press("Enter");
-    await until("the dialog", `document.activeElement?.name === "url"`);
+    await opens("add endpoint", `document.activeElement?.name === "url"`);
     await type(receiving + path);
     if (path === "/broken") await shot("dialog");
     await press("Enter");
@@ -94,18 +103,14 @@ try {
   }
 
   // A refused one says why, in the dialog.
-  await focus("add endpoint");
-  await press("Enter");
-  await until("the dialog", `document.activeElement?.name === "url"`);
+  await opens("add endpoint", `document.activeElement?.name === "url"`);
   await type("http://10.0.0.1/");
   await press("Enter");
   await until("why it is refused", `${text("dialog .wrong")}.includes("url is not https")`);
   await press("Escape");
 
   // A call, with a summary that would like to be a script.
-  await focus("record");
-  await press("Enter");
-  await until("the dialog", `document.activeElement?.name === "name"`);
+  await opens("record", `document.activeElement?.name === "name"`);
   await type(HOSTILE);
   await press("Enter");
   await until("the caller's name as text", `[...document.querySelectorAll("td")].some((td) => td.textContent.includes("<script>"))`);
@@ -179,9 +184,7 @@ try {
   for (const type of ["mousePressed", "mouseReleased"]) await page("Input.dispatchMouseEvent", { type, ...box, button: "left", clickCount: 1 });
   await until("what it missed, by type", `/Recover \\d/.test(${text(`[data-key="recover ${"${down}"}"]`)}) && ${says("It missed 3 note, 3 other.")}`.replaceAll("${down}", down));
   await page("Emulation.clearDeviceMetricsOverride");
-  await focus("recover " + down);
-  await press("Enter");
-  await until("the dialog", `document.querySelectorAll("dialog input[name=type]").length === 2`);
+  await opens("recover " + down, `document.querySelectorAll("dialog input[name=type]").length === 2`);
   await shot("recover");
   await run(`document.querySelector("dialog button[type=submit]").focus()`);
   await press("Enter");
@@ -193,9 +196,7 @@ try {
   await focus("pause " + down);
   await press("Enter");
   await until("paused", says("its owner paused it"));
-  await focus("rotate " + down);
-  await press("Enter");
-  await until("the dialog", `!!document.querySelector("dialog select[name=overlap]")`);
+  await opens("rotate " + down, `!!document.querySelector("dialog select[name=overlap]")`);
   await run(`document.querySelector("dialog button[type=submit]").focus()`);
   await press("Enter");
   await until("the new secret", `${text("dialog code")}.startsWith("whsec_")`);
@@ -209,9 +210,7 @@ try {
   await until("it is deleted", `!document.querySelector('[data-key="delete ${down}"]')`);
 
   // A key: its secret once, and then revoked.
-  await focus("add key");
-  await press("Enter");
-  await until("the dialog", `document.activeElement?.name === "name"`);
+  await opens("add key", `document.activeElement?.name === "name"`);
   await type("CRM sync");
   await press("Enter");
   await until("the secret", `${text("dialog code")}.startsWith("service_live_")`);
