@@ -129,7 +129,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn import(&mut self, tree: &UseTree, mut path: Names, exports: bool) {
-        let name = match tree {
+        let (last, mut name) = match tree {
             UseTree::Path(tree) => {
                 path.push(tree.ident.to_string());
                 return self.import(&tree.tree, path, exports);
@@ -146,13 +146,14 @@ impl Reader<'_> {
             UseTree::Glob(_) => ("*".to_owned(), "*".to_owned()),
         };
         // `use path::{self}` is `use path`.
-        let (last, mut name) = name;
         if last != "self" || path.is_empty() {
             path.push(last);
         } else if name == "self" {
             name.clone_from(&path[path.len() - 1]);
         }
-        self.module.imports.insert(name, path.clone());
+        if name != "*" {
+            self.module.imports.insert(name, path.clone());
+        }
         self.module.mentions.push((path, exports));
     }
 
