@@ -13,7 +13,6 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::broken::{Fault, is, weaken};
 use crate::db::{At, Database, DbError, delivery_of, endpoint_of, within};
 
 /// Where a delivery is found: its number is not enough once it has ended.
@@ -119,10 +118,6 @@ struct Writes {
     columns: Columns,
 }
 
-/// The condition of each write, in one of two forms.
-const VERSION: [&str; 2] =
-    ["d.version = w.if_version", "version = ($4::integer[])[array_position($2, id)]"];
-
 impl Writes {
     fn push(&mut self, key: Key, write: Write<Delivery>) {
         self.endpoints.push(key.endpoint);
@@ -133,11 +128,10 @@ impl Writes {
     }
 
     async fn store(self, change: &Transaction<'_>, sql: &str) -> Result<bool, DbError> {
-        if self.ids.is_empty() || is(Fault::EndpointAlone) {
+        if self.ids.is_empty() {
             return Ok(true);
         }
-        let sql = weaken(sql, Fault::NoVersion, &VERSION, "$4::integer[] IS NOT NULL");
-        let statement = change.prepare_cached(&sql).await?;
+        let statement = change.prepare_cached(sql).await?;
         let [statuses, ats, attempts, manuals, generations, versions] = self.columns.parameters();
         let affected = change
             .execute(
@@ -156,8 +150,7 @@ impl Writes {
                 ],
             )
             .await?;
-        Ok(usize::try_from(affected).is_ok_and(|affected| affected == self.ids.len())
-            || is(Fault::RowsIgnored))
+        Ok(usize::try_from(affected).is_ok_and(|affected| affected == self.ids.len()))
     }
 }
 
@@ -225,7 +218,7 @@ pub async fn write_endpoints(
     change: &Transaction<'_>,
     writes: &[(i32, Write<Endpoint>)],
 ) -> Result<bool, DbError> {
-    if writes.is_empty() || is(Fault::DeliveryAlone) {
+    if writes.is_empty() {
         return Ok(true);
     }
     let columns: Vec<EndpointColumns> =

@@ -6,7 +6,6 @@
 
 pub mod accept;
 mod alerts;
-pub mod broken;
 mod command_line;
 pub mod db;
 pub mod deliveries;

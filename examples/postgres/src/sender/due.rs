@@ -3,7 +3,6 @@
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, RETRY_WAITS, Status};
 
-use crate::broken::{Fault, is};
 use crate::host::scale::Scale;
 
 /// When to begin the next attempt. `None` if there is none.
@@ -11,9 +10,6 @@ use crate::host::scale::Scale;
 /// Rows have the times of the schedule. A wait ends early by as much as it is shorter.
 pub(super) fn due(delivery: &Delivery, scale: Scale, now: Timestamp) -> Option<Timestamp> {
     let due = delivery.due(now)?;
-    if is(Fault::WaitingAlone) && delivery.status() != Status::Waiting {
-        return None;
-    }
     if scale.waits == 1.0 || delivery.status() != Status::Waiting || delivery.is_manual() {
         return Some(due);
     }

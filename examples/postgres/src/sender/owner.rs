@@ -14,7 +14,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::broken::{Fault, weaken};
 use crate::db::{Database, DbError, within};
 use crate::support::log;
 
@@ -183,10 +182,7 @@ impl Owner {
     async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, usize), DbError> {
         let session = self.database.session().await?;
         let live = session.prepare_cached(include_str!("../../sql/owner_live.sql")).await?;
-        let renew = include_str!("../../sql/owner_renew.sql");
-        let mine = "s.owner = $1 AND s.epoch = w.epoch";
-        let renew = weaken(renew, Fault::NoEpoch, &[mine], "$1::text IS NOT NULL");
-        let renew = session.prepare_cached(&renew).await?;
+        let renew = session.prepare_cached(include_str!("../../sql/owner_renew.sql")).await?;
         let seconds = LEASE.as_secs_f64();
         let live = session.query_one(&live, &[&self.id, &seconds]).await?;
         let (shards, epochs) = columns(held);

@@ -20,7 +20,6 @@ use tokio::sync::{Semaphore, mpsc};
 use super::due::due;
 use super::{Counted, Message};
 use crate::alerts;
-use crate::broken::{self, Fault};
 use crate::db::{At, Database, DbError, span, within};
 use crate::deliveries::{self, Key, Locked, Table};
 use crate::host::post::Sent;
@@ -112,7 +111,6 @@ async fn store(
     messages: &mpsc::UnboundedSender<Message>,
     counted: &Counted,
 ) -> Settled<i64, i32> {
-    tell_before_commit(&batch, messages);
     let mut how = How::Quick;
     let mut wait = RETRY;
     let settled = loop {
@@ -165,15 +163,6 @@ async fn store(
 /// How long to wait after an attempt that could not be made.
 const UNSENT: Duration = Duration::from_secs(1);
 
-/// [`Fault::BeforeCommit`].
-fn tell_before_commit(batch: &[Done], messages: &mpsc::UnboundedSender<Message>) {
-    if broken::is(Fault::BeforeCommit) {
-        let stored = |done: &Done| Stored { key: done.key, again: Some(done.at) };
-        let stored = batch.iter().map(stored).collect();
-        let _ = messages.send(Message::Stored { stored, disabled: Vec::new() });
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// With the rows in memory. Nothing is locked, so no endpoint may change.
@@ -200,7 +189,6 @@ async fn try_store(
         How::Sure => as_stored(&change, batch).await?,
     };
     let mut endpoints = deliveries::endpoints(&change, &numbers, false).await?;
-    broken::keep_endpoints(&mut endpoints);
     let mut settled = settle_rows(batch, &rows, &endpoints);
     if !settled.endpoints.is_empty() {
         if how == How::Quick {
@@ -210,7 +198,6 @@ async fn try_store(
         endpoints.extend(deliveries::endpoints(&change, &changing, true).await?);
         settled = settle_rows(batch, &rows, &endpoints);
     }
-    broken::drop_late_reports(&mut settled);
     in_time_of_this_host(&mut settled, scale, batch, &rows);
 
     let keys: BTreeMap<i64, Key> = batch.iter().map(|done| (done.key.id, done.key)).collect();
