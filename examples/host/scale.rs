@@ -1,8 +1,13 @@
-//! Time for the impatient: six hours in seconds. The library knows nothing of it.
+//! Clocks that run at another speed, for a first look and for tests: six hours in seconds. The library
+//! knows nothing of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// By how much this host shortens, or stretches, what it waits for.
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Ended, Settled, Status};
+
+/// How fast the clocks of this host run, as factors of what is waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     /// For the waits between attempts.
@@ -21,6 +26,49 @@ impl Scale {
     /// How long to wait where the schedule says `wait`.
     pub(crate) fn wait(self, wait: Duration) -> Duration {
         times(wait, self.waits)
+    }
+
+    /// Turns what waits for a next attempt from the schedule's clock to the wall clock.
+    ///
+    /// The schedule's clock runs `1 / waits` times as fast: an instant that it reaches some time
+    /// after an attempt's end is reached after `waits` times that by the wall clock. Call this once,
+    /// before anything of `settled` is stored. `ended` is what was settled.
+    pub(crate) fn to_wall_clock<D: Ord + Clone, E>(
+        self,
+        settled: &mut Settled<D, E>,
+        ended: &[Ended<'_, D, E>],
+    ) {
+        if self.waits == 1.0 {
+            return;
+        }
+        // What another sender has stored is of the wall clock already, and no key here.
+        let mut reached: BTreeMap<(D, Timestamp), Timestamp> = BTreeMap::new();
+        let known = ended.iter().enumerate().filter(|(nth, _)| !settled.left.contains(nth));
+        for ((_, ended), (_, entry)) in known.zip(&settled.log) {
+            if let (Some(next), false) = (entry.next_at, entry.late) {
+                let wait = self.wait(next.since(ended.at));
+                let at = ended.at.saturating_add(wait).floor_to_micros();
+                reached.insert((ended.delivery.clone(), next), at);
+            }
+        }
+        let turn = |id: &D, at: &mut Timestamp| {
+            if let Some(reached) = reached.get(&(id.clone(), *at)) {
+                *at = *reached;
+            }
+        };
+        for (id, entry) in &mut settled.log {
+            entry.next_at.iter_mut().for_each(|at| turn(id, at));
+        }
+        for (id, _, at) in &mut settled.again {
+            turn(id, at);
+        }
+        for (id, write) in &mut settled.deliveries {
+            let mut columns = DeliveryColumns::from(write.value);
+            if columns.status == Status::Waiting {
+                turn(id, &mut columns.at);
+                write.value = Delivery::try_from(columns).unwrap_or(write.value);
+            }
+        }
     }
 
     /// How long an attempt may take where the library says `timeout`.
@@ -50,4 +98,81 @@ pub(crate) fn factor(text: &str, most: f64) -> Result<f64, String> {
 fn times(span: Duration, factor: f64) -> Duration {
     // Exactly what the schedule says, unless somebody asks for something else.
     if factor == 1.0 { span } else { span.mul_f64(factor) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+    use call_assistant::id::{AccountId, EventId};
+    use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+    use call_assistant::webhook::sender::{Attempt, Endpoint, Outcome, RETRY_WAITS, Row, settle};
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_unix(seconds).unwrap()
+    }
+
+    fn accepted() -> Delivery {
+        let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
+        let version = ApiVersion::parse("2026-01-15").unwrap();
+        let event = NewEvent::new(id, account, version, Origin::voice(), at(0)).ping("").unwrap();
+        Delivery::accept(&event, &Endpoint::new(at(0)), at(0))
+    }
+
+    /// What is stored, logged and planned of one delivery by an attempt that ends at 100 s. The first
+    /// is not written where the row is another's.
+    fn settled(
+        row: Row<Delivery>,
+        attempt: Attempt,
+        outcome: Outcome,
+        waits: f64,
+    ) -> (Option<Timestamp>, Option<Timestamp>, Option<Timestamp>) {
+        let ended = [
+            // One that nobody knows is left, and shifts no other.
+            Ended { delivery: 9, endpoint: 9, attempt, outcome, at: at(50), response: None },
+            Ended { delivery: 1, endpoint: 1, attempt, outcome, at: at(100), response: None },
+        ];
+        let endpoints = BTreeMap::from([(1, Row::from(Endpoint::new(at(0))))]);
+        let mut settled = settle(&ended, &BTreeMap::from([(1, row)]), &endpoints);
+        Scale { waits, ..Scale::default() }.to_wall_clock(&mut settled, &ended);
+        let stored = settled.deliveries.first().map(|(_, write)| write.value);
+        (
+            stored.map(|stored| DeliveryColumns::from(stored).at),
+            settled.log[0].1.next_at,
+            settled.again.first().map(|(_, _, at)| *at),
+        )
+    }
+
+    #[test]
+    fn a_wait_is_as_much_shorter_as_the_clock_is_faster() {
+        for (attempts, wait) in (0..).zip(RETRY_WAITS) {
+            let columns = DeliveryColumns { attempts, ..accepted().into() };
+            let mut row = Row::from(Delivery::try_from(columns).unwrap());
+            let attempt = row.begin(&Endpoint::new(at(0)), at(90)).unwrap();
+            for waits in [0.001, 0.5, 1.0, 2.0] {
+                let due = Some(at(100).saturating_add(wait.mul_f64(waits)));
+                let failed = settled(row, attempt, Outcome::TimedOut, waits);
+                assert_eq!(failed, (due, due, due), "{waits} times the wait after {attempts}");
+                // D-57: it is made again, and waits for nothing.
+                let unsent = settled(row, attempt, Outcome::Unsent, waits);
+                assert_eq!(unsent, (Some(at(100)), Some(at(100)), Some(at(100))), "{waits}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_ended_or_is_stored_stays() {
+        let mut row = Row::from(accepted());
+        let attempt = row.begin(&Endpoint::new(at(0)), at(90)).unwrap();
+        let ok = Outcome::Answered(http::StatusCode::OK);
+        assert_eq!(settled(row, attempt, ok, 0.001), (Some(at(100)), None, None));
+        // Another sender has stored the same attempt: this row is due by the wall clock.
+        let due = Some(at(3_700));
+        let columns =
+            DeliveryColumns { attempts: 1, version: 7, at: at(3_700), ..accepted().into() };
+        let row = Row::from(Delivery::try_from(columns).unwrap());
+        assert_eq!(settled(row, attempt, Outcome::TimedOut, 0.001), (None, due, due));
+    }
 }

@@ -11,7 +11,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::begin::{self, Asked, Pending, Read, Receiver};
-use super::due::due;
 use super::owner::{InHand, Owned};
 use super::poll::Found;
 use super::settle::Done;
@@ -188,7 +187,7 @@ impl Core {
 
     /// Holds a delivery that is pending, if its shard is owned.
     fn find(&mut self, found: Found, now: Timestamp) {
-        let Some(due) = due(&found.delivery, self.scale, now) else { return };
+        let Some(due) = found.delivery.due(now) else { return };
         if !self.owned.borrow().shards.contains_key(&found.shard) {
             return;
         }
@@ -229,23 +228,15 @@ impl Core {
         if !self.owned.borrow().has(held.shard) {
             return self.put_back(id, endpoint, None);
         }
-        // With `--time-scale` the host's due time comes before the schedule's: to the library the
-        // attempt begins when the schedule says, which the clock has not reached.
-        let by_schedule = match (delivery.due(now), due(&delivery, self.scale, now)) {
-            (Some(schedule), Some(here)) if here <= now => schedule.max(now),
-            _ => now,
-        };
         let event_created_at = delivery.event_created_at();
         let mut row = Row::from(delivery);
-        let attempt = match row.begin(&receiver.health, by_schedule) {
+        let attempt = match row.begin(&receiver.health, now) {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
                 self.put_back(id, endpoint, None);
                 return self.park(endpoint.cast_signed());
             }
-            Err(BeginError::Early { .. }) => {
-                return self.put_back(id, endpoint, due(&delivery, self.scale, now));
-            }
+            Err(BeginError::Early { at }) => return self.put_back(id, endpoint, Some(at)),
             Err(BeginError::Leased { until }) => return self.put_back(id, endpoint, Some(until)),
             Err(_) => return self.put_back(id, endpoint, None),
         };
@@ -253,15 +244,8 @@ impl Core {
         let Receiver { target, secrets, .. } = receiver;
         let Some(target) = target else {
             // This sender may not call it, nor does waiting change that.
-            let done = Done {
-                key,
-                row,
-                attempt,
-                at: now,
-                sent: post::Sent::without_answer(Outcome::Forbidden, now),
-                began_at: now,
-            };
-            let _ = self.done.send(done);
+            let sent = post::Sent::without_answer(Outcome::Forbidden, now);
+            let _ = self.done.send(Done { key, row, attempt, at: now, sent });
             return self.planner.finished(endpoint, Outcome::Forbidden);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
@@ -271,8 +255,7 @@ impl Core {
         self.attempts.spawn(async move {
             let sent = client.send(&target, request, patience, &slot).await;
             let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
-            let began_at = now;
-            let _ = done.send(Done { key, row, attempt, at, sent, began_at });
+            let _ = done.send(Done { key, row, attempt, at, sent });
             slot.finish(outcome);
         });
     }

@@ -15,7 +15,6 @@ mod begin;
 mod core;
 mod counted;
 mod days;
-mod due;
 mod owner;
 mod poll;
 mod recover;

@@ -17,7 +17,6 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::due::due;
 use super::{Counted, Message};
 use crate::alerts;
 use crate::db::{At, Database, DbError, span, within};
@@ -36,8 +35,6 @@ pub(super) struct Done {
     pub(super) at: Timestamp,
     /// What came of it.
     pub(super) sent: Sent,
-    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
-    pub(super) began_at: Timestamp,
 }
 
 /// What is known once an attempt is stored.
@@ -189,16 +186,15 @@ async fn try_store(
         How::Sure => as_stored(&change, batch).await?,
     };
     let mut endpoints = deliveries::endpoints(&change, &numbers, false).await?;
-    let mut settled = settle_rows(batch, &rows, &endpoints);
+    let mut settled = settle_rows(batch, scale, &rows, &endpoints);
     if !settled.endpoints.is_empty() {
         if how == How::Quick {
             rows = as_stored(&change, batch).await?;
         }
         let changing: Vec<i32> = settled.endpoints.iter().map(|(number, _)| *number).collect();
         endpoints.extend(deliveries::endpoints(&change, &changing, true).await?);
-        settled = settle_rows(batch, &rows, &endpoints);
+        settled = settle_rows(batch, scale, &rows, &endpoints);
     }
-    in_time_of_this_host(&mut settled, scale, batch, &rows);
 
     let keys: BTreeMap<i64, Key> = batch.iter().map(|done| (done.key.id, done.key)).collect();
     let writes = settled
@@ -249,6 +245,7 @@ async fn as_stored(
 
 fn settle_rows(
     batch: &[Done],
+    scale: Scale,
     rows: &BTreeMap<i64, Locked>,
     endpoints: &BTreeMap<i32, Row<Endpoint>>,
 ) -> Settled<i64, i32> {
@@ -264,34 +261,13 @@ fn settle_rows(
         })
         .collect();
     let rows = rows.iter().map(|(id, locked)| (*id, locked.row)).collect();
-    settle(&ended, &rows, endpoints)
-}
-
-/// Puts the log and what is sent again into the time of this host, where `--time-scale` shortens the
-/// waits of the schedule.
-fn in_time_of_this_host(
-    settled: &mut Settled<i64, i32>,
-    scale: Scale,
-    batch: &[Done],
-    rows: &BTreeMap<i64, Locked>,
-) {
-    let written: BTreeMap<i64, Delivery> =
-        settled.deliveries.iter().map(|(id, write)| (*id, write.value)).collect();
-    let delivery = |id: &i64| written.get(id).copied().or(rows.get(id).map(|locked| *locked.row));
-    for (id, _, again) in &mut settled.again {
-        if let Some(here) = delivery(id).and_then(|delivery| due(&delivery, scale, *again)) {
-            *again = here;
-        }
-    }
-    let done: BTreeMap<i64, &Done> = batch.iter().map(|done| (done.key.id, done)).collect();
+    let mut settled = settle(&ended, &rows, endpoints);
+    scale.to_wall_clock(&mut settled, &ended);
+    let sent: BTreeMap<i64, &Sent> = batch.iter().map(|done| (done.key.id, &done.sent)).collect();
     for (id, entry) in &mut settled.log {
-        let Some(done) = done.get(id) else { continue };
-        entry.began_at = done.began_at;
-        done.sent.describe(entry);
-        if let Some(next) = entry.next_at {
-            entry.next_at = delivery(id).and_then(|delivery| due(&delivery, scale, next));
-        }
+        sent.get(id).inspect(|sent| sent.describe(entry));
     }
+    settled
 }
 
 /// A part of an answer that is kept.

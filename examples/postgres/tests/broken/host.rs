@@ -27,7 +27,7 @@ use crate::{checks, record};
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// The waits of the schedule are short, and no attempt ends before the scenario says so.
-const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "2.5"];
+const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "2.5"];
 
 /// How long a broken host may have for what it will not do.
 const GIVEN_UP: Duration = Duration::from_secs(3);
