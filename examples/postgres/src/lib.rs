@@ -3,23 +3,22 @@
 //! ```text
 //! cargo run --manifest-path examples/postgres/Cargo.toml -- demo
 //! ```
+//!
+//! Each room uses those above it: `db`; `key_ring` and `counted`; `queue`; `sender`, `store` and `ops`;
+//! `serving`, `cli` and `roles`.
 
-pub mod accept;
-mod alerts;
-mod command_line;
+mod cli;
+mod counted;
 pub mod db;
-pub mod deliveries;
-pub mod erase;
 #[path = "../../host/mod.rs"]
 mod host;
 pub mod key_ring;
-mod missed;
-pub mod private_server;
+pub mod ops;
+pub mod queue;
 mod roles;
-pub mod rotate;
 mod sender;
 mod serving;
 mod store;
 pub mod support;
 
-pub use roles::main;
+pub use roles::{OwnServer, main};

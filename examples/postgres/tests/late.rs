@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant_postgres::accept::{Accepted, accept};
 use call_assistant_postgres::db::Session;
-use call_assistant_postgres::private_server::Settings;
+use call_assistant_postgres::queue::{Accepted, accept};
 use call_assistant_postgres::support::clock;
+use private_server::Settings;
 use serde_json::{Value, json};
 
 use support::running::{self, File, eventually};

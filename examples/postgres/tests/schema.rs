@@ -6,7 +6,7 @@ mod support;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use call_assistant_postgres::private_server::Settings;
+use private_server::Settings;
 use serde_json::json;
 
 use support::running::{File, eventually};
@@ -18,7 +18,8 @@ async fn every_statement_is_understood() {
     let session = world.database.session().await.unwrap();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    let rooms = std::fs::read_dir(folder).unwrap().map(|room| room.unwrap().path());
+    for entry in rooms.flat_map(|room| std::fs::read_dir(room).unwrap()) {
         let path = entry.unwrap().path();
         let sql = std::fs::read_to_string(&path).unwrap();
         // Several statements, without parameters, are not prepared.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::queue::{Accepted, accept};
 use serde_json::json;
 
 use support::Running;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use call_assistant_postgres::db::{Address, Database};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// A file beside the server's, which only the server may read.

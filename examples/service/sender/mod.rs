@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Outcome, Planner};
+use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -24,16 +24,12 @@ use attempt::send;
 use slot::Slot;
 use steps::Watch;
 
-use crate::host::post;
+use crate::host::post::{self, LIMITS};
 use crate::host::scale::Scale;
 use crate::sandbox::Faults;
 use crate::store::{Store, ToSend};
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log};
-
-/// At once. Two hundred endpoints that fall silent together, and half as much again for second
-/// attempts, leave room for all others.
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// How often what is older than thirty days is forgotten, and owners are reminded.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);

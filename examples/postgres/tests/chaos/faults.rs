@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::Database;
 use call_assistant_postgres::key_ring;
-use call_assistant_postgres::private_server::PrivateServer;
+use private_server::PrivateServer;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Plan;

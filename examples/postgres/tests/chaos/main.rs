@@ -17,7 +17,7 @@ mod record;
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 
 use crate::api::Addresses;
 use crate::customers::Customers;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 

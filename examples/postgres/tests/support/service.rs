@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use call_assistant_postgres::private_server::Settings;
+use private_server::Settings;
 use serde_json::json;
 use tokio_postgres::types::ToSql;
 
