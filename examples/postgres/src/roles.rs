@@ -19,8 +19,8 @@ use crate::support::{clock, log, shutdown};
 /// Connections of a process that answers requests, and of one that ends soon.
 const CONNECTIONS: usize = 16;
 
-/// Starts a database server for a demonstration: where to connect, and what it ends with when that is
-/// dropped.
+/// A function that starts a database server for `demo`. It returns the URL, and a value that ends the
+/// server when it is dropped.
 pub type OwnServer = fn() -> Result<(String, Box<dyn Send>), String>;
 
 /// Runs the program: reads the command line, and ends with 0 when the role has ended.

@@ -19,8 +19,8 @@ const WAIT: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_secs(5);
 
-/// The same where somebody waits for an answer, who would rather be told than wait; and for how long
-/// nobody tries again, when there was none.
+/// The time of a step where a caller waits for the answer, and how long nobody tries again when there was
+/// none.
 const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -120,14 +120,14 @@ impl Database {
         Ok(Self { pool, place, patience: STEP, breaker })
     }
 
-    /// The same database for those who would rather be told than wait: its steps are short, and are
+    /// Returns the same database for callers that prefer an error to a wait: its steps are short, and are
     /// refused at once for a moment after the database gave no answer.
     #[must_use]
     pub fn answering(self) -> Self {
         Self { patience: ANSWER, breaker: Arc::new(Breaker::new(PAUSE)), ..self }
     }
 
-    /// The same database for steps that take as long as they take. Each statement has its limit.
+    /// Returns the same database for steps without a time limit. Each statement still has its own.
     #[must_use]
     pub fn unhurried(&self) -> Self {
         Self { patience: Duration::MAX, ..self.clone() }

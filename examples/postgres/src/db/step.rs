@@ -15,9 +15,9 @@ use tokio_postgres::IsolationLevel;
 use super::pool::Session;
 use super::{Database, DbError};
 
-/// What a step fails with.
+/// The error of a step.
 pub trait StepError: From<DbError> {
-    /// Whether the database gave no answer: then the step's connection is not used again.
+    /// Tells whether the database gave no answer: then the step's connection is not used again.
     fn is_unanswered(&self) -> bool;
 }
 
@@ -119,8 +119,8 @@ fn end<T, E: StepError>(session: Session, done: Result<T, E>) -> Result<T, E> {
     done
 }
 
-/// Refuses steps for a moment after the database gave no answer: else each caller would wait for as
-/// long as a step may take, and hold a place in the pool.
+/// A refusal of steps for a moment after the database gave no answer: else each caller would wait for
+/// as long as a step may take, and hold a place in the pool.
 #[derive(Debug)]
 pub(super) struct Breaker {
     pause: Duration,
@@ -128,7 +128,7 @@ pub(super) struct Breaker {
 }
 
 impl Breaker {
-    /// A breaker that refuses for so long.
+    /// Creates a breaker that refuses for the time of `pause`.
     pub(super) fn new(pause: Duration) -> Self {
         Self { pause, until: Mutex::new(None) }
     }

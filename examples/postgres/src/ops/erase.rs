@@ -91,10 +91,10 @@ struct AccountEndpoint {
     number: i32,
 }
 
-/// What was done by a step, and where the next one begins. `None`: nothing is left.
+/// The result of a step: where the next one begins, `None` if nothing is left, and what was erased.
 type Step<P> = Result<(Option<P>, Erased), DbError>;
 
-/// Makes one step after the other, until nothing is left.
+/// Repeats a step until nothing is left. The one loop of this module.
 async fn every_step<P>(
     database: &Database,
     first: P,
@@ -207,7 +207,7 @@ async fn close(
     queue::write_locked_endpoints(change, &writes).await
 }
 
-/// Calls that mention the number, after one of this id.
+/// Erases the caller from a page of calls that mention the number, after the call of this id.
 async fn calls(
     change: &Transaction<'_>,
     account: &str,
@@ -241,7 +241,7 @@ fn without_caller(body: &str, digits: &[char]) -> Result<String, DbError> {
     serde_json::to_string(&call).map_err(DbError::row)
 }
 
-/// Events whose bodies mention the number, after one of this id and time.
+/// Erases a page of events whose bodies mention the number, after the event of this id and time.
 async fn events(
     change: &Transaction<'_>,
     account: &str,
@@ -316,7 +316,7 @@ async fn responses_of(
     Ok((next, Erased { responses, ..Erased::default() }))
 }
 
-/// Repeats a statement that removes some rows of an endpoint or an account, until it removes none.
+/// Repeats a statement that removes rows of an endpoint or an account, until it removes none.
 async fn remove(
     database: &Database,
     sql: Statement,

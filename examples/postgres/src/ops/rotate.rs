@@ -48,7 +48,7 @@ pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result
     }
 }
 
-/// A few endpoints by their numbers, and how far this is, unless there was none.
+/// Seals a page of endpoints again. Returns the last number of the page, or `None` if it was empty.
 async fn page(
     change: &Transaction<'_>,
     ring: &KeyRing,

@@ -25,10 +25,10 @@ pub(crate) use self::recoveries::{
 pub use self::write::{write, write_endpoints};
 pub(crate) use self::write::{write_locked, write_locked_endpoints};
 
-/// So many shards there are, for ever: the rows of `shards`, and the column `endpoints.shard`.
+/// The number of shards, which never changes: the rows of `shards`, and the column `endpoints.shard`.
 pub const SHARDS: NonZeroU16 = NonZeroU16::new(64).unwrap();
 
-/// The shard of an endpoint, by its id.
+/// Returns the shard of an endpoint, by its id.
 #[must_use]
 pub fn shard_of(endpoint: &str) -> i16 {
     let shard = call_assistant::webhook::sender::shard_of(endpoint, NonZeroU32::from(SHARDS));

@@ -24,7 +24,7 @@ pub async fn park(database: &Database, endpoint: i32, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Parks some of it, and returns how far this is, unless nothing was left.
+/// Parks a page of it. Returns the last number of the page, or `None` if nothing was left.
 async fn page(
     change: &Transaction<'_>,
     endpoint: i32,
