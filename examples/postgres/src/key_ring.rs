@@ -212,6 +212,8 @@ fn from_hex(digits: &str) -> Option<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+
     use call_assistant::id::{AccountId, CallId};
     use call_assistant::rest::server::{Cursor, Position};
     use call_assistant::rest::{CreatedRange, Mode};

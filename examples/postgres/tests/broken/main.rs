@@ -7,7 +7,16 @@
 //! Each fault is a patch. All of them are applied to one copy, and the variable `BROKEN` tells a
 //! process of it which fault it has. Each fault has a short scenario that leads to it, event by event.
 //! The same scenario with a process that has no fault leaves nothing wrong.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 #[path = "../chaos/checks.rs"]
 #[allow(dead_code)]

@@ -5,7 +5,16 @@
 //! cargo test --test chaos -- --seconds 120 --kills 240
 //! cargo test --test chaos -- --kills 1000                 as long as that takes
 //! ```
-#![allow(clippy::disallowed_methods, reason = "real time is what this is about")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod api;
 mod checks;

@@ -4,7 +4,16 @@
 //! ```text
 //! PLANS_ROWS=1000000 cargo test --test plans -- --nocapture
 //! ```
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod plan;
 mod table;
