@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use tokio_postgres::{Client, NoTls};
 
 #[derive(Debug)]

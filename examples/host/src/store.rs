@@ -64,10 +64,9 @@ pub enum Refused {
     Unavailable(String),
 }
 
-/// Whatever else goes wrong in a store is its failure.
-impl<E: std::error::Error> From<E> for Refused {
-    fn from(error: E) -> Self {
-        Self::Unavailable(error.to_string())
+impl From<PlanError> for Refused {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
     }
 }
 

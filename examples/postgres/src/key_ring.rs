@@ -19,7 +19,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::random;
+use host::random;
 
 /// The environment variable that holds the ring, where no file does.
 pub const VARIABLE: &str = "SECRETS_KEY_RING";
@@ -69,7 +69,7 @@ impl KeyRing {
     #[must_use]
     pub fn new_line(number: u8) -> String {
         let digits = random::bytes::<32>().into_iter().map(|byte| format!("{byte:02x}"));
-        digits.fold(format!("{number}:"), |line, digits| line + &digits)
+        format!("{number}:{}", digits.collect::<String>())
     }
 
     /// Reads the ring of a file, or else of the environment.
@@ -100,17 +100,17 @@ impl KeyRing {
     /// Which line is wrong, and never what is in it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut keys = Vec::new();
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in (1_u32..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let wrong = || format!("line {}: expected number:64 hexadecimal digits", at + 1);
+            let wrong = || format!("line {at}: expected number:64 hexadecimal digits");
             let (number, digits) = line.split_once(':').ok_or_else(wrong)?;
             let number = number.parse().map_err(|_| wrong())?;
             let key = from_hex(digits).ok_or_else(wrong)?;
             if keys.iter().any(|(other, _)| *other == number) {
-                return Err(format!("line {}: another key has this number", at + 1));
+                return Err(format!("line {at}: another key has this number"));
             }
             keys.push((number, key));
         }
@@ -212,6 +212,8 @@ fn from_hex(digits: &str) -> Option<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+
     use call_assistant::id::{AccountId, CallId};
     use call_assistant::rest::server::{Cursor, Position};
     use call_assistant::rest::{CreatedRange, Mode};

@@ -3,23 +3,20 @@
 //! ```text
 //! cargo run -p call-assistant-postgres -- demo
 //! ```
+//!
+//! Each room uses those above it: `db`; `key_ring` and `counted`; `queue`; `sender`, `store` and `ops`;
+//! `serving`, `cli` and `roles`.
 
-pub mod accept;
-mod alerts;
-pub mod broken;
-mod command_line;
+mod cli;
+pub mod clock;
+mod counted;
 pub mod db;
-pub mod deliveries;
-pub mod erase;
 pub mod key_ring;
-mod missed;
-pub mod private_server;
+pub mod ops;
+pub mod queue;
 mod roles;
-pub mod rotate;
 mod sender;
 mod serving;
 mod store;
-pub mod support;
 
-pub(crate) use ::host;
-pub use roles::main;
+pub use roles::{OwnServer, main};

@@ -5,28 +5,32 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::command_line::{self, Role, Serving};
+use crate::cli::{self, Role, Serving};
+use crate::clock;
+use crate::counted::Counted;
 use crate::db::{self, Database};
-use crate::erase;
-use crate::host::{data, demo};
 use crate::key_ring::KeyRing;
-use crate::private_server::{PrivateServer, Settings};
-use crate::rotate;
-use crate::sender::{self, Counted};
+use crate::ops::{erase, rotate};
+use crate::sender;
 use crate::serving;
-use crate::support::flags::last_words;
-use crate::support::{clock, log, shutdown};
+use host::flags::last_words;
+use host::{data, demo};
+use host::{log, shutdown};
 
 /// Connections of a process that answers requests, and of one that ends soon.
 const CONNECTIONS: usize = 16;
 
+/// A function that starts a database server for `demo`. It returns the URL, and a value that ends the
+/// server when it is dropped.
+pub type OwnServer = fn() -> Result<(String, Box<dyn Send>), String>;
+
 /// Runs the program: reads the command line, and ends with 0 when the role has ended.
-pub fn main() {
-    let role = command_line::read();
+pub fn main(own_server: OwnServer) {
+    let role = cli::read();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = match runtime {
         Ok(runtime) => {
-            let ended = runtime.block_on(run(role));
+            let ended = runtime.block_on(run(role, own_server));
             // A name that is still being looked up holds nobody up, nor does an unread line.
             runtime.shutdown_background();
             ended
@@ -40,7 +44,7 @@ pub fn main() {
     }
 }
 
-async fn run(role: Role) -> Result<(), Box<dyn Error>> {
+async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
         Role::Erase { database, account, number } => {
@@ -75,13 +79,12 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
         Role::Sender { options, metrics } => {
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
-            let mut line = json!({ "ready": true });
-            let mut monitor = None;
+            let (mut line, mut monitor) = (json!({ "ready": true }), None);
             if let Some(address) = metrics {
                 let database = Database::at(&options.database, 1)?;
                 let (address, task) =
                     serving::monitor(address, database, ring, counted, stop.clone()).await?;
-                line["metrics"] = format!("http://{address}").into();
+                line = json!({ "ready": true, "metrics": format!("http://{address}") });
                 monitor = Some(task);
             }
             let running = sender::start(options, stop).await?;
@@ -93,10 +96,8 @@ async fn run(role: Role) -> Result<(), Box<dyn Error>> {
         Role::Demo { serving, mut sending } => {
             // What is wrong with the data is said before a server is started.
             accounts(&serving, true)?;
-            let settings = Settings { fsync: true, ..Settings::default() };
-            let server =
-                tokio::task::spawn_blocking(move || PrivateServer::start(settings)).await??;
-            sending.database = server.url().into();
+            let (url, server) = tokio::task::spawn_blocking(own_server).await??;
+            sending.database = url.into();
             db::migrate(&Database::at(&sending.database, 1)?).await?;
             let ended = all(serving, sending, true).await;
             tokio::task::spawn_blocking(move || drop(server)).await?;
@@ -131,7 +132,7 @@ async fn all(
 fn accounts(
     serving: &Serving,
     demonstration: bool,
-) -> Result<Vec<crate::host::rows::NewAccount>, Box<dyn Error>> {
+) -> Result<Vec<host::rows::NewAccount>, Box<dyn Error>> {
     let (allow_loopback, now) = (serving.allow_loopback, clock::now());
     Ok(match &serving.data {
         Some(file) => data::load(file, allow_loopback, now)

@@ -8,20 +8,21 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::command_line::Serving;
+use crate::cli::Serving;
+use crate::clock;
+use crate::counted::Counted;
 use crate::db::{self, Database};
-use crate::host::api::Api;
-use crate::host::dashboard::Dashboard;
-use crate::host::first_line;
-use crate::host::monitor::Monitor;
-use crate::host::rows::NewAccount;
-use crate::host::store::{Refused, Store as _};
 use crate::key_ring::KeyRing;
-use crate::sender::Counted;
 use crate::store::Postgres;
-use crate::support::serve::{Limits, serve};
-use crate::support::shutdown::Shutdown;
-use crate::support::{clock, log};
+use host::api::Api;
+use host::dashboard::Dashboard;
+use host::first_line;
+use host::log;
+use host::monitor::Monitor;
+use host::rows::NewAccount;
+use host::serve::{Limits, serve};
+use host::shutdown::Shutdown;
+use host::store::{Refused, Store as _};
 
 /// A customer's integration keeps few connections; a stranger may keep none for long.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
@@ -61,7 +62,8 @@ pub(crate) async fn start(
     };
     let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, clock::now());
     if let Some(metrics) = &metrics {
-        line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
+        let url = format!("http://{}", metrics.local_addr()?);
+        line.as_object_mut().map(|line| line.insert("metrics".to_owned(), url.into()));
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 

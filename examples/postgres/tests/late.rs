@@ -1,5 +1,14 @@
 //! Events that are accepted by transactions that began before their endpoint was enabled, and end late.
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod support;
 
@@ -7,10 +16,10 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::clock;
 use call_assistant_postgres::db::Session;
-use call_assistant_postgres::private_server::Settings;
-use call_assistant_postgres::support::clock;
+use call_assistant_postgres::queue::{Accepted, accept};
+use private_server::Settings;
 use serde_json::{Value, json};
 
 use support::running::{self, File, eventually};

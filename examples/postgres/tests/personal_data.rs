@@ -1,6 +1,15 @@
 //! What is erased, and that nothing else is; and the keys that keep secrets from whoever reads the
 //! database.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 use std::time::Duration;
 
@@ -10,13 +19,13 @@ use call_assistant::model::Call;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant::webhook::sender::EndpointSecrets;
-use call_assistant_postgres::accept::{Accepted, accept};
-use call_assistant_postgres::db::{self, At, Database, DbError, Session, within};
-use call_assistant_postgres::erase::{self, EraseError, Erased};
+use call_assistant_postgres::clock;
+use call_assistant_postgres::db::{self, At, Database, DbError, Session};
 use call_assistant_postgres::key_ring::{KeyRing, OpenError};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
-use call_assistant_postgres::rotate::{self, Rotated};
-use call_assistant_postgres::support::clock;
+use call_assistant_postgres::ops::erase::{self, EraseError, Erased};
+use call_assistant_postgres::ops::rotate::{self, Rotated};
+use call_assistant_postgres::queue::{Accepted, accept};
+use private_server::{PrivateServer, Settings};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -265,17 +274,10 @@ async fn a_key_of_the_ring_is_replaced() {
 #[tokio::test]
 async fn a_dump_shows_no_secret() {
     let world = World::new().await;
-    let found = within(async {
-        let session = world.database.session().await?;
-        let row = session
-            .query_one(
-                "SELECT count(*) FROM endpoints WHERE position('whsec_'::bytea IN secrets) > 0",
-                &[],
-            )
-            .await?;
-        session.keep();
-        Ok::<i64, DbError>(row.get(0))
-    });
+    let found = "SELECT count(*) FROM endpoints WHERE position('whsec_'::bytea IN secrets) > 0";
+    let found = world
+        .database
+        .read(async |client| Ok::<i64, DbError>(client.query_one(found, &[]).await?.get(0)));
     assert_eq!(found.await.unwrap(), 0);
     let columns = world.rows(
         "SELECT column_name::text FROM information_schema.columns WHERE table_name = 'keys'",

@@ -1,5 +1,14 @@
 //! Several processes over one database, and a database that fails them.
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod support;
 
@@ -11,7 +20,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
-use call_assistant_postgres::private_server::Settings;
+use private_server::Settings;
 use serde_json::json;
 
 use support::running::{File, eventually, request};
@@ -265,7 +274,7 @@ async fn what_does_not_start() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with(message), "{said}");
     }
-    let empty = call_assistant_postgres::private_server::PrivateServer::start(Settings::default());
+    let empty = private_server::PrivateServer::start(Settings::default());
     let empty = empty.unwrap();
     let no_such = format!("{}/no_such", empty.url().rsplit_once('/').unwrap().0);
     for (url, messages) in [

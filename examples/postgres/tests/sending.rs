@@ -1,5 +1,14 @@
 //! Senders over one database, from acceptance to what the receiver and the store have in the end.
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod support;
 
@@ -8,7 +17,7 @@ use std::time::{Duration, Instant};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant_postgres::accept::{Accepted, accept};
+use call_assistant_postgres::queue::{Accepted, accept};
 use serde_json::json;
 
 use support::Running;

@@ -1,7 +1,19 @@
 //! The store on a database of its own.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
-use call_assistant_postgres::db::{self, Database, DbError, within};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use call_assistant_postgres::db::{self, Database, DbError};
+use call_assistant_postgres::queue::SHARDS;
+use private_server::{PrivateServer, Settings};
+use sha2::{Digest as _, Sha256};
 
 #[tokio::test]
 async fn migrations_are_applied_once_and_checked() {
@@ -16,14 +28,34 @@ async fn migrations_are_applied_once_and_checked() {
     db::check(&database).await.unwrap();
 
     let sql = "UPDATE migrations SET digest = ''";
-    within(async {
-        let session = database.session().await?;
-        session.execute(sql, &[]).await?;
-        session.keep();
-        Ok::<_, DbError>(())
-    })
-    .await
-    .unwrap();
+    database.read(async |client| Ok::<_, DbError>(client.execute(sql, &[]).await?)).await.unwrap();
     let error = db::check(&database).await.unwrap_err();
     assert_eq!(error.to_string(), "migration 1 is applied, and is not the one of this build");
+}
+
+/// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
+/// space: what changes comes as a new file, and a line here.
+const DIGESTS: [(&str, &str); 1] =
+    [("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5")];
+
+#[test]
+fn no_migration_is_changed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    for (name, expected) in DIGESTS {
+        let sql = std::fs::read(format!("{folder}/{name}")).unwrap();
+        let digest: String = Sha256::digest(sql).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digest, expected, "{name}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), DIGESTS.len());
+}
+
+#[tokio::test]
+async fn each_shard_has_its_row() {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 1).unwrap();
+    db::migrate(&database).await.unwrap();
+    let sql = "SELECT shard FROM shards ORDER BY shard";
+    let rows = database.read(async |client| Ok::<_, DbError>(client.query(sql, &[]).await?));
+    let shards: Vec<i16> = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
+    assert_eq!(shards, (0..i16::try_from(SHARDS.get()).unwrap()).collect::<Vec<_>>());
 }

@@ -1,5 +1,14 @@
 //! TLS to the database: a server with a certificate that was made here.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -7,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use call_assistant_postgres::db::{Address, Database};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// A file beside the server's, which only the server may read.

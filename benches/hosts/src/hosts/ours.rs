@@ -1,16 +1,15 @@
 //! The durable host: its senders are processes, as an operator runs them.
 
 use std::io::{BufRead as _, BufReader};
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use call_assistant::webhook::SigningSecret;
-use call_assistant::webhook::sender::{EndpointSecrets, shard_of};
-use call_assistant_postgres::accept::accept;
+use call_assistant::webhook::sender::EndpointSecrets;
 use call_assistant_postgres::db::{self, At};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use call_assistant_postgres::queue::{accept, shard_of};
 use tokio_postgres::Client;
 
 use super::{event, now};
@@ -45,8 +44,7 @@ impl Ours {
             let id = format!("whep_{nth}");
             let secret = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
             let sealed = ring.seal(&id, &secret, now);
-            let shard = shard_of(&id, NonZeroU32::new(64).expect("not zero"));
-            let shard = i16::try_from(shard).expect("below 64");
+            let shard = shard_of(&id);
             let insert = "INSERT INTO endpoints
                     (id, account_id, shard, created_at, url, allow_loopback, secrets,
                      since, failures, generation, version)

@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, CertificateError};
 
-use crate::support::tls;
+use host::tls;
 
 /// The address of a database. TLS is as its `sslmode` says: `disable`, `prefer` or `require`. With TLS,
 /// the certificate and the host that it names are always verified.

@@ -1,14 +1,17 @@
 //! Library values as columns.
 
 use std::error::Error;
+use std::fmt::Display;
 
 use bytes::BytesMut;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint, EndpointColumns};
 use tokio_postgres::Row;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::DbError;
+use host::plan::Plan;
 
 /// An instant as a `timestamptz`: microseconds, both ways exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +42,57 @@ impl ToSql for At {
     to_sql_checked!();
 }
 
+/// Columns of a row, with the error of a step.
+pub(crate) trait Fields {
+    /// A column's value.
+    fn field<'a, T: FromSql<'a>>(&'a self, name: impl RowIndex + Display) -> Result<T, DbError>;
+
+    /// An instant.
+    fn instant(&self, name: &str) -> Result<Timestamp, DbError> {
+        Ok(self.field::<At>(name)?.0)
+    }
+
+    /// An instant that may be `NULL`.
+    fn instant_opt(&self, name: &str) -> Result<Option<Timestamp>, DbError> {
+        Ok(self.field::<Option<At>>(name)?.map(|at| at.0))
+    }
+}
+
+impl Fields for Row {
+    fn field<'a, T: FromSql<'a>>(&'a self, name: impl RowIndex + Display) -> Result<T, DbError> {
+        Ok(self.try_get(name)?)
+    }
+}
+
+/// Declares what is written of many rows: a vector for each column, in the order of the parameters of
+/// a statement that takes them with `unnest`.
+macro_rules! columns {
+    ($(#[$doc:meta])* $rows:ident of $row:ident { $($column:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default)]
+        pub(super) struct $rows {
+            $($column: Vec<$type>,)*
+        }
+
+        /// One of them.
+        #[derive(Debug)]
+        pub(super) struct $row {
+            $(pub(super) $column: $type,)*
+        }
+
+        impl $rows {
+            pub(super) fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)*
+            }
+
+            pub(super) fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
+                vec![$(&self.$column),*]
+            }
+        }
+    };
+}
+pub(crate) use columns;
+
 /// The first and the last of some instants.
 pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
     instants.map(At).fold((At(Timestamp::MAX), At(Timestamp::MIN)), |(first, last), at| {
@@ -52,9 +106,9 @@ pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
 /// A column is not what this version writes: its row is left as it is.
 pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
     let columns = DeliveryColumns {
-        event_created_at: row.try_get::<_, At>("event_created_at")?.0,
+        event_created_at: row.instant("event_created_at")?,
         status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
-        at: row.try_get::<_, At>("at")?.0,
+        at: row.instant("at")?,
         attempts: row.try_get("attempts")?,
         manual: row.try_get("manual")?,
         generation: row.try_get("generation")?,
@@ -73,15 +127,19 @@ pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
     let disabled: Option<&str> = row.try_get(named("disabled").as_str())?;
     let columns = EndpointColumns {
         disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
-        since: row.try_get::<_, At>(named("since").as_str())?.0,
+        since: row.instant(&named("since"))?,
         failures: row.try_get(named("failures").as_str())?,
         first_failures: row.try_get(named("first_failures").as_str())?,
-        first_failed_at: row
-            .try_get::<_, Option<At>>(named("first_failed_at").as_str())?
-            .map(|at| at.0),
+        first_failed_at: row.instant_opt(&named("first_failed_at"))?,
         reminders: row.try_get(named("reminders").as_str())?,
         generation: row.try_get(named("generation").as_str())?,
         version: row.try_get(named("version").as_str())?,
     };
     Endpoint::try_from(columns).map_err(DbError::row)
+}
+
+/// The plan of a row's account.
+pub(crate) fn plan_of(row: &Row) -> Result<Plan, DbError> {
+    let name: &str = row.try_get("plan")?;
+    Plan::named(name).ok_or_else(|| DbError::row(format!("there is no plan {name}")))
 }

@@ -1,10 +1,13 @@
 //! Migrations: by number, each once, and never changed once they are applied.
 
-use deadpool_postgres::{Object, PoolError};
+use std::collections::BTreeMap;
+
+use deadpool_postgres::{GenericClient, PoolError, Transaction};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::error::SqlState;
 
-use super::{Database, DbError, within};
+use super::statements::{self as sql, batch};
+use super::{Database, DbError, Fields as _, StepError, execute, query, query_opt};
 
 struct Migration {
     number: i32,
@@ -12,13 +15,8 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 5] = [
-    Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
-    Migration { number: 2, sql: include_str!("../../migrations/0002_alerts.sql") },
-    Migration { number: 3, sql: include_str!("../../migrations/0003_recoveries.sql") },
-    Migration { number: 4, sql: include_str!("../../migrations/0004_plans.sql") },
-    Migration { number: 5, sql: include_str!("../../migrations/0005_recovery_waits.sql") },
-];
+const MIGRATIONS: [Migration; 1] =
+    [Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") }];
 
 /// Why this build does not run on this database.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +50,9 @@ impl From<DbError> for MigrationError {
     }
 }
 
-impl From<tokio_postgres::Error> for MigrationError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        DbError::from(error).into()
+impl StepError for MigrationError {
+    fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Db(_) | Self::NoDatabase(_))
     }
 }
 
@@ -65,9 +63,8 @@ impl From<tokio_postgres::Error> for MigrationError {
 /// [`MigrationError`]
 pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
     for migration in &MIGRATIONS {
-        let mut session = database.session().await?;
-        apply(&mut session, migration).await?;
-        session.keep();
+        let apply = async |change: &Transaction<'_>| apply(change, migration).await;
+        database.unhurried().change(apply).await?;
     }
     Ok(())
 }
@@ -78,61 +75,44 @@ pub async fn migrate(database: &Database) -> Result<(), MigrationError> {
 /// # Errors
 /// [`MigrationError`]
 pub async fn check(database: &Database) -> Result<(), MigrationError> {
-    let rows = within(async {
-        let session = database.session().await?;
-        let there = session.query_one("SELECT to_regclass('migrations') IS NOT NULL", &[]).await?;
-        let rows = match there.try_get(0)? {
-            true => session.query("SELECT number, digest FROM migrations", &[]).await?,
-            false => Vec::new(),
-        };
-        session.keep();
-        Ok::<_, DbError>(rows)
+    let applied =
+        database.read(async |client| match query_opt(client, sql::MIGRATE_ANY, &[]).await? {
+            Some(any) if any.field(0)? => applied(client).await,
+            _ => Ok(BTreeMap::new()),
+        });
+    let applied = applied.await?;
+    MIGRATIONS.iter().try_for_each(|migration| match applied.get(&migration.number) {
+        Some(found) => migration.compare(found),
+        None => Err(MigrationError::Missing(migration.number)),
     })
-    .await?;
-    for migration in &MIGRATIONS {
-        let row = rows.iter().find(|row| row.get::<_, i32>(0) == migration.number);
-        let row = row.ok_or(MigrationError::Missing(migration.number))?;
-        if row.get::<_, &[u8]>(1) != digest(migration) {
-            return Err(MigrationError::Changed(migration.number));
+}
+
+async fn apply(change: &Transaction<'_>, migration: &Migration) -> Result<(), MigrationError> {
+    batch(change, sql::MIGRATE_BEGIN).await?;
+    if let Some(found) = applied(change).await?.get(&migration.number) {
+        return migration.compare(found);
+    }
+    change.batch_execute(migration.sql).await.map_err(DbError::from)?;
+    let digest = migration.digest();
+    execute(change, sql::MIGRATE_NOTE, &[&migration.number, &digest.as_slice()]).await?;
+    Ok(())
+}
+
+/// The digests of what is applied, by number.
+async fn applied(client: &impl GenericClient) -> Result<BTreeMap<i32, Vec<u8>>, DbError> {
+    let rows = query(client, sql::MIGRATE_APPLIED, &[]).await?;
+    rows.iter().map(|row| Ok((row.field("number")?, row.field("digest")?))).collect()
+}
+
+impl Migration {
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.sql).into()
+    }
+
+    fn compare(&self, applied: &[u8]) -> Result<(), MigrationError> {
+        match applied == self.digest() {
+            true => Ok(()),
+            false => Err(MigrationError::Changed(self.number)),
         }
     }
-    Ok(())
-}
-
-async fn apply(client: &mut Object, migration: &Migration) -> Result<(), MigrationError> {
-    let change = client.transaction().await?;
-    // One process at a time; the lock ends with the transaction.
-    change
-        .batch_execute(
-            "SET LOCAL statement_timeout = 0;
-             SELECT pg_advisory_xact_lock(7235908);
-             CREATE TABLE IF NOT EXISTS migrations (
-                 number integer PRIMARY KEY,
-                 digest bytea NOT NULL,
-                 applied_at timestamptz NOT NULL DEFAULT now()
-             )",
-        )
-        .await?;
-    let applied = change
-        .query_opt("SELECT digest FROM migrations WHERE number = $1", &[&migration.number])
-        .await?;
-    if let Some(row) = applied {
-        return match row.get::<_, &[u8]>(0) == digest(migration) {
-            true => Ok(()),
-            false => Err(MigrationError::Changed(migration.number)),
-        };
-    }
-    change.batch_execute(migration.sql).await?;
-    change
-        .execute(
-            "INSERT INTO migrations (number, digest) VALUES ($1, $2)",
-            &[&migration.number, &digest(migration).as_slice()],
-        )
-        .await?;
-    change.commit().await?;
-    Ok(())
-}
-
-fn digest(migration: &Migration) -> [u8; 32] {
-    Sha256::digest(migration.sql).into()
 }

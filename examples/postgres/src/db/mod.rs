@@ -1,14 +1,17 @@
-//! The database: its address, a pool with a time limit on every wait, migrations, and columns.
+//! The database: its address, a pool, steps with a time limit on every wait, migrations, statements
+//! and columns.
 
 mod address;
 mod columns;
 mod migrations;
 mod pool;
-mod statements;
+pub(crate) mod statements;
+mod step;
 
 pub use address::Address;
-pub(crate) use columns::span;
 pub use columns::{At, delivery_of, endpoint_of};
+pub(crate) use columns::{Fields, columns, plan_of, span};
 pub use migrations::{MigrationError, check, migrate};
-pub use pool::{Database, DbError, OPTIONS, Session, within};
+pub use pool::{Database, DbError, OPTIONS, Session};
 pub(crate) use statements::{execute, query, query_opt};
+pub use step::StepError;

@@ -1,15 +1,4 @@
-//! A pool in which nothing waits without an end.
-//!
-//! ```text
-//! within(async {
-//!     let mut session = database.session().await?;
-//!     let change = session.transaction().await?;
-//!     ...
-//!     change.commit().await?;
-//!     session.keep();
-//!     Ok(...)
-//! })
-//! ```
+//! A pool of connections, in which nothing waits without an end.
 
 use std::error::Error;
 use std::ops::{Deref, DerefMut};
@@ -23,11 +12,17 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use super::address::{Address, hint};
+use super::step::Breaker;
 
 /// How long to wait for a connection of the pool, for one to be made, and for all of a step.
 const WAIT: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_secs(5);
+
+/// The time of a step where a caller waits for the answer, and how long nobody tries again when there was
+/// none.
+const ANSWER: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// How every session is set. The server gives up a little earlier than we do, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
@@ -43,6 +38,8 @@ pub const OPTIONS: &str = "-c statement_timeout=4500 -c lock_timeout=2000 \
 pub struct Database {
     pool: Pool,
     place: Arc<str>,
+    patience: Duration,
+    breaker: Arc<Breaker>,
 }
 
 /// Why the database gave no answer.
@@ -63,6 +60,9 @@ pub enum DbError {
     /// There was no answer in time. What was asked for may have happened.
     #[error("no answer in time")]
     TimedOut,
+    /// Nothing was asked, since there was no answer a moment ago.
+    #[error("the database gave no answer a moment ago")]
+    Unanswered,
     /// A stored row is not one that this version can have written.
     #[error("{0}")]
     Row(String),
@@ -116,10 +116,32 @@ impl Database {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { pool, place })
+        let breaker = Arc::new(Breaker::new(Duration::ZERO));
+        Ok(Self { pool, place, patience: STEP, breaker })
     }
 
-    /// Takes a connection for one step.
+    /// Returns the same database for callers that prefer an error to a wait: its steps are short, and are
+    /// refused at once for a moment after the database gave no answer.
+    #[must_use]
+    pub fn answering(self) -> Self {
+        Self { patience: ANSWER, breaker: Arc::new(Breaker::new(PAUSE)), ..self }
+    }
+
+    /// Returns the same database for steps without a time limit. Each statement still has its own.
+    #[must_use]
+    pub fn unhurried(&self) -> Self {
+        Self { patience: Duration::MAX, ..self.clone() }
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    pub(super) fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    /// Takes a connection, for what is no step.
     ///
     /// # Errors
     /// None is to be had in time.
@@ -131,7 +153,7 @@ impl Database {
     }
 }
 
-/// A connection for one step. It is closed, and its transaction with it, unless the step reaches
+/// A connection. It is closed, and its transaction with it, unless its step reaches
 /// [`keep`](Self::keep): one that broke off half way through is never used again.
 #[derive(Debug)]
 pub struct Session(Option<Object>);
@@ -165,15 +187,6 @@ impl Drop for Session {
             drop(Object::take(broken));
         }
     }
-}
-
-/// Waits for a step, and not longer than a step may take. Dropping it closes its connection.
-///
-/// # Errors
-/// The step's, or that there was no answer in time: then it may have happened all the same, if its
-/// COMMIT was under way.
-pub async fn within<T, E: From<DbError>>(step: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-    tokio::time::timeout(STEP, step).await.unwrap_or_else(|_| Err(DbError::TimedOut.into()))
 }
 
 /// Where the server is, without who connects.

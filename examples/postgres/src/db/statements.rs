@@ -1,4 +1,5 @@
-//! Statements, each prepared once a connection.
+//! Every statement, by its name and its file in `sql`, and how one is run: prepared once a
+//! connection.
 
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
@@ -6,20 +7,24 @@ use tokio_postgres::types::ToSql;
 
 use super::DbError;
 
+/// The text of a file in `sql`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Statement(&'static str);
+
 /// What a statement gives.
 pub(crate) async fn query(
     client: &impl GenericClient,
-    sql: &str,
+    sql: Statement,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, DbError> {
-    let statement = client.prepare_cached(sql).await?;
+    let statement = client.prepare_cached(sql.0).await?;
     Ok(client.query(&statement, parameters).await?)
 }
 
 /// The first row of a statement, if there is one.
 pub(crate) async fn query_opt(
     client: &impl GenericClient,
-    sql: &str,
+    sql: Statement,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Option<Row>, DbError> {
     Ok(query(client, sql, parameters).await?.into_iter().next())
@@ -28,9 +33,121 @@ pub(crate) async fn query_opt(
 /// How many rows a statement has changed.
 pub(crate) async fn execute(
     client: &impl GenericClient,
-    sql: &str,
+    sql: Statement,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<u64, DbError> {
-    let statement = client.prepare_cached(sql).await?;
+    let statement = client.prepare_cached(sql.0).await?;
     Ok(client.execute(&statement, parameters).await?)
+}
+
+/// Runs a file of several statements, which have no parameters.
+pub(crate) async fn batch(client: &impl GenericClient, sql: Statement) -> Result<(), DbError> {
+    Ok(client.batch_execute(sql.0).await?)
+}
+
+macro_rules! statements {
+    ($($name:ident = $file:literal;)*) => {
+        $(pub(crate) const $name: Statement =
+            Statement(include_str!(concat!("../../sql/", $file, ".sql")));)*
+    };
+}
+
+statements! {
+    ACCEPT_ENDPOINTS = "accept/endpoints";
+    ACCEPT_EVENT = "accept/event";
+    ACCEPT_PENDING = "accept/pending";
+    ACCEPT_SKIPPED = "accept/skipped";
+    ACCOUNTS_ALL = "accounts/all";
+    ACCOUNTS_CHANGE = "accounts/change";
+    ACCOUNTS_INSERT = "accounts/insert";
+    ACCOUNTS_INSERT_KEY = "accounts/insert_key";
+    ACCOUNTS_KEYS = "accounts/keys";
+    ACCOUNTS_ONE = "accounts/one";
+    ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
+    ALERTS_DROP = "alerts/drop";
+    ALERTS_INSERT = "alerts/insert";
+    ALERTS_LATEST = "alerts/latest";
+    ALERTS_MISSED = "alerts/missed";
+    ALERTS_REMIND = "alerts/remind";
+    API_ADMIT = "api/admit";
+    API_CALL = "api/call";
+    API_KEY = "api/key";
+    API_NOTE_USE = "api/note_use";
+    API_PAGE = "api/page";
+    API_READY = "api/ready";
+    CALLS_INSERT = "calls/insert";
+    CALLS_LATEST = "calls/latest";
+    DAYS_ADD = "days/add";
+    DAYS_DROP = "days/drop";
+    DAYS_TO_DROP = "days/to_drop";
+    DAYS_WAIT_BRIEFLY = "days/wait_briefly";
+    DELIVERIES_ATTEMPTS = "deliveries/attempts";
+    DELIVERIES_GAUGES = "deliveries/gauges";
+    DELIVERIES_ONE = "deliveries/one";
+    DELIVERIES_PAGE = "deliveries/page";
+    DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
+    DELIVERIES_REDELIVER_PENDING = "deliveries/redeliver_pending";
+    DELIVERIES_SEND_NOW = "deliveries/send_now";
+    ENDPOINTS_ALL = "endpoints/all";
+    ENDPOINTS_CHANGE = "endpoints/change";
+    ENDPOINTS_INSERT = "endpoints/insert";
+    ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
+    ENDPOINTS_MOVE = "endpoints/move";
+    ENDPOINTS_ONE = "endpoints/one";
+    ENDPOINTS_SECRETS = "endpoints/secrets";
+    ENDPOINTS_SETTLED = "endpoints/settled";
+    ENDPOINTS_TRANSACTION = "endpoints/transaction";
+    ERASE_ACCOUNT = "erase/account";
+    ERASE_ACCOUNT_CALLS = "erase/account_calls";
+    ERASE_ACCOUNT_CLOSE = "erase/account_close";
+    ERASE_ACCOUNT_DELIVERIES = "erase/account_deliveries";
+    ERASE_ACCOUNT_EVENTS = "erase/account_events";
+    ERASE_ACCOUNT_EXISTS = "erase/account_exists";
+    ERASE_ACCOUNT_LOG = "erase/account_log";
+    ERASE_ACCOUNT_RATES = "erase/account_rates";
+    ERASE_CALLS_READ = "erase/calls_read";
+    ERASE_CALLS_WRITE = "erase/calls_write";
+    ERASE_EVENTS_READ = "erase/events_read";
+    ERASE_EVENTS_WRITE = "erase/events_write";
+    ERASE_LOG_READ = "erase/log_read";
+    ERASE_LOG_WRITE = "erase/log_write";
+    ERASE_PENDING = "erase/pending";
+    MIGRATE_ANY = "migrate/any";
+    MIGRATE_APPLIED = "migrate/applied";
+    MIGRATE_BEGIN = "migrate/begin";
+    MIGRATE_NOTE = "migrate/note";
+    MISSED_ALL = "missed/all";
+    MISSED_COUNT = "missed/count";
+    MISSED_ENDED = "missed/ended";
+    MISSED_PENDING = "missed/pending";
+    MISSED_SHARD = "missed/shard";
+    OWNERS_CLAIM = "owners/claim";
+    OWNERS_LEAVE = "owners/leave";
+    OWNERS_LIVE = "owners/live";
+    OWNERS_RELEASE = "owners/release";
+    OWNERS_RENEW = "owners/renew";
+    QUEUE_AGAIN = "queue/again";
+    QUEUE_AMEND = "queue/amend";
+    QUEUE_ENDPOINTS = "queue/endpoints";
+    QUEUE_LOCK_ENDED = "queue/lock_ended";
+    QUEUE_LOCK_ENDPOINTS = "queue/lock_endpoints";
+    QUEUE_LOCK_PENDING = "queue/lock_pending";
+    QUEUE_PARK = "queue/park";
+    QUEUE_RETIRE = "queue/retire";
+    QUEUE_REVIVE = "queue/revive";
+    QUEUE_WAIT = "queue/wait";
+    QUEUE_WRITE_ENDPOINTS = "queue/write_endpoints";
+    RECOVERIES_ALL = "recoveries/all";
+    RECOVERIES_FORGET = "recoveries/forget";
+    RECOVERIES_INSERT = "recoveries/insert";
+    RECOVERIES_LOCK = "recoveries/lock";
+    RECOVERIES_ONE = "recoveries/one";
+    RECOVERIES_PENDING = "recoveries/pending";
+    RECOVERIES_RUNNING = "recoveries/running";
+    RECOVERIES_WRITE = "recoveries/write";
+    ROTATE_READ = "rotate/read";
+    SENDER_DELIVERIES = "sender/deliveries";
+    SENDER_ENDPOINTS = "sender/endpoints";
+    SENDER_LOG = "sender/log";
+    SENDER_POLL = "sender/poll";
 }

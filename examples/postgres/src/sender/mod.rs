@@ -2,26 +2,25 @@
 //! stores what came of it.
 //!
 //! ```text
-//! owner ── which shards ──► poller ── what became pending ──► Core ── reads, begins in memory ──► attempts
+//! owner ── which shards ──► poller ── what became pending ──► task ── reads, begins in memory ──► attempts
 //!                                                              ▲                                     │
 //!                                                              └── what is sent again ── settler ◄───┘
 //! ```
 //!
-//! One task, [`Core`], has the planner; nothing else decides what is sent. Reading, sending and
-//! storing are tasks of their own, and each tells the core by a [`Message`]. The order of storing
+//! One task, [`SenderTask`], has the planner; nothing else decides what is sent. Reading, sending and
+//! storing are tasks of their own, and each tells it by a [`Message`]. The order of storing
 //! and sending is the one of "Owners" in `call_assistant::webhook::sender`.
 
-mod begin;
-mod core;
-mod counted;
+mod attempt_log;
 mod days;
-mod due;
 mod owner;
 mod poll;
+mod read;
 mod recover;
 mod remind;
 mod settle;
 mod slot;
+mod task;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,19 +31,18 @@ use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-pub(crate) use self::counted::Counted;
-
-use self::begin::Read;
-use self::core::{Core, LIMITS};
 use self::owner::{InHand, Owner};
-use self::poll::{Found, Poller};
+use self::poll::{PendingRow, Poller};
+use self::read::ToBegin;
 use self::settle::{Settler, Stored};
+use self::task::SenderTask;
+use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
-use crate::host::post;
-use crate::host::scale::Scale;
 use crate::key_ring::KeyRing;
-use crate::support::random;
-use crate::support::shutdown::Shutdown;
+use host::post::{self, LIMITS};
+use host::random;
+use host::scale::Scale;
+use host::shutdown::Shutdown;
 
 /// What the command line says.
 #[derive(Clone, Debug)]
@@ -62,13 +60,13 @@ pub(crate) struct Options {
 /// How long the end waits for attempts in flight, and for their results to be stored.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// What the core is told.
+/// What the task is told.
 #[derive(Debug)]
 enum Message {
     /// These are pending.
-    Found(Vec<Found>),
+    Found(Vec<PendingRow>),
     /// What was planned is read, or could not be.
-    Read(Vec<(u64, u32)>, Result<Read, DbError>),
+    Read(Vec<(u64, u32)>, Result<ToBegin, DbError>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
     Finished { endpoint: u32, outcome: Outcome },
     /// These attempts are stored, and these endpoints are disabled by them.
@@ -101,26 +99,26 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     owner.tick().await.map_err(|error| error.to_string())?;
 
     let (sender, messages) = mpsc::unbounded_channel();
-    let (done, ended) = mpsc::unbounded_channel();
+    let (ended, to_settle) = mpsc::unbounded_channel();
     let settler = Settler {
         database: database.clone(),
         scale: options.scale,
         counted: options.counted.clone(),
-        done: ended,
+        ended: to_settle,
         messages: sender.clone(),
     };
     let poller =
         Poller { database: database.clone(), owned: owned.clone(), messages: sender.clone() };
     let recovering = recover::keep(database.clone(), owned.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
-    let core = Core {
+    let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
-        held: HashMap::new(),
+        known: HashMap::new(),
         in_hand,
         owned,
         sender,
         messages,
-        done,
+        ended,
         reading: 0,
         attempts: JoinSet::new(),
         database: database.clone(),
@@ -137,7 +135,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         let settler = tokio::spawn(settler.run());
         let owning = stop.clone();
         let owner = tokio::spawn(async move { owner.run(&owning).await });
-        core.run(&stop).await;
+        task.run(&stop).await;
         poller.abort();
         days.abort();
         reminding.abort();

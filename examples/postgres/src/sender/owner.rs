@@ -11,15 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use deadpool_postgres::Object;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use crate::broken::{Fault, weaken};
-use crate::db::{Database, DbError, within};
-use crate::support::log;
-
-/// Shards that there are: the rows of `shards`, and the column `endpoints.shard`.
-pub const SHARDS: usize = 64;
+use crate::db::statements as sql;
+use crate::db::{Database, DbError, Fields as _, execute, query, query_opt};
+use crate::queue::SHARDS;
+use host::log;
 
 /// How long a lease lasts by the database's clock. The owner trusts it for a second less.
 const LEASE: Duration = Duration::from_secs(4);
@@ -56,11 +57,11 @@ impl Owned {
 /// How many deliveries of each shard are in this process's hands, from when they are taken until
 /// their attempt is stored.
 #[derive(Debug)]
-pub(super) struct InHand([AtomicU32; SHARDS]);
+pub(super) struct InHand(Vec<AtomicU32>);
 
 impl Default for InHand {
     fn default() -> Self {
-        Self([const { AtomicU32::new(0) }; SHARDS])
+        Self((0..SHARDS.get()).map(|_| AtomicU32::new(0)).collect())
     }
 }
 
@@ -94,7 +95,7 @@ pub(super) struct Owner {
     owned: watch::Sender<Owned>,
     in_hand: Arc<InHand>,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
-    leaving: BTreeMap<i16, (i64, Instant)>,
+    leaving: BTreeMap<i16, (i64, Option<Instant>)>,
 }
 
 impl Owner {
@@ -109,7 +110,7 @@ impl Owner {
     }
 
     /// Renews, takes and lets go, until this is dropped.
-    pub(super) async fn run(mut self, stop: &crate::support::shutdown::Shutdown) -> Self {
+    pub(super) async fn run(mut self, stop: &host::shutdown::Shutdown) -> Self {
         let mut ticks = tokio::time::interval(RENEW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -129,9 +130,9 @@ impl Owner {
         let mine = self.owned.borrow().shards.clone();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
-        let (kept, live) = within(self.renew(&held)).await?;
+        let (kept, live) = self.renew(&held).await?;
 
-        let share = SHARDS.div_ceil(live.max(1));
+        let share = usize::from(SHARDS.get()).div_ceil(live.max(1));
         let mut shards: BTreeMap<i16, i64> = mine
             .into_iter()
             .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
@@ -140,22 +141,23 @@ impl Owner {
         while shards.len() > share
             && let Some((shard, epoch)) = shards.pop_last()
         {
-            self.leaving.insert(shard, (epoch, began + PATIENCE));
+            self.leaving.insert(shard, (epoch, began.checked_add(PATIENCE)));
         }
-        if shards.len() < share {
-            let wanted = i64::try_from(share - shards.len()).unwrap_or(0);
-            shards.extend(within(self.claim(wanted)).await?);
+        let wanted = share.saturating_sub(shards.len());
+        if wanted > 0 {
+            let wanted = i64::try_from(wanted).unwrap_or(0);
+            shards.extend(self.claim(wanted).await?);
         }
-        self.owned.send_replace(Owned { shards, until: Some(began + TRUSTED) });
+        self.owned.send_replace(Owned { shards, until: began.checked_add(TRUSTED) });
 
         let free: BTreeMap<i16, i64> = self
             .leaving
             .iter()
-            .filter(|(shard, (_, until))| self.in_hand.is_empty(**shard) || *until < began)
+            .filter(|(shard, (_, until))| self.in_hand.is_empty(**shard) || *until < Some(began))
             .map(|(shard, (epoch, _))| (*shard, *epoch))
             .collect();
         if !free.is_empty() {
-            within(self.release(&free)).await?;
+            self.release(&free).await?;
             self.leaving.retain(|shard, _| !free.contains_key(shard));
         }
         Ok(())
@@ -166,12 +168,10 @@ impl Owner {
         let mut held = self.owned.borrow().shards.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
         self.owned.send_replace(Owned::default());
-        let gone = within(async {
-            self.release(&held).await?;
-            let session = self.database.session().await?;
-            session.execute("DELETE FROM senders WHERE id = $1", &[&self.id]).await?;
-            session.keep();
-            Ok::<_, DbError>(())
+        let (shards, epochs) = columns(&held);
+        let gone = self.database.change(async |change| {
+            execute(change, sql::OWNERS_RELEASE, &[&self.id, &shards, &epochs]).await?;
+            execute(change, sql::OWNERS_LEAVE, &[&self.id]).await
         });
         if let Err(error) = gone.await {
             // Its leases end by themselves.
@@ -181,42 +181,34 @@ impl Owner {
 
     /// The shards whose leases are renewed, and how many senders live.
     async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, usize), DbError> {
-        let session = self.database.session().await?;
-        let live = session.prepare_cached(include_str!("../../sql/owner_live.sql")).await?;
-        let renew = include_str!("../../sql/owner_renew.sql");
-        let mine = "s.owner = $1 AND s.epoch = w.epoch";
-        let renew = weaken(renew, Fault::NoEpoch, &[mine], "$1::text IS NOT NULL");
-        let renew = session.prepare_cached(&renew).await?;
-        let seconds = LEASE.as_secs_f64();
-        let live = session.query_one(&live, &[&self.id, &seconds]).await?;
-        let (shards, epochs) = columns(held);
-        let mut kept = Vec::new();
-        for row in session.query(&renew, &[&self.id, &shards, &epochs, &seconds]).await? {
-            kept.push(row.try_get(0)?);
-        }
-        session.keep();
-        Ok((kept, usize::try_from(live.try_get::<_, i64>(0)?).unwrap_or(1)))
+        let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
+        self.database
+            .read(async |client| {
+                let live = query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await?;
+                let live = live.map_or(Ok(1), |row| row.field::<i64>(0))?;
+                let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
+                let kept = query(client, sql::OWNERS_RENEW, &lease).await?;
+                let kept = kept.iter().map(|row| row.field("shard")).collect::<Result<_, _>>()?;
+                Ok((kept, usize::try_from(live).unwrap_or(1)))
+            })
+            .await
     }
 
     async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64)>, DbError> {
-        let session = self.database.session().await?;
-        let claim = session.prepare_cached(include_str!("../../sql/owner_claim.sql")).await?;
-        let mut claimed = Vec::new();
-        for row in session.query(&claim, &[&self.id, &wanted, &LEASE.as_secs_f64()]).await? {
-            claimed.push((row.try_get(0)?, row.try_get(1)?));
-        }
-        session.keep();
-        Ok(claimed)
+        let seconds = LEASE.as_secs_f64();
+        let claim = async |client: &Object| {
+            query(client, sql::OWNERS_CLAIM, &[&self.id, &wanted, &seconds]).await
+        };
+        let claimed: Vec<Row> = self.database.read(claim).await?;
+        claimed.iter().map(|row| Ok((row.field("shard")?, row.field("epoch")?))).collect()
     }
 
     async fn release(&self, free: &BTreeMap<i16, i64>) -> Result<(), DbError> {
-        let session = self.database.session().await?;
         let (shards, epochs) = columns(free);
-        session
-            .execute(include_str!("../../sql/owner_release.sql"), &[&self.id, &shards, &epochs])
-            .await?;
-        session.keep();
-        Ok(())
+        let release = async |client: &Object| {
+            execute(client, sql::OWNERS_RELEASE, &[&self.id, &shards, &epochs]).await
+        };
+        self.database.read(release).await.map(drop)
     }
 }
 

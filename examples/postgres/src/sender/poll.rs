@@ -9,14 +9,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::Delivery;
+use deadpool_postgres::Object;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::Message;
 use super::owner::Owned;
-use crate::db::{Database, DbError, delivery_of, within};
-use crate::support::log;
+use crate::db::statements as sql;
+use crate::db::{Database, DbError, Fields as _, delivery_of, query};
+use host::log;
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(20);
@@ -36,7 +38,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 
 /// A pending row.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct PendingRow {
     pub(super) id: i64,
     pub(super) shard: i16,
     pub(super) endpoint: i32,
@@ -116,7 +118,7 @@ impl Poller {
                 behind.insert(*shard.0, (0, i64::MIN));
             }
             behind.retain(|shard, _| owned.shards.contains_key(shard));
-            let looked = within(self.look_at(&owned.shards, &mut seen, &mut behind, now)).await;
+            let looked = self.look_at(&owned.shards, &mut seen, &mut behind, now).await;
             known = owned.shards;
             match looked {
                 Err(error) => {
@@ -163,27 +165,27 @@ impl Poller {
         &self,
         places: &BTreeMap<i16, Place>,
     ) -> Result<(Snapshot, BTreeMap<i16, Place>), DbError> {
-        let session = self.database.session().await?;
-        let statement = session.prepare_cached(include_str!("../../sql/sender_poll.sql")).await?;
         let shards: Vec<i16> = places.keys().copied().collect();
         let transactions: Vec<String> = places.values().map(|(from, _)| from.to_string()).collect();
         let ids: Vec<i64> = places.values().map(|(_, id)| *id).collect();
-        let rows = session.query(&statement, &[&shards, &transactions, &ids, &PAGE]).await?;
-        session.keep();
+        let poll = async |client: &Object| {
+            query(client, sql::SENDER_POLL, &[&shards, &transactions, &ids, &PAGE]).await
+        };
+        let rows = self.database.read(poll).await?;
         let number = |row: &Row, name| -> Result<u64, DbError> {
-            row.try_get::<_, &str>(name)?.parse().map_err(DbError::row)
+            row.field::<&str>(name)?.parse().map_err(DbError::row)
         };
         let (bounds, rows) =
             rows.split_first().ok_or_else(|| DbError::row("a snapshot without a row"))?;
         let snapshot = Snapshot { xmin: number(bounds, "xmin")?, xmax: number(bounds, "xmax")? };
         let (mut found, mut pages) = (Vec::new(), BTreeMap::new());
         for row in rows {
-            let (id, shard) = (row.try_get("id")?, row.try_get("shard")?);
+            let (id, shard) = (row.field("id")?, row.field("shard")?);
             let (len, last) = pages.entry(shard).or_insert((0_i64, row));
             (*len, *last) = (len.saturating_add(1), row);
             // A row of a later version is for a process of that version.
             let Ok(delivery) = delivery_of(row) else { continue };
-            found.push(Found { id, shard, endpoint: row.try_get("endpoint")?, delivery });
+            found.push(PendingRow { id, shard, endpoint: row.field("endpoint")?, delivery });
         }
         if !found.is_empty() {
             let _ = self.messages.send(Message::Found(found));
@@ -191,7 +193,7 @@ impl Poller {
         let mut rest = BTreeMap::new();
         for (shard, (len, last)) in pages {
             if len >= PAGE {
-                rest.insert(shard, (number(last, "queued_by")?, last.try_get("id")?));
+                rest.insert(shard, (number(last, "queued_by")?, last.field("id")?));
             }
         }
         Ok((snapshot, rest))

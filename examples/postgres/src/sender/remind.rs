@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Alert, Row};
 use tokio::sync::watch;
 
-use super::Counted;
 use super::owner::Owned;
-use crate::alerts;
-use crate::db::{Database, within};
-use crate::support::{clock, log};
+use crate::clock;
+use crate::counted::Counted;
+use crate::db::statements as sql;
+use crate::db::{At, Database, DbError, Fields as _, endpoint_of, query};
+use crate::queue;
+use host::log;
 
 /// How often to look. Shards that are new are looked at when they are owned.
 const EVERY: Duration = Duration::from_secs(60);
+
+/// How long after it was disabled an endpoint's owner is reminded first.
+const FIRST_REMINDER: Duration = Duration::from_secs(86_400);
 
 /// Reminds, until this is dropped.
 pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, counted: Counted) {
@@ -26,10 +33,40 @@ pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, 
         if !is_time && shards == looked_at {
             continue;
         }
-        match within(alerts::remind(&database, &shards, clock::now())).await {
+        match remind(&database, &shards, clock::now()).await {
             Ok(told) => counted.count(|tally| told.iter().for_each(|alert| tally.alerted(alert))),
             Err(error) => log::line(&format!("reminders: {error}")),
         }
         looked_at = shards;
     }
+}
+
+/// Reminds owners of endpoints that stay disabled, in these shards, and returns of what.
+async fn remind(
+    database: &Database,
+    shards: &[i16],
+    now: Timestamp,
+) -> Result<Vec<Alert>, DbError> {
+    let since = At(now.saturating_sub(FIRST_REMINDER));
+    let reminded = database.change(async |change| {
+        let (mut alerts, mut writes) = (Vec::new(), Vec::new());
+        for row in &query(change, sql::ALERTS_REMIND, &[&shards, &since]).await? {
+            // One that a later version wrote is for that version.
+            let Ok(endpoint) = endpoint_of(row, "") else { continue };
+            let (number, mut endpoint) = (row.field("number")?, Row::from(endpoint));
+            if let Some(alert) = endpoint.remind(now) {
+                alerts.push((number, alert));
+                writes.extend(endpoint.write().map(|write| (number, write)));
+            }
+        }
+        queue::write_locked_endpoints(change, &writes).await?;
+        queue::store_alerts(change, &alerts, &writes, now).await?;
+        Ok::<_, DbError>((alerts, writes))
+    });
+    let (alerts, writes) = reminded.await?;
+    for (endpoint, alert) in &alerts {
+        log::line(&format!("endpoint {endpoint}: {alert}"));
+    }
+    queue::count_missed(database, &writes, now).await?;
+    Ok(alerts.into_iter().map(|(_, alert)| alert).collect())
 }

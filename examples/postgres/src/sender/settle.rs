@@ -1,4 +1,4 @@
-//! Step 4: stores what came of attempts, many at once.
+//! Stores what came of attempts, many at once.
 //!
 //! An attempt was begun in memory, and the store still has the row as it was read. So the usual case
 //! locks nothing: endpoints are read after the attempts have ended, none of them changes, and each
@@ -11,34 +11,30 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Excerpt, FailureReason, LogEntry, Outcome,
-    Row, Settled, Tally, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Row, Settled, Tally, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::due::due;
-use super::{Counted, Message};
-use crate::alerts;
-use crate::broken::{self, Fault};
-use crate::db::{At, Database, DbError, span, within};
-use crate::deliveries::{self, Key, Locked, Table};
-use crate::host::post::Sent;
-use crate::host::scale::Scale;
-use crate::support::{clock, log};
+use super::{Message, attempt_log};
+use crate::clock;
+use crate::counted::Counted;
+use crate::db::{Database, DbError, StepError};
+use crate::queue::{self, Key, Locked, Table};
+use host::log;
+use host::post::Sent;
+use host::scale::Scale;
 
 /// An attempt that has ended.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct EndedAttempt {
     pub(super) key: Key,
     /// The delivery as it was begun in memory.
     pub(super) row: Row<Delivery>,
     pub(super) attempt: Attempt,
     pub(super) at: Timestamp,
-    /// What came of it.
+    /// Its outcome.
     pub(super) sent: Sent,
-    /// When it began by the clock, which with `--time-scale` is before its time by the schedule.
-    pub(super) began_at: Timestamp,
 }
 
 /// What is known once an attempt is stored.
@@ -65,7 +61,7 @@ pub(super) struct Settler {
     pub(super) database: Database,
     pub(super) scale: Scale,
     pub(super) counted: Counted,
-    pub(super) done: mpsc::UnboundedReceiver<Done>,
+    pub(super) ended: mpsc::UnboundedReceiver<EndedAttempt>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
 
@@ -75,7 +71,7 @@ impl Settler {
         let room = Arc::new(Semaphore::new(AT_ONCE));
         loop {
             let mut batch = Vec::new();
-            if self.done.recv_many(&mut batch, BATCH).await == 0 {
+            if self.ended.recv_many(&mut batch, BATCH).await == 0 {
                 // The last batches end before this does.
                 let _ = room.acquire_many(u32::try_from(AT_ONCE).unwrap_or(1)).await;
                 return;
@@ -87,7 +83,7 @@ impl Settler {
                     let left = BATCH.saturating_sub(batch.len());
                     tokio::select! {
                         biased;
-                        n = self.done.recv_many(&mut batch, left) => if n == 0 { break },
+                        n = self.ended.recv_many(&mut batch, left) => if n == 0 { break },
                         () = &mut more => break,
                     }
                 }
@@ -108,29 +104,25 @@ impl Settler {
 async fn store(
     database: &Database,
     scale: Scale,
-    batch: Vec<Done>,
+    batch: Vec<EndedAttempt>,
     messages: &mpsc::UnboundedSender<Message>,
     counted: &Counted,
 ) -> Settled<i64, i32> {
-    tell_before_commit(&batch, messages);
     let mut how = How::Quick;
     let mut wait = RETRY;
     let settled = loop {
-        match within(try_store(database, scale, &batch, how)).await {
-            Ok(Some(settled)) => break settled,
-            // Somebody was first: read again, and do not assume anything.
-            Ok(None) => {
-                counted.count(Tally::lost_write);
-                how = How::Sure;
-            }
-            Err(error) => {
+        match database.change(async |change| try_store(change, scale, &batch, how).await).await {
+            Ok(settled) => break settled,
+            Err(NotStored::Outdated) => counted.count(Tally::lost_write),
+            Err(NotStored::Db(error)) => {
                 log::line(&format!("storing {} attempts: {error}", batch.len()));
-                // A COMMIT that was not answered may have been done.
-                how = How::Sure;
                 tokio::time::sleep(wait).await;
                 wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
             }
         }
+        // Somebody was first, or a COMMIT that was not answered may have been done: read again, and do
+        // not assume anything.
+        how = How::Sure;
     };
     for (endpoint, alert) in &settled.alerts {
         log::line(&format!("endpoint {endpoint}: {alert}"));
@@ -138,7 +130,7 @@ async fn store(
     if !settled.disabled.is_empty() {
         let (database, endpoints) = (database.clone(), settled.endpoints.clone());
         tokio::spawn(async move {
-            if let Err(error) = alerts::count_missed(&database, &endpoints, clock::now()).await {
+            if let Err(error) = queue::count_missed(&database, &endpoints, clock::now()).await {
                 log::line(&format!("counting what was missed: {error}"));
             }
         });
@@ -148,14 +140,14 @@ async fn store(
         settled.again.iter().map(|(id, _, due)| (*id, *due)).collect();
     let stored = batch
         .iter()
-        .map(|done| {
+        .map(|ended| {
             // Whatever we are short of will not be there at once.
-            let least = match done.sent.outcome {
-                Outcome::Unsent => done.at.saturating_add(UNSENT),
+            let least = match ended.sent.outcome {
+                Outcome::Unsent => ended.at.saturating_add(UNSENT),
                 _ => Timestamp::MIN,
             };
-            let again = again.remove(&done.key.id).map(|at| at.max(least));
-            Stored { key: done.key, again }
+            let again = again.remove(&ended.key.id).map(|at| at.max(least));
+            Stored { key: ended.key, again }
         })
         .collect();
     let _ = messages.send(Message::Stored { stored, disabled });
@@ -165,15 +157,6 @@ async fn store(
 /// How long to wait after an attempt that could not be made.
 const UNSENT: Duration = Duration::from_secs(1);
 
-/// [`Fault::BeforeCommit`].
-fn tell_before_commit(batch: &[Done], messages: &mpsc::UnboundedSender<Message>) {
-    if broken::is(Fault::BeforeCommit) {
-        let stored = |done: &Done| Stored { key: done.key, again: Some(done.at) };
-        let stored = batch.iter().map(stored).collect();
-        let _ = messages.send(Message::Stored { stored, disabled: Vec::new() });
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// With the rows in memory. Nothing is locked, so no endpoint may change.
@@ -182,60 +165,73 @@ enum How {
     Sure,
 }
 
-/// One transaction. `None` if a stored row was not the one that was read: nothing is stored.
+/// Why a batch is not stored.
+#[derive(Debug)]
+enum NotStored {
+    /// A stored row was not the one that was read.
+    Outdated,
+    /// The database gave no answer.
+    Db(DbError),
+}
+
+impl From<DbError> for NotStored {
+    fn from(error: DbError) -> Self {
+        Self::Db(error)
+    }
+}
+
+impl StepError for NotStored {
+    fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Db(_))
+    }
+}
+
+/// Settles a batch and writes all of it, in one transaction.
 async fn try_store(
-    database: &Database,
+    change: &Transaction<'_>,
     scale: Scale,
-    batch: &[Done],
+    batch: &[EndedAttempt],
     how: How,
-) -> Result<Option<Settled<i64, i32>>, DbError> {
-    let mut session = database.session().await?;
-    let change = session.transaction().await?;
-    let mut numbers: Vec<i32> = batch.iter().map(|done| done.key.endpoint).collect();
+) -> Result<Settled<i64, i32>, NotStored> {
+    let mut numbers: Vec<i32> = batch.iter().map(|ended| ended.key.endpoint).collect();
     numbers.sort_unstable();
     numbers.dedup();
 
     let mut rows = match how {
         How::Quick => in_memory(batch),
-        How::Sure => as_stored(&change, batch).await?,
+        How::Sure => as_stored(change, batch).await?,
     };
-    let mut endpoints = deliveries::endpoints(&change, &numbers, false).await?;
-    broken::keep_endpoints(&mut endpoints);
-    let mut settled = settle_rows(batch, &rows, &endpoints);
+    let mut endpoints = queue::read_endpoints(change, &numbers).await?;
+    let mut settled = settle_rows(batch, scale, &rows, &endpoints);
     if !settled.endpoints.is_empty() {
         if how == How::Quick {
-            rows = as_stored(&change, batch).await?;
+            rows = as_stored(change, batch).await?;
         }
         let changing: Vec<i32> = settled.endpoints.iter().map(|(number, _)| *number).collect();
-        endpoints.extend(deliveries::endpoints(&change, &changing, true).await?);
-        settled = settle_rows(batch, &rows, &endpoints);
+        endpoints.extend(queue::lock_endpoints(change, &changing).await?);
+        settled = settle_rows(batch, scale, &rows, &endpoints);
     }
-    broken::drop_late_reports(&mut settled);
-    in_time_of_this_host(&mut settled, scale, batch, &rows);
 
-    let keys: BTreeMap<i64, Key> = batch.iter().map(|done| (done.key.id, done.key)).collect();
+    let keys: BTreeMap<i64, Key> = batch.iter().map(|ended| (ended.key.id, ended.key)).collect();
     let writes = settled
         .deliveries
         .iter()
         .filter_map(|(id, write)| Some((*keys.get(id)?, rows.get(id)?.table, *write)));
     let (of_deliveries, of_endpoints, ()) = tokio::try_join!(
-        deliveries::write(&change, writes.collect::<Vec<_>>()),
-        deliveries::write_endpoints(&change, &settled.endpoints),
-        write_log(&change, &settled.log, &keys, how == How::Sure),
+        queue::write(change, writes.collect::<Vec<_>>()),
+        queue::write_endpoints(change, &settled.endpoints),
+        attempt_log::write(change, &settled.log, &keys, how == How::Sure),
     )?;
     if !(of_deliveries && of_endpoints) {
-        change.rollback().await?;
-        session.keep();
-        return Ok(None);
+        return Err(NotStored::Outdated);
     }
-    alerts::store(&change, &settled.alerts, &settled.endpoints, clock::now()).await?;
-    change.commit().await?;
-    session.keep();
-    Ok(Some(settled))
+    queue::store_alerts(change, &settled.alerts, &settled.endpoints, clock::now()).await?;
+    Ok(settled)
 }
 
-fn in_memory(batch: &[Done]) -> BTreeMap<i64, Locked> {
-    let row = |done: &Done| (done.key.id, Locked { table: Table::Pending, row: done.row });
+fn in_memory(batch: &[EndedAttempt]) -> BTreeMap<i64, Locked> {
+    let row =
+        |ended: &EndedAttempt| (ended.key.id, Locked { table: Table::Pending, row: ended.row });
     batch.iter().map(row).collect()
 }
 
@@ -243,129 +239,47 @@ fn in_memory(batch: &[Done]) -> BTreeMap<i64, Locked> {
 /// as it was begun in memory.
 async fn as_stored(
     change: &Transaction<'_>,
-    batch: &[Done],
+    batch: &[EndedAttempt],
 ) -> Result<BTreeMap<i64, Locked>, DbError> {
-    let keys: Vec<Key> = batch.iter().map(|done| done.key).collect();
-    let mut rows = deliveries::lock(change, &keys).await?;
-    for done in batch {
-        if let Some(stored) = rows.get_mut(&done.key.id)
-            && done
+    let keys: Vec<Key> = batch.iter().map(|ended| ended.key).collect();
+    let mut rows = queue::lock(change, &keys).await?;
+    for ended in batch {
+        if let Some(stored) = rows.get_mut(&ended.key.id)
+            && ended
                 .row
                 .write()
                 .is_some_and(|write| DeliveryColumns::from(*stored.row).version == write.if_version)
         {
-            stored.row = done.row;
+            stored.row = ended.row;
         }
     }
     Ok(rows)
 }
 
 fn settle_rows(
-    batch: &[Done],
+    batch: &[EndedAttempt],
+    scale: Scale,
     rows: &BTreeMap<i64, Locked>,
     endpoints: &BTreeMap<i32, Row<Endpoint>>,
 ) -> Settled<i64, i32> {
     let ended: Vec<Ended<'_, i64, i32>> = batch
         .iter()
-        .map(|done| Ended {
-            delivery: done.key.id,
-            endpoint: done.key.endpoint,
-            attempt: done.attempt,
-            outcome: done.sent.outcome,
-            at: done.at,
-            response: done.sent.body.as_deref(),
+        .map(|ended| Ended {
+            delivery: ended.key.id,
+            endpoint: ended.key.endpoint,
+            attempt: ended.attempt,
+            outcome: ended.sent.outcome,
+            at: ended.at,
+            response: ended.sent.body.as_deref(),
         })
         .collect();
     let rows = rows.iter().map(|(id, locked)| (*id, locked.row)).collect();
-    settle(&ended, &rows, endpoints)
-}
-
-/// Puts the log and what is sent again into the time of this host, where `--time-scale` shortens the
-/// waits of the schedule.
-fn in_time_of_this_host(
-    settled: &mut Settled<i64, i32>,
-    scale: Scale,
-    batch: &[Done],
-    rows: &BTreeMap<i64, Locked>,
-) {
-    let written: BTreeMap<i64, Delivery> =
-        settled.deliveries.iter().map(|(id, write)| (*id, write.value)).collect();
-    let delivery = |id: &i64| written.get(id).copied().or(rows.get(id).map(|locked| *locked.row));
-    for (id, _, again) in &mut settled.again {
-        if let Some(here) = delivery(id).and_then(|delivery| due(&delivery, scale, *again)) {
-            *again = here;
-        }
-    }
-    let done: BTreeMap<i64, &Done> = batch.iter().map(|done| (done.key.id, done)).collect();
+    let mut settled = settle(&ended, &rows, endpoints);
+    scale.to_wall_clock(&mut settled, &ended);
+    let sent: BTreeMap<i64, &Sent> =
+        batch.iter().map(|ended| (ended.key.id, &ended.sent)).collect();
     for (id, entry) in &mut settled.log {
-        let Some(done) = done.get(id) else { continue };
-        entry.began_at = done.began_at;
-        done.sent.describe(entry);
-        if let Some(next) = entry.next_at {
-            entry.next_at = delivery(id).and_then(|delivery| due(&delivery, scale, next));
-        }
+        sent.get(id).inspect(|sent| sent.describe(entry));
     }
-}
-
-/// A part of an answer that is kept.
-type Part = fn(&LogEntry) -> Option<&Excerpt>;
-
-async fn write_log(
-    change: &Transaction<'_>,
-    log: &[(i64, LogEntry)],
-    keys: &BTreeMap<i64, Key>,
-    may_be_there: bool,
-) -> Result<(), DbError> {
-    let of = |id: &i64| keys.get(id).map_or(Timestamp::MIN, |key| key.event_created_at);
-    let (first, last) = span(log.iter().map(|(id, _)| of(id)));
-    let entries = || log.iter().map(|(_, entry)| entry);
-    let deliveries: Vec<i64> = log.iter().map(|(id, _)| *id).collect();
-    let created: Vec<At> = log.iter().map(|(id, _)| At(of(id))).collect();
-    let numbers: Vec<i16> = entries().map(|entry| entry.attempt.into()).collect();
-    let manuals: Vec<bool> = entries().map(|entry| entry.manual).collect();
-    let began: Vec<At> = entries().map(|entry| At(entry.began_at)).collect();
-    let took: Vec<i64> =
-        entries().map(|entry| i64::try_from(entry.took_ms).unwrap_or(i64::MAX)).collect();
-    let outcomes: Vec<String> = entries().map(|entry| entry.outcome.to_string()).collect();
-    let lates: Vec<bool> = entries().map(|entry| entry.late).collect();
-    let statuses: Vec<&str> = entries().map(|entry| entry.status.as_str()).collect();
-    let nexts: Vec<Option<At>> = entries().map(|entry| entry.next_at.map(At)).collect();
-    // PostgreSQL's text holds every character but one.
-    let text = |excerpt: &Excerpt| excerpt.text.replace('\0', "\u{fffd}");
-    let texts =
-        |of: Part| -> Vec<Option<String>> { entries().map(|entry| of(entry).map(text)).collect() };
-    let cuts = |of: Part| -> Vec<bool> {
-        entries().map(|entry| of(entry).is_some_and(|excerpt| excerpt.cut)).collect()
-    };
-    let body: Part = |entry| entry.response.as_ref();
-    let headers: Part = |entry| entry.headers.as_ref();
-    let reasons: Vec<Option<&str>> =
-        entries().map(|entry| entry.reason.as_ref().map(FailureReason::as_str)).collect();
-    let insert = change.prepare_cached(include_str!("../../sql/attempts_insert.sql")).await?;
-    change
-        .execute(
-            &insert,
-            &[
-                &deliveries,
-                &created,
-                &numbers,
-                &manuals,
-                &began,
-                &took,
-                &outcomes,
-                &lates,
-                &statuses,
-                &nexts,
-                &texts(body),
-                &cuts(body),
-                &may_be_there,
-                &texts(headers),
-                &cuts(headers),
-                &reasons,
-                &first,
-                &last,
-            ],
-        )
-        .await?;
-    Ok(())
+    settled
 }

@@ -10,10 +10,10 @@ use super::Message;
 /// A part of its endpoint's limit. It is free again when the last clone is dropped: that of the
 /// attempt, or of a thread that still looks up a name though the attempt has timed out.
 #[derive(Clone, Debug)]
-pub(super) struct Slot(Arc<Held>);
+pub(super) struct Slot(Arc<HeldSlot>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldSlot {
     endpoint: u32,
     outcome: OnceLock<Outcome>,
     messages: UnboundedSender<Message>,
@@ -21,7 +21,7 @@ struct Held {
 
 impl Slot {
     pub(super) fn new(endpoint: u32, messages: UnboundedSender<Message>) -> Self {
-        Self(Arc::new(Held { endpoint, outcome: OnceLock::new(), messages }))
+        Self(Arc::new(HeldSlot { endpoint, outcome: OnceLock::new(), messages }))
     }
 
     /// Sets what the planner is told when the slot is free.
@@ -30,7 +30,7 @@ impl Slot {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldSlot {
     fn drop(&mut self) {
         let outcome = self.outcome.get().copied().unwrap_or(Outcome::Unsent);
         let _ = self.messages.send(Message::Finished { endpoint: self.endpoint, outcome });

@@ -4,26 +4,27 @@ use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::Alert;
 use deadpool_postgres::GenericClient;
 
-use super::{sql, unreadable};
-use crate::db::{At, query};
-use crate::host::rows::AlertRow;
-use crate::host::store::Done;
+use super::unreadable;
+use crate::db::statements as sql;
+use crate::db::{Fields as _, query};
+use host::rows::AlertRow;
+use host::store::Done;
 
 /// The latest alerts of an account, newest first.
 pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<Vec<AlertRow>> {
     let mut latest = Vec::new();
-    for row in query(client, sql!("alerts"), &[&account]).await? {
+    for row in query(client, sql::ALERTS_LATEST, &[&account]).await? {
         // What a later version tells is for that version to show.
-        let Ok(alert) = serde_json::from_str::<Alert>(row.try_get("alert")?) else { continue };
-        let missed: Option<i64> = row.try_get("missed")?;
+        let Ok(alert) = serde_json::from_str::<Alert>(row.field("alert")?) else { continue };
+        let missed: Option<i64> = row.field("missed")?;
         let missed = missed
             .filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
         let missed = missed.map(|missed| format!("; it has missed {missed} so far"));
         latest.push(AlertRow {
-            id: format!("alrt_{}", row.try_get::<_, i64>("id")?),
-            endpoint_id: EndpointId::parse(row.try_get("endpoint_id")?).map_err(unreadable)?,
-            url: row.try_get("url")?,
-            at: row.try_get::<_, At>("at")?.0,
+            id: format!("alrt_{}", row.field::<i64>("id")?),
+            endpoint_id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
+            url: row.field("url")?,
+            at: row.instant("at")?,
             kind: alert.kind().to_owned(),
             message: format!("{alert}{}", missed.unwrap_or_default()),
         });

@@ -12,11 +12,13 @@ use call_assistant::rest::server::{
     AccountStatus, Admitted, CallQuery, CallRow, CallsQuery, Identified, Received, Rejection,
 };
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::{Postgres, accounts, sql, unreadable};
-use crate::db::{At, execute, query, query_opt};
-use crate::host::store::{ApiStore, Done, Refused};
-use crate::support::log;
+use super::{Postgres, accounts, unreadable};
+use crate::db::statements as sql;
+use crate::db::{At, Fields as _, execute, query, query_opt};
+use host::log;
+use host::store::{ApiStore, Done, Refused};
 
 /// Refusals that still hold, so that a credential that asks too often costs the database nothing.
 #[derive(Debug, Default)]
@@ -36,9 +38,8 @@ impl ApiStore for Postgres {
         let Some(digest) = received.digest().map(|digest| *digest.as_bytes()) else {
             return received.identify(None, now).map(|identified| (identified, None));
         };
-        let found = self.within(async {
-            let session = self.session().await?;
-            let row = query_opt(&*session, sql!("key_by_digest"), &[&digest.as_slice()]).await?;
+        let found = self.database.read(async |client| {
+            let row = query_opt(client, sql::API_KEY, &[&digest.as_slice()]).await?;
             let found = row
                 .as_ref()
                 .map(|row| Ok::<_, Refused>((accounts::key_of(row)?, accounts::standing_of(row)?)));
@@ -48,9 +49,8 @@ impl ApiStore for Postgres {
                 last.is_none_or(|last| now.since(last).max(last.since(now)) >= accounts::NOTED)
             });
             if let Some((key, _)) = stale.filter(|(key, _)| key.revoked_at.is_none()) {
-                execute(&*session, sql!("note_use"), &[&key.id.as_str(), &At(now)]).await?;
+                execute(client, sql::API_NOTE_USE, &[&key.id.as_str(), &At(now)]).await?;
             }
-            session.keep();
             Ok(found)
         });
         match found.await {
@@ -66,14 +66,11 @@ impl ApiStore for Postgres {
         if let Some(wait) = self.refusals.wait(&window, now) {
             return identified.admit_as(Err(wait));
         }
-        let wait = self.within(async {
-            let session = self.session().await?;
-            let per_minute = i32::from(quota.per_minute());
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                [&window.0, &window.1, &per_minute];
-            let row = query_opt(&*session, sql!("admit"), &parameters).await?;
-            session.keep();
-            Ok(row.map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten())
+        let per_minute = i32::from(quota.per_minute());
+        let wait = self.database.read(async |client| {
+            let parameters: [&(dyn ToSql + Sync); 3] = [&window.0, &window.1, &per_minute];
+            let row = query_opt(client, sql::API_ADMIT, &parameters).await?;
+            Ok::<_, Refused>(row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten())
         });
         match wait.await {
             Ok(None) => identified.admit_as(Ok(())),
@@ -101,52 +98,43 @@ impl ApiStore for Postgres {
             None => (Timestamp::MAX, ""),
         };
         let fetch = i64::try_from(asked.fetch()).unwrap_or(i64::MAX);
-        self.within(async {
-            let session = self.session().await?;
-            let rows = query(
-                &*session,
-                sql!("page"),
-                &[
-                    &asked.account_id().as_str(),
-                    &asked.mode().is_live(),
-                    &At(created.created_after().unwrap_or(Timestamp::MIN)),
-                    &At(created.created_before().unwrap_or(Timestamp::MAX)),
-                    &At(after),
-                    &id,
-                    &fetch,
-                ],
-            )
-            .await;
-            let rows = rows?;
-            session.keep();
-            rows.iter().map(call_of).collect()
-        })
-        .await
+        let parameters: [&(dyn ToSql + Sync); 7] = [
+            &asked.account_id().as_str(),
+            &asked.mode().is_live(),
+            &At(created.created_after().unwrap_or(Timestamp::MIN)),
+            &At(created.created_before().unwrap_or(Timestamp::MAX)),
+            &At(after),
+            &id,
+            &fetch,
+        ];
+        self.database
+            .read(async |client| {
+                query(client, sql::API_PAGE, &parameters).await?.iter().map(call_of).collect()
+            })
+            .await
     }
 
     async fn call(&self, asked: &CallQuery) -> Done<Option<CallRow>> {
         let (account, id): (&AccountId, &CallId) = (asked.account_id(), asked.call_id());
-        self.within(async {
-            let session = self.session().await?;
-            let row = query_opt(
-                &*session,
-                sql!("call"),
-                &[&account.as_str(), &asked.mode().is_live(), &id.as_str()],
-            )
-            .await;
-            let row = row?;
-            session.keep();
-            row.as_ref().map(call_of).transpose()
-        })
-        .await
+        let parameters: [&(dyn ToSql + Sync); 3] =
+            [&account.as_str(), &asked.mode().is_live(), &id.as_str()];
+        self.database
+            .read(async |client| {
+                query_opt(client, sql::API_CALL, &parameters)
+                    .await?
+                    .as_ref()
+                    .map(call_of)
+                    .transpose()
+            })
+            .await
     }
 }
 
 /// A call, with the account and mode that its row names.
 pub(super) fn call_of(row: &Row) -> Done<CallRow> {
-    let live: bool = row.try_get("livemode")?;
-    let account_id = AccountId::parse(row.try_get("account_id")?).map_err(unreadable)?;
-    let body: &str = row.try_get("body")?;
+    let live: bool = row.field("livemode")?;
+    let account_id = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
+    let body: &str = row.field("body")?;
     let call = Call::from_json(body.as_bytes()).map_err(unreadable)?;
     Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
 }

@@ -6,9 +6,10 @@ use call_assistant::rest::Mode;
 use deadpool_postgres::GenericClient;
 
 use super::api::call_of;
-use super::{accounts, sql};
+use super::{accounts, breaks_reference, unreadable};
+use crate::db::statements as sql;
 use crate::db::{At, execute, query};
-use crate::host::store::{Done, Refused};
+use host::store::{Done, Refused};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
@@ -20,7 +21,7 @@ pub(super) async fn latest(
     most: usize,
 ) -> Done<Vec<Call>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = query(client, sql!("latest_calls"), &[&account, &most]).await?;
+    let rows = query(client, sql::CALLS_LATEST, &[&account, &most]).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
@@ -44,12 +45,12 @@ pub(super) async fn insert(
         let bodies: Vec<String> = calls.iter().map(json).collect::<Done<_>>()?;
         let inserted = execute(
             client,
-            sql!("calls_insert"),
+            sql::CALLS_INSERT,
             &[&account.as_str(), &mode.is_live(), &ids, &started, &created, &bodies],
         )
         .await;
         let inserted = inserted.map_err(|error| match &error {
-            error if super::steps::breaks_reference(error) => Refused::NotFound("account"),
+            error if breaks_reference(error) => Refused::NotFound("account"),
             _ => error.into(),
         })?;
         written = written.saturating_add(inserted);
@@ -59,7 +60,7 @@ pub(super) async fn insert(
 
 /// The object that is served, as it is stored.
 fn json(call: &Call) -> Done<String> {
-    serde_json::to_string(call).map_err(super::unreadable)
+    serde_json::to_string(call).map_err(unreadable)
 }
 
 pub(super) fn in_microseconds(mut call: Call) -> Call {

@@ -7,75 +7,21 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, Target};
+use deadpool_postgres::Transaction;
 
-use tokio_postgres::IsolationLevel;
-
-use super::deliveries::DeliveryKey;
-use super::endpoints::{Change, Found};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, recoveries, sql};
-use crate::accept::{self, Accepted};
-use crate::host::rows::{
+use super::delivery_key::DeliveryKey;
+use super::endpoints::{Change, StoredEndpoint};
+use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, recoveries};
+use crate::clock;
+use crate::db::query;
+use crate::db::statements as sql;
+use crate::queue::{self, Accepted};
+use host::log;
+use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
-use crate::host::store::{Done, Refused, Store};
-use crate::support::{clock, log};
-
-/// One step that reads: `$body` is `Done`, with `$client` as its connection.
-macro_rules! read {
-    ($store:ident, |$client:ident| $body:expr) => {
-        $store
-            .within(async {
-                let session = $store.session().await?;
-                let $client = &*session;
-                let done = $body.await;
-                session.end(done)
-            })
-            .await
-    };
-}
-
-/// One step that reads with several statements what is true at one instant.
-macro_rules! snapshot {
-    ($store:ident, |$client:ident| $body:expr) => {
-        $store
-            .within(async {
-                let mut session = $store.session().await?;
-                let done = async {
-                    let $client = session.build_transaction();
-                    let $client = $client.isolation_level(IsolationLevel::RepeatableRead);
-                    let $client = $client.read_only(true).start().await?;
-                    let done: Done<_> = $body.await;
-                    $client.commit().await?;
-                    done
-                };
-                let done = done.await;
-                session.end(done)
-            })
-            .await
-    };
-}
-
-/// One step that changes: `$body` is `Done`, with `$change` as its transaction. It is committed where
-/// the step succeeds, and leaves nothing where it does not.
-macro_rules! change {
-    ($store:ident, |$change:ident| $body:expr) => {
-        $store
-            .within(async {
-                let mut session = $store.session().await?;
-                let done = async {
-                    let $change = session.transaction().await?;
-                    let done: Done<_> = $body.await;
-                    let done = done?;
-                    $change.commit().await?;
-                    Ok(done)
-                };
-                let done = done.await;
-                session.end(done)
-            })
-            .await
-    };
-}
+use host::store::{Done, Refused, Store};
 
 impl Store for Postgres {
     async fn load(&self, new: Vec<NewAccount>) -> Done<()> {
@@ -86,31 +32,31 @@ impl Store for Postgres {
     }
 
     async fn accounts(&self) -> Done<Vec<Account>> {
-        read!(self, |client| accounts::all(client))
+        self.database.read(async |client| accounts::all(client).await).await
     }
 
     async fn account(&self, id: &str) -> Done<Account> {
-        read!(self, |client| accounts::one(client, id))
+        self.database.read(async |client| accounts::one(client, id).await).await
     }
 
     async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
-        change!(self, |client| accounts::change(&client, id, change))
+        self.database.change(async |stored| accounts::change(stored, id, change).await).await
     }
 
     async fn keys(&self, account: &str) -> Done<Vec<StoredKey>> {
-        read!(self, |client| accounts::keys(client, account))
+        self.database.read(async |client| accounts::keys(client, account).await).await
     }
 
     async fn add_key(&self, key: StoredKey) -> Done<()> {
-        read!(self, |client| accounts::add_key(client, &key))
+        self.database.read(async |client| accounts::add_key(client, &key).await).await
     }
 
     async fn revoke_key(&self, id: &str) -> Done<StoredKey> {
-        read!(self, |client| accounts::revoke(client, id, clock::now()))
+        self.database.read(async |client| accounts::revoke(client, id, clock::now()).await).await
     }
 
     async fn latest_calls(&self, account: &str, most: usize) -> Done<Vec<Call>> {
-        read!(self, |client| calls::latest(client, account, most))
+        self.database.read(async |client| calls::latest(client, account, most).await).await
     }
 
     // The outbox: the call and its event are one transaction.
@@ -120,58 +66,79 @@ impl Store for Postgres {
         call: Call,
         event: Option<EventBody>,
     ) -> Done<Vec<DeliveryId>> {
-        let accepted = change!(self, |change| async {
-            if calls::insert(&change, account, Mode::Live, std::slice::from_ref(&call)).await? == 0
-            {
-                return Err(Refused::Conflict("a call of this id is there already".into()));
-            }
-            match &event {
-                Some(event) => Ok(accept::accept(&change, event, None, clock::now()).await?),
-                None => Ok(Accepted::Again),
-            }
-        })?;
+        let accepted = self
+            .database
+            .change(async |change| {
+                if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
+                    == 0
+                {
+                    return Err(Refused::Conflict("a call of this id is there already".into()));
+                }
+                match &event {
+                    Some(event) => Ok(queue::accept(change, event, None, clock::now()).await?),
+                    None => Ok(Accepted::Again),
+                }
+            })
+            .await?;
         Ok(self.count(&accepted))
     }
 
     async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
         let now = clock::now();
-        let accepted = change!(self, |change| async {
-            let only = match only {
-                Some(id) => {
-                    Some(endpoints::one(&change, &self.ring, id.as_str(), now).await?.number)
-                }
-                None => None,
-            };
-            Ok(accept::accept(&change, &event, only, now).await?)
-        })?;
+        let accepted = self
+            .database
+            .change(async |change| {
+                let only = match only {
+                    Some(id) => {
+                        Some(endpoints::one(change, &self.ring, id.as_str(), now).await?.number)
+                    }
+                    None => None,
+                };
+                Ok::<_, Refused>(queue::accept(change, &event, only, now).await?)
+            })
+            .await?;
         Ok(self.count(&accepted))
     }
 
     async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
         let now = clock::now();
-        let found =
-            read!(self, |client| endpoints::of_account(client, &self.ring, account, false, now))?;
+        let found = self
+            .database
+            .read(async |client| {
+                endpoints::of_account(client, &self.ring, account, false, now).await
+            })
+            .await?;
         Ok(found.into_iter().map(|found| found.shown).collect())
     }
 
     async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
         let now = clock::now();
-        Ok(read!(self, |client| endpoints::one(client, &self.ring, id, now))?.shown)
+        Ok(self
+            .database
+            .read(async |client| endpoints::one(client, &self.ring, id, now).await)
+            .await?
+            .shown)
     }
 
     async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
         let now = clock::now();
-        change!(self, |change| async {
-            let account = accounts::one(&change, new.account_id.as_str()).await?;
-            account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
-            endpoints::insert(&change, &self.ring, &new, now).await?;
-            Ok(endpoints::one(&change, &self.ring, new.id.as_str(), now).await?.shown)
-        })
+        self.database
+            .change(async |change| {
+                let account = accounts::one(change, new.account_id.as_str()).await?;
+                account.plan.webhooks.check_webhooks()?;
+                endpoints::insert(change, &self.ring, &new, now).await?;
+                Ok(endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown)
+            })
+            .await
     }
 
     async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
         let now = clock::now();
-        change!(self, |change| endpoints::change_target(&change, &self.ring, id, &target, now))
+        self.database
+            .change(async |change| {
+                endpoints::change_target(change, &self.ring, id, &target, now).await
+            })
+            .await
     }
 
     async fn pause(&self, id: &str) -> Done<EndpointRow> {
@@ -180,11 +147,17 @@ impl Store for Postgres {
 
     async fn enable(&self, id: &str) -> Done<Enabled> {
         let now = clock::now();
-        let (found, enabled) =
-            change!(self, |change| endpoints::enable(&change, &self.ring, id, now))?;
+        let (found, enabled) = self
+            .database
+            .change(async |change| endpoints::enable(change, &self.ring, id, now).await)
+            .await?;
         let missed = match enabled {
             None => Vec::new(),
-            Some(missed) => read!(self, |client| endpoints::missed(client, &found, &missed, now))?,
+            Some(missed) => {
+                self.database
+                    .read(async |client| endpoints::missed(client, &found, &missed, now).await)
+                    .await?
+            }
         };
         let missed = missed.into_iter().map(DeliveryKey::public).collect();
         Ok(Enabled { endpoint: found.shown, missed })
@@ -196,89 +169,110 @@ impl Store for Postgres {
 
     async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
         let now = clock::now();
-        change!(self, |change| endpoints::rotate(&change, &self.ring, id, new, now))
+        self.database
+            .change(async |change| endpoints::rotate(change, &self.ring, id, new, now).await)
+            .await
     }
 
     async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
         let now = clock::now();
-        read!(self, |client| async {
-            let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
-            endpoints::last_hour(client, &of, now).await
-        })
+        self.database
+            .read(async |client| {
+                let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
+                endpoints::last_hour(client, &of, now).await
+            })
+            .await
     }
 
     async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
         let now = clock::now();
-        snapshot!(self, |client| async {
-            let of = endpoints::of_account(&client, &self.ring, account, true, now).await?;
-            deliveries::page(&client, &of, filter, now).await
-        })
+        self.database
+            .snapshot(async |client| {
+                let of = endpoints::of_account(client, &self.ring, account, true, now).await?;
+                deliveries::page(client, &of, filter, now).await
+            })
+            .await
     }
 
     async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
         let key: DeliveryKey = id.parse()?;
-        snapshot!(self, |client| deliveries::one(&client, key, clock::now()))
+        self.database
+            .snapshot(async |client| deliveries::one(client, key, clock::now()).await)
+            .await
     }
 
     async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
-        change!(self, |change| async {
-            deliveries::redeliver(&change, key, now).await?;
-            deliveries::one(&change, key, now).await
-        })
+        self.database
+            .change(async |change| {
+                deliveries::redeliver(change, key, now).await?;
+                deliveries::one(change, key, now).await
+            })
+            .await
     }
 
     async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
-        change!(self, |change| async {
-            deliveries::send_now(&change, key, now).await?;
-            deliveries::one(&change, key, now).await
-        })
+        self.database
+            .change(async |change| {
+                deliveries::send_now(change, key, now).await?;
+                deliveries::one(change, key, now).await
+            })
+            .await
     }
 
     async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
         let now = clock::now();
-        snapshot!(self, |client| async {
-            let found = endpoints::one(&client, &self.ring, endpoint, now).await?;
-            recoveries::count(&client, &found, missed).await
-        })
+        self.database
+            .snapshot(async |client| {
+                let found = endpoints::one(client, &self.ring, endpoint, now).await?;
+                recoveries::count(client, &found, missed).await
+            })
+            .await
     }
 
     async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
         let now = clock::now();
-        change!(self, |change| async {
-            let found = endpoints::one(&change, &self.ring, endpoint, now).await?;
-            recoveries::start(&change, &found, missed, now).await
-        })
+        self.database
+            .change(async |change| {
+                let found = endpoints::one(change, &self.ring, endpoint, now).await?;
+                recoveries::start(change, &found, missed, now).await
+            })
+            .await
     }
 
     async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
-        read!(self, |client| recoveries::all(client, account))
+        self.database.read(async |client| recoveries::all(client, account).await).await
     }
 
     async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
-        read!(self, |client| recoveries::one(client, id))
+        self.database.read(async |client| recoveries::one(client, id).await).await
     }
 
     async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
         let now = clock::now();
-        change!(self, |change| recoveries::cancel(&change, id, now))
+        self.database.change(async |change| recoveries::cancel(change, id, now).await).await
     }
 
     async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
-        read!(self, |client| alerts::latest(client, account))
+        self.database.read(async |client| alerts::latest(client, account).await).await
     }
 
     async fn metrics(&self) -> Done<Metrics> {
-        let gauges = read!(self, |client| deliveries::gauges(client, clock::now()))?;
+        let gauges = self
+            .database
+            .read(async |client| deliveries::gauges(client, clock::now()).await)
+            .await?;
         Ok(Metrics { sender: self.counted.read(), gauges })
     }
 
     async fn ready(&self) -> Done<()> {
-        read!(self, |client| async {
-            crate::db::query(client, sql!("ready"), &[]).await?;
-            Ok(())
-        })
+        self.database
+            .read(async |client| {
+                query(client, sql::API_READY, &[]).await?;
+                Ok(())
+            })
+            .await
     }
 }
 
@@ -288,25 +282,21 @@ impl Postgres {
         let id = &new.account.id;
         // Nobody waits for an answer at the start: each statement has its time, and all of them
         // together may take longer than a step.
-        let mut session = self.session().await?;
-        let done = async {
-            let change = session.transaction().await?;
-            if !accounts::insert(&change, &new.account).await? {
+        let add = async |change: &Transaction<'_>| {
+            if !accounts::insert(change, &new.account).await? {
                 return Ok(());
             }
             for (key, _) in &new.keys {
-                accounts::add_key(&change, key).await?;
+                accounts::add_key(change, key).await?;
             }
             for endpoint in &new.endpoints {
-                endpoints::insert(&change, &self.ring, endpoint, clock::now()).await?;
+                endpoints::insert(change, &self.ring, endpoint, clock::now()).await?;
             }
-            calls::insert(&change, id, Mode::Live, &new.calls).await?;
-            calls::insert(&change, id, Mode::Test, &new.test_calls).await?;
-            change.commit().await?;
+            calls::insert(change, id, Mode::Live, &new.calls).await?;
+            calls::insert(change, id, Mode::Test, &new.test_calls).await?;
             Ok(())
         };
-        let done = done.await;
-        session.end(done)
+        self.database.unhurried().change(add).await
     }
 
     /// Counts what was accepted, and returns its ids.
@@ -321,10 +311,10 @@ impl Postgres {
 
     /// Parks what is pending of an endpoint that is disabled, for people who look at it: what is not
     /// parked now is parked when it is due.
-    fn park(&self, found: &Found, now: Timestamp) {
-        let (database, number) = (self.database.clone(), found.number);
+    fn park(&self, found: &StoredEndpoint, now: Timestamp) {
+        let (database, number) = (self.database.unhurried(), found.number);
         tokio::spawn(async move {
-            if let Err(error) = crate::deliveries::park(&database, number, now).await {
+            if let Err(error) = queue::park(&database, number, now).await {
                 log::line(&format!("parking of endpoint {number}: {error}"));
             }
         });
@@ -332,8 +322,10 @@ impl Postgres {
 
     async fn disable(&self, id: &str, how: Change) -> Done<EndpointRow> {
         let now = clock::now();
-        let found: Found =
-            change!(self, |change| endpoints::disable(&change, &self.ring, id, how, now))?;
+        let found = self
+            .database
+            .change(async |change| endpoints::disable(change, &self.ring, id, how, now).await)
+            .await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
             log::line(&format!(

@@ -1,69 +1,30 @@
 //! Deliveries: what is pending and what has ended are two tables, and one list.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
+use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Gauges, LogEntry, Row as Read, Status, Write,
-};
+use call_assistant::webhook::sender::{Delivery, Gauges, LogEntry, Row as Stored, Status, Write};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::endpoints::Found;
-use super::{accounts, sql, unreadable};
-use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
-use crate::deliveries::{self, Key, Table};
-use crate::host::rows::{DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
-use crate::host::store::{Done, Refused};
-
-/// Where a delivery is: its endpoint's number and its own, which its id says.
-///
-/// `ended` has no index but that of endpoint and id: one more would cost every delivery that ends,
-/// for a look-up that a person makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DeliveryKey {
-    pub(crate) endpoint: i32,
-    pub(crate) id: i64,
-}
-
-impl fmt::Display for DeliveryKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dlv_{:x}_{:x}", self.endpoint, self.id)
-    }
-}
-
-impl FromStr for DeliveryKey {
-    type Err = Refused;
-
-    fn from_str(text: &str) -> Done<Self> {
-        let parts = text.strip_prefix("dlv_").and_then(|text| text.split_once('_'));
-        let key = parts.and_then(|(endpoint, id)| {
-            let endpoint = i32::from_str_radix(endpoint, 16).ok()?;
-            Some(Self { endpoint, id: i64::from_str_radix(id, 16).ok()? })
-        });
-        // No two texts are one delivery.
-        key.filter(|key| key.to_string() == text).ok_or(Refused::NotFound("delivery"))
-    }
-}
-
-impl DeliveryKey {
-    pub(crate) fn public(self) -> DeliveryId {
-        #[allow(clippy::expect_used)]
-        DeliveryId::parse(&self.to_string()).expect("digits and underscores are an id")
-    }
-}
+use super::delivery_key::DeliveryKey;
+use super::endpoints::StoredEndpoint;
+use super::unreadable;
+use crate::db::statements as sql;
+use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
+use crate::queue::{self, Key, Table};
+use host::rows::{DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
+use host::store::{Done, Refused};
 
 /// A page of deliveries of these endpoints, newest first.
 pub(super) async fn page(
     client: &impl GenericClient,
-    endpoints: &[Found],
+    endpoints: &[StoredEndpoint],
     filter: &DeliveryFilter,
     now: Timestamp,
 ) -> Done<DeliveryPage> {
@@ -73,7 +34,7 @@ pub(super) async fn page(
         None => i64::MAX,
     };
     let asked = filter.endpoint.as_ref();
-    let of: Vec<&Found> = endpoints
+    let of: Vec<&StoredEndpoint> = endpoints
         .iter()
         .filter(|found| asked.is_none_or(|asked| found.shown.id == *asked))
         .collect();
@@ -103,16 +64,16 @@ pub(super) async fn page(
         &longest,
         &own.map(|key| key.id),
     ];
-    let rows = query(client, sql!("deliveries_page"), &parameters).await?;
+    let rows = query(client, sql::DELIVERIES_PAGE, &parameters).await?;
     let more = rows.len() > filter.limit;
     let rows = rows.get(..filter.limit).unwrap_or(&rows);
-    let last: Option<i64> = rows.last().map(|row| row.try_get("id")).transpose()?;
+    let last: Option<i64> = rows.last().map(|row| row.field("id")).transpose()?;
     let mut shown = Vec::new();
     for row in rows {
-        let number: i32 = row.try_get("endpoint")?;
+        let number: i32 = row.field("endpoint")?;
         let Some(endpoint) = of.iter().find(|found| found.number == number) else { continue };
         // What a later version wrote in a word of its own is for that version to show.
-        if row.try_get::<_, &str>("status")?.parse::<Status>().is_err() {
+        if row.field::<&str>("status")?.parse::<Status>().is_err() {
             continue;
         }
         shown.push(shown_of(row, endpoint.shown.id.clone(), endpoint.shown.url.clone(), now)?);
@@ -123,9 +84,9 @@ pub(super) async fn page(
 
 /// What there is now, in all of the database: what is due is in hand of some sender, or should be.
 pub(super) async fn gauges(client: &impl GenericClient, now: Timestamp) -> Done<Gauges> {
-    let row = query_opt(client, sql!("gauges"), &[&At(now)]).await?;
+    let row = query_opt(client, sql::DELIVERIES_GAUGES, &[&At(now)]).await?;
     let row = row.ok_or_else(|| unreadable("there is no count"))?;
-    let count = |name: &str| -> Done<u64> { Ok(row.try_get::<_, i64>(name)?.unsigned_abs()) };
+    let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
     let mut gauges = Gauges::default();
     (gauges.waiting, gauges.sending) = (count("waiting")?, count("sending")?);
     gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
@@ -141,10 +102,10 @@ pub(super) async fn one(
     key: DeliveryKey,
     now: Timestamp,
 ) -> Done<DeliveryRow> {
-    let row = query_opt(client, sql!("delivery"), &[&key.endpoint, &key.id]).await?;
+    let row = query_opt(client, sql::DELIVERIES_ONE, &[&key.endpoint, &key.id]).await?;
     let row = row.ok_or(Refused::NotFound("delivery"))?;
-    let endpoint = EndpointId::parse(row.try_get("endpoint_id")?).map_err(unreadable)?;
-    let mut shown = [shown_of(&row, endpoint, row.try_get("url")?, now)?];
+    let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
+    let mut shown = [shown_of(&row, endpoint, row.field("url")?, now)?];
     fill_logs(client, &mut shown).await?;
     let [shown] = shown;
     Ok(shown)
@@ -159,19 +120,17 @@ pub(super) async fn redeliver(
     // Its sender may end it between two looks, and not between three.
     for table in [Table::Ended, Table::Pending, Table::Ended] {
         let read = match table {
-            Table::Ended => sql!("redeliver_ended"),
-            Table::Pending => sql!("redeliver_pending"),
+            Table::Ended => sql::DELIVERIES_REDELIVER_ENDED,
+            Table::Pending => sql::DELIVERIES_REDELIVER_PENDING,
         };
         let Some(row) = query_opt(change, read, &[&key.endpoint, &key.id]).await? else { continue };
         // One that is pending is refused, unless its endpoint was disabled before anybody parked it.
         let write = redelivered(&row, now)?;
-        let event_created_at = row.try_get::<_, At>("event_created_at")?.0;
+        let event_created_at = row.instant("event_created_at")?;
         let at = Key { id: key.id, endpoint: key.endpoint, event_created_at };
-        if !deliveries::write(change, [(at, table, write)]).await? {
-            return Err(unreadable("a locked delivery has changed"));
-        }
+        queue::write_locked(change, [(at, table, write)]).await?;
         if table == Table::Pending {
-            execute(change, sql!("recovery_queue"), &[&[key.id].as_slice()]).await?;
+            execute(change, sql::QUEUE_AGAIN, &[&[key.id].as_slice()]).await?;
         }
         return Ok(());
     }
@@ -185,43 +144,44 @@ pub(super) async fn send_now(
     key: DeliveryKey,
     now: Timestamp,
 ) -> Result<(), Refused> {
-    let pending = query_opt(change, sql!("redeliver_pending"), &[&key.endpoint, &key.id]).await?;
+    let pending =
+        query_opt(change, sql::DELIVERIES_REDELIVER_PENDING, &[&key.endpoint, &key.id]).await?;
     let Some(row) = pending else {
         one(change, key, now).await?;
         return Err(Refused::Conflict(NO_WAIT.into()));
     };
-    accounts::plan_of(&row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
+    plan_of(&row)?.webhooks.check_webhooks()?;
     if delivery_of(&row)?.status() != Status::Waiting {
         return Err(Refused::Conflict(NO_WAIT.into()));
     }
-    execute(change, sql!("send_now"), &[&key.id, &At(now)]).await?;
+    execute(change, sql::DELIVERIES_SEND_NOW, &[&key.id, &At(now)]).await?;
     Ok(())
 }
 
 const NO_WAIT: &str = "the delivery does not wait";
 
 fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
-    accounts::plan_of(row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
-    if row.try_get("erased")? {
+    plan_of(row)?.webhooks.check_webhooks()?;
+    if row.field("erased")? {
         return Err(Refused::Conflict("the event was erased".into()));
     }
-    let endpoint: Endpoint = endpoint_of(row, "endpoint_")?;
-    let mut delivery = Read::from(delivery_of(row)?);
+    let mut delivery = Stored::from(delivery_of(row)?);
+    let endpoint = endpoint_of(row, "endpoint_")?;
     delivery.redeliver(&endpoint, now).map_err(|error| Refused::Conflict(error.to_string()))?;
     delivery.write().ok_or_else(|| unreadable("a delivery was made due and has not changed"))
 }
 
 fn shown_of(row: &Row, endpoint_id: EndpointId, url: String, now: Timestamp) -> Done<DeliveryRow> {
     let state = delivery_of(row)?;
-    let key = DeliveryKey { endpoint: row.try_get("endpoint")?, id: row.try_get("id")? };
-    let body: Option<&[u8]> = row.try_get("body")?;
+    let key = DeliveryKey { endpoint: row.field("endpoint")?, id: row.field("id")? };
+    let body: Option<&[u8]> = row.field("body")?;
     Ok(DeliveryRow {
         id: key.public(),
-        account_id: AccountId::parse(row.try_get("account_id")?).map_err(unreadable)?,
+        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
         endpoint_id,
         url,
-        event_id: EventId::parse(row.try_get("event_id")?).map_err(unreadable)?,
-        event_type: EventType::from(row.try_get::<_, &str>("type")?),
+        event_id: EventId::parse(row.field("event_id")?).map_err(unreadable)?,
+        event_type: EventType::from(row.field::<&str>("type")?),
         state,
         next_at: state.due(now),
         log: Vec::new(),
@@ -238,10 +198,10 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
     let keys = rows.iter().map(|row| row.id.as_str().parse().map(|key: DeliveryKey| key.id));
     let ids = keys.collect::<Done<Vec<i64>>>()?;
     let mut logs: BTreeMap<i64, Vec<LogEntry>> = BTreeMap::new();
-    for row in query(client, sql!("attempts"), &[&ids, &At(from), &At(until)]).await? {
+    for row in query(client, sql::DELIVERIES_ATTEMPTS, &[&ids, &At(from), &At(until)]).await? {
         // As with a delivery, a status of a later version is not shown.
         if let Some(entry) = entry_of(&row)? {
-            logs.entry(row.try_get("delivery")?).or_default().push(entry);
+            logs.entry(row.field("delivery")?).or_default().push(entry);
         }
     }
     for (row, id) in rows.iter_mut().zip(&ids) {
@@ -256,21 +216,21 @@ fn entry_of(row: &Row) -> Done<Option<LogEntry>> {
         Some(text) => json!({ "text": text, "cut": cut }),
         None => Value::Null,
     };
-    let response: Option<&str> = row.try_get("response")?;
-    let next_at: Option<At> = row.try_get("next_at")?;
-    let number: i16 = row.try_get("number")?;
+    let response: Option<&str> = row.field("response")?;
+    let next_at: Option<At> = row.field("next_at")?;
+    let number: i16 = row.field("number")?;
     let entry = json!({
         "attempt": number,
-        "manual": row.try_get::<_, bool>("manual")?,
-        "began_at": row.try_get::<_, At>("began_at")?.0,
-        "took_ms": row.try_get::<_, i64>("took_ms")?.unsigned_abs(),
-        "outcome": row.try_get::<_, &str>("outcome")?,
-        "late": row.try_get::<_, bool>("late")?,
-        "status": row.try_get::<_, &str>("status")?,
+        "manual": row.field::<bool>("manual")?,
+        "began_at": row.instant("began_at")?,
+        "took_ms": row.field::<i64>("took_ms")?.unsigned_abs(),
+        "outcome": row.field::<&str>("outcome")?,
+        "late": row.field::<bool>("late")?,
+        "status": row.field::<&str>("status")?,
         "next_at": next_at.map(|at| at.0),
-        "response": excerpt(response, row.try_get("response_cut")?),
-        "headers": excerpt(row.try_get("headers")?, row.try_get("headers_cut")?),
-        "reason": row.try_get::<_, Option<&str>>("reason")?,
+        "response": excerpt(response, row.field("response_cut")?),
+        "headers": excerpt(row.field("headers")?, row.field("headers_cut")?),
+        "reason": row.field::<Option<&str>>("reason")?,
     });
     Ok(serde_json::from_value(entry).ok())
 }

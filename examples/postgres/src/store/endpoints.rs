@@ -1,32 +1,29 @@
 //! Endpoints: their address, secrets and health.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, EndpointChange, EndpointColumns, EndpointSecrets, MissedDeliveries,
-    Row as Read, Target, oldest_kept, shard_of,
+    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, EndpointSecrets,
+    MissedDeliveries, Row as Stored, Target, oldest_kept,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::deliveries::DeliveryKey;
-use super::{accounts, sql, unreadable};
-use crate::db::{At, delivery_of, endpoint_of, execute, query, query_opt};
-use crate::deliveries;
-use crate::host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
-use crate::host::store::{Done, Refused};
+use super::delivery_key::DeliveryKey;
+use super::{accounts, unreadable};
+use crate::db::statements as sql;
+use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
 use crate::key_ring::KeyRing;
-use crate::support::log;
-
-/// So many shards there are, for ever.
-const SHARDS: NonZeroU32 = NonZeroU32::new(64).unwrap();
+use crate::queue;
+use host::log;
+use host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
+use host::store::{Done, Refused};
 
 /// An endpoint that was read, and where it is.
-pub(super) struct Found {
+pub(super) struct StoredEndpoint {
     pub(super) number: i32,
     pub(super) shard: i16,
     pub(super) shown: EndpointRow,
@@ -47,8 +44,8 @@ pub(super) async fn of_account(
     account: &str,
     deleted: bool,
     now: Timestamp,
-) -> Done<Vec<Found>> {
-    let rows = query(client, sql!("endpoints"), &[&account, &deleted]).await?;
+) -> Done<Vec<StoredEndpoint>> {
+    let rows = query(client, sql::ENDPOINTS_ALL, &[&account, &deleted]).await?;
     if rows.is_empty() {
         accounts::one(client, account).await?;
     }
@@ -61,8 +58,8 @@ pub(super) async fn one(
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<Found> {
-    let row = query_opt(client, sql!("endpoint"), &[&id]).await?;
+) -> Done<StoredEndpoint> {
+    let row = query_opt(client, sql::ENDPOINTS_ONE, &[&id]).await?;
     found_in(&row.ok_or(Refused::NotFound("endpoint"))?, ring, now)
 }
 
@@ -73,12 +70,12 @@ pub(super) async fn insert(
     new: &NewEndpoint,
     now: Timestamp,
 ) -> Done<()> {
-    let shard = i16::try_from(shard_of(new.id.as_str(), SHARDS)).map_err(unreadable)?;
+    let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &EndpointSecrets::new(new.secret.clone()), now);
     let health = EndpointColumns::from(Endpoint::new(now));
     let inserted = execute(
         client,
-        sql!("endpoint_insert"),
+        sql::ENDPOINTS_INSERT,
         &[
             &new.id.as_str(),
             &new.account_id.as_str(),
@@ -113,7 +110,7 @@ pub(super) async fn change_target(
     refuse_deleted(&found)?;
     let parameters: [&(dyn ToSql + Sync); 3] =
         [&found.number, &target.as_str(), &needs_loopback(target)];
-    execute(change, sql!("endpoint_move"), &parameters).await?;
+    execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
     found.shown.url = target.as_str().to_owned();
     Ok(found.shown)
 }
@@ -133,7 +130,7 @@ pub(super) async fn rotate(
         .rotate(new.secret, new.overlap, now)
         .map_err(|error| Refused::Conflict(error.to_string()))?;
     let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &secrets, now)];
-    execute(change, sql!("endpoint_secrets"), &parameters).await?;
+    execute(change, sql::ENDPOINTS_SECRETS, &parameters).await?;
     found.shown.previous_secrets = secrets.previous(now).map(|(_, end)| end).collect();
     Ok(found.shown)
 }
@@ -145,9 +142,9 @@ pub(super) async fn disable(
     id: &str,
     how: Change,
     now: Timestamp,
-) -> Done<Found> {
+) -> Done<StoredEndpoint> {
     let (_, mut found) = lock(change, ring, id, now).await?;
-    let mut health = Read::from(found.shown.health);
+    let mut health = Stored::from(found.shown.health);
     let changed = match how {
         Change::Pause => {
             refuse_deleted(&found)?;
@@ -170,16 +167,16 @@ pub(super) async fn enable(
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<(Found, Option<(MissedDeliveries, String)>)> {
+) -> Done<(StoredEndpoint, Option<(MissedDeliveries, String)>)> {
     let (row, mut found) = lock(change, ring, id, now).await?;
-    accounts::plan_of(&row)?.webhooks.check_webhooks().map_err(Refused::Plan)?;
+    plan_of(&row)?.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
-    let mut health = Read::from(found.shown.health);
+    let mut health = Stored::from(found.shown.health);
     let Some(missed) = health.enable(now) else { return Ok((found, None)) };
     write(change, found.number, &health).await?;
     found.shown.health = *health;
-    let row = query_opt(change, sql!("transaction"), &[]).await?;
-    let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.try_get(0)?;
+    let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
+    let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
     Ok((found, Some((missed, transaction))))
 }
 
@@ -193,20 +190,20 @@ const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
 /// before it was enabled are waited for.
 pub(super) async fn missed(
     client: &impl GenericClient,
-    found: &Found,
+    found: &StoredEndpoint,
     (missed, transaction): &(MissedDeliveries, String),
     now: Timestamp,
 ) -> Done<Vec<DeliveryKey>> {
     for _ in 0..SETTLE.0 {
-        let row = query_opt(client, sql!("settled"), &[transaction]).await?;
-        if row.map(|row| row.try_get(0)).transpose()?.unwrap_or(true) {
+        let row = query_opt(client, sql::ENDPOINTS_SETTLED, &[transaction]).await?;
+        if row.map(|row| row.field(0)).transpose()?.unwrap_or(true) {
             break;
         }
         tokio::time::sleep(SETTLE.1).await;
     }
     let rows = query(
         client,
-        sql!("missed"),
+        sql::MISSED_ALL,
         &[&found.shard, &found.number, &At(oldest_kept(now).floor_to_micros())],
     )
     .await;
@@ -215,7 +212,7 @@ pub(super) async fn missed(
         // One that a later version wrote is for that version.
         let Ok::<Delivery, _>(delivery) = delivery_of(&row) else { continue };
         if missed.includes(&delivery) {
-            ids.push(DeliveryKey { endpoint: found.number, id: row.try_get("id")? });
+            ids.push(DeliveryKey { endpoint: found.number, id: row.field("id")? });
         }
     }
     Ok(ids)
@@ -224,19 +221,19 @@ pub(super) async fn missed(
 /// How each endpoint has answered in the last hour, as far as its latest deliveries tell.
 pub(super) async fn last_hour(
     client: &impl GenericClient,
-    found: &[Found],
+    found: &[StoredEndpoint],
     now: Timestamp,
 ) -> Done<Vec<(EndpointId, LastHour)>> {
     let shards: Vec<i16> = found.iter().map(|found| found.shard).collect();
     let numbers: Vec<i32> = found.iter().map(|found| found.number).collect();
     let since = At(now.saturating_sub(Duration::from_secs(3600)));
     let mut hours = Vec::new();
-    for row in query(client, sql!("last_hour"), &[&shards, &numbers, &since]).await? {
-        let number: i32 = row.try_get("number")?;
+    for row in query(client, sql::ENDPOINTS_LAST_HOUR, &[&shards, &numbers, &since]).await? {
+        let number: i32 = row.field("number")?;
         let Some(of) = found.iter().find(|found| found.number == number) else { continue };
-        let count = |name: &str| -> Done<u64> { Ok(row.try_get::<_, i64>(name)?.unsigned_abs()) };
+        let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
         let took = |name: &str| -> Done<Option<u64>> {
-            Ok(row.try_get::<_, Option<i64>>(name)?.map(i64::unsigned_abs))
+            Ok(row.field::<Option<i64>>(name)?.map(i64::unsigned_abs))
         };
         let hour = LastHour {
             attempts: count("attempts")?,
@@ -255,25 +252,22 @@ async fn lock(
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<(Row, Found)> {
-    let row = query_opt(change, sql!("endpoint_to_change"), &[&id]).await?;
+) -> Done<(Row, StoredEndpoint)> {
+    let row = query_opt(change, sql::ENDPOINTS_CHANGE, &[&id]).await?;
     let row = row.ok_or(Refused::NotFound("endpoint"))?;
     let found = found_in(&row, ring, now)?;
     Ok((row, found))
 }
 
 /// Writes an endpoint's health where it has changed.
-async fn write(change: &Transaction<'_>, number: i32, health: &Read<Endpoint>) -> Done<()> {
+async fn write(change: &Transaction<'_>, number: i32, health: &Stored<Endpoint>) -> Done<()> {
     let Some(write) = health.write() else { return Ok(()) };
-    match deliveries::write_endpoints(change, &[(number, write)]).await? {
-        true => Ok(()),
-        false => Err(unreadable("a locked endpoint has changed")),
-    }
+    Ok(queue::write_locked_endpoints(change, &[(number, write)]).await?)
 }
 
-fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<Found> {
-    let id: &str = row.try_get("id")?;
-    let sealed: Vec<u8> = row.try_get("secrets")?;
+fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
+    let id: &str = row.field("id")?;
+    let sealed: Vec<u8> = row.field("secrets")?;
     let previous = match ring.open(id, &sealed, now) {
         Ok(secrets) => secrets.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
@@ -284,20 +278,18 @@ fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<Found> {
     };
     let shown = EndpointRow {
         id: EndpointId::parse(id).map_err(unreadable)?,
-        account_id: AccountId::parse(row.try_get("account_id")?).map_err(unreadable)?,
-        url: row.try_get("url")?,
+        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
+        url: row.field("url")?,
         health: endpoint_of(row, "")?,
-        created_at: row.try_get::<_, At>("created_at")?.0,
+        created_at: row.instant("created_at")?,
         previous_secrets: previous,
     };
-    Ok(Found { number: row.try_get("number")?, shard: row.try_get("shard")?, shown, sealed })
+    Ok(StoredEndpoint { number: row.field("number")?, shard: row.field("shard")?, shown, sealed })
 }
 
-fn refuse_deleted(found: &Found) -> Done<()> {
+fn refuse_deleted(found: &StoredEndpoint) -> Done<()> {
     match found.shown.health.disabled() {
-        Some(call_assistant::webhook::sender::DisabledReason::Deleted) => {
-            Err(Refused::Conflict("the endpoint is deleted".into()))
-        }
+        Some(DisabledReason::Deleted) => Err(Refused::Conflict("the endpoint is deleted".into())),
         _ => Ok(()),
     }
 }

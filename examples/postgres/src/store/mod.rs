@@ -9,37 +9,27 @@ mod api;
 mod calls;
 mod dashboard;
 mod deliveries;
+mod delivery_key;
 mod endpoints;
 mod recoveries;
-mod steps;
 
 use std::sync::Arc;
 
 use call_assistant::rest::server::CursorKeys;
 
-pub(crate) use self::recoveries::step_all as step_recoveries;
+use tokio_postgres::error::SqlState;
 
 use self::api::Refusals;
-use self::steps::Breaker;
-use crate::db::Database;
-use crate::host::store::Refused;
+use crate::counted::Counted;
+use crate::db::{Database, DbError, StepError};
 use crate::key_ring::KeyRing;
-use crate::sender::Counted;
-
-/// The text of a statement.
-macro_rules! sql {
-    ($name:literal) => {
-        include_str!(concat!("../../sql/", $name, ".sql"))
-    };
-}
-use sql;
+use host::store::Refused;
 
 /// The store over a database. Clone it freely.
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
     database: Database,
     ring: KeyRing,
-    breaker: Arc<Breaker>,
     refusals: Arc<Refusals>,
     counted: Counted,
 }
@@ -47,8 +37,8 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// The store over a database that is as this build needs it.
     pub(crate) fn new(database: Database, ring: KeyRing) -> Self {
-        let (breaker, refusals) = (Arc::default(), Arc::default());
-        Self { database, ring, breaker, refusals, counted: Counted::default() }
+        let database = database.answering();
+        Self { database, ring, refusals: Arc::default(), counted: Counted::default() }
     }
 
     /// The store in a process with a sender, which counts.
@@ -60,6 +50,27 @@ impl Postgres {
     pub(crate) fn cursors(&self) -> CursorKeys {
         self.ring.cursors()
     }
+}
+
+impl From<DbError> for Refused {
+    fn from(error: DbError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl StepError for Refused {
+    fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+/// Whether a row was refused because what it belongs to is not there.
+fn breaks_reference(error: &DbError) -> bool {
+    let code = match error {
+        DbError::Statement(error) => error.code(),
+        _ => None,
+    };
+    code == Some(&SqlState::FOREIGN_KEY_VIOLATION)
 }
 
 /// A row that no version before this one can have written.

@@ -11,23 +11,21 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-use call_assistant::webhook::sender::{EndpointSecrets, shard_of};
-use call_assistant_postgres::accept::{Accepted, accept};
-use call_assistant_postgres::broken::{self, Fault};
-use call_assistant_postgres::db::{self, At, Database, DbError, within};
-use call_assistant_postgres::deliveries::Key;
+use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant_postgres::clock;
+use call_assistant_postgres::db::{self, At, Database, DbError};
 use call_assistant_postgres::key_ring::{self, KeyRing};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
-use call_assistant_postgres::support::clock;
+use call_assistant_postgres::queue::{Accepted, Key, SHARDS, accept, shard_of};
+use private_server::{PrivateServer, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::receiver::{PATIENCE, Receiver};
-use crate::{checks, record};
+use crate::{Fault, checks, patched, record};
 
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// The waits of the schedule are short, and no attempt ends before the scenario says so.
-const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "2.5"];
+const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "2.5"];
 
 /// How long a broken host may have for what it will not do.
 const GIVEN_UP: Duration = Duration::from_secs(3);
@@ -77,9 +75,9 @@ impl Host {
             VALUES ('acct_1', 'Europe/Oslo', 'business', true, false)";
         session.execute(account, &[]).await.unwrap();
         // Of two senders, each keeps the first half of the shards if it had them all.
-        let shard = |id: &String| shard_of(id, 64.try_into().unwrap());
-        let id = (1..).map(|nth| format!("whep_{nth}")).find(|id| shard(id) < 32).unwrap();
-        let shard = i16::try_from(shard(&id)).unwrap();
+        let half = i16::try_from(SHARDS.get() / 2).unwrap();
+        let id = (1..).map(|nth| format!("whep_{nth}")).find(|id| shard_of(id) < half).unwrap();
+        let shard = shard_of(&id);
         let now = clock::now();
         let secrets = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
         let sealed = KeyRing::parse(RING).unwrap().seal(&id, &secrets, now);
@@ -94,7 +92,7 @@ impl Host {
 
     /// Starts a sender of this name, and waits until it owns its share.
     pub(crate) fn sender(&mut self, name: &'static str) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
+        let mut command = Command::new(patched::program());
         command
             .args(["sender", "--allow-loopback-endpoints", "--database"])
             .arg(record::url_of(&self.url, name, 0))
@@ -104,7 +102,7 @@ impl Host {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if let Some(fault) = self.fault {
-            command.env(broken::VARIABLE, format!("{fault:?}"));
+            command.env("BROKEN", format!("{fault:?}"));
         }
         let mut sender = command.spawn().unwrap();
         let (mut stderr, log) = (sender.stderr.take().unwrap(), Arc::clone(&self.log));
@@ -164,12 +162,9 @@ impl Host {
     }
 
     async fn count(&self, sql: &str) -> i64 {
-        let count = within(async {
-            let session = self.database.session().await?;
-            let count = session.query_one(sql, &[]).await?.try_get(0)?;
-            session.keep();
-            Ok::<i64, DbError>(count)
-        });
+        let count = self
+            .database
+            .read(async |client| Ok::<i64, DbError>(client.query_one(sql, &[]).await?.try_get(0)?));
         count.await.unwrap()
     }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use call_assistant_postgres::broken::Fault;
-use call_assistant_postgres::deliveries::{self, Table};
-use call_assistant_postgres::support::clock;
+use call_assistant_postgres::clock;
+use call_assistant_postgres::queue::{self, Table};
 
-use crate::host::Host;
+use crate::Fault;
+use host::Host;
 
 /// A sender is paused while its request is answered, for longer than its lease, so that another
 /// sends the same. The other one's result is stored first. It is the second attempt, for the first
@@ -50,11 +50,11 @@ pub(crate) async fn left_behind(host: &mut Host) {
     let key = host.accept(clock::now().saturating_sub(accepted)).await;
     let mut session = host.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let mut row = deliveries::lock(&change, &[key]).await.unwrap()[&key.id].row;
-    let endpoints = deliveries::endpoints(&change, &[key.endpoint], false).await.unwrap();
+    let mut row = queue::lock(&change, &[key]).await.unwrap()[&key.id].row;
+    let endpoints = queue::read_endpoints(&change, &[key.endpoint]).await.unwrap();
     let _ = row.begin(&endpoints[&key.endpoint], clock::now().saturating_sub(begun)).unwrap();
     let write = row.write().map(|write| (key, Table::Pending, write));
-    assert!(deliveries::write(&change, write).await.unwrap());
+    assert!(queue::write(&change, write).await.unwrap());
     change.commit().await.unwrap();
     session.keep();
 
@@ -71,7 +71,7 @@ pub(crate) async fn cannot_be_stored(host: &mut Host) {
     let request = host.receiver.next().await;
     let mut session = host.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    deliveries::lock(&change, &[key]).await.unwrap();
+    queue::lock(&change, &[key]).await.unwrap();
     request.answer(503);
     let waits = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";

@@ -5,14 +5,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-use call_assistant_postgres::db::{Database, DbError, within};
+use call_assistant_postgres::db::{Database, DbError};
 
 /// How many deliveries are pending. `None` if the database does not say.
 pub(crate) async fn pending(database: &Database) -> Option<i64> {
-    let asked = within(async {
-        let session = database.session().await?;
-        let row = session.query_one("SELECT count(*) FROM deliveries", &[]).await?;
-        session.keep();
+    let asked = database.read(async |client| {
+        let row = client.query_one("SELECT count(*) FROM deliveries", &[]).await?;
         Ok::<i64, DbError>(row.try_get(0)?)
     });
     asked.await.ok()

@@ -7,12 +7,13 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Endpoint, EndpointSecrets, Row, shard_of};
-use call_assistant_postgres::accept::accept;
-use call_assistant_postgres::db::{At, Database, DbError, within};
-use call_assistant_postgres::deliveries::{self, Key, Table};
+use call_assistant::webhook::sender::{Endpoint, EndpointSecrets, Row};
+use call_assistant_postgres::clock;
+use call_assistant_postgres::db::{At, Database, DbError};
 use call_assistant_postgres::key_ring::KeyRing;
-use call_assistant_postgres::support::clock;
+use call_assistant_postgres::queue::accept;
+use call_assistant_postgres::queue::{self, Key, Table};
+use deadpool_postgres::Transaction;
 use tokio::sync::watch;
 
 use crate::api::{self, Addresses};
@@ -50,8 +51,7 @@ impl Customers {
                 let id = format!("whep_{account}_{nth}");
                 let secret = SigningSecret::from_random([7; 32]);
                 let sealed = ring.seal(&id, &EndpointSecrets::new(secret), now);
-                let shards = 64.try_into().unwrap();
-                let shard = i16::try_from(shard_of(&id, shards)).unwrap();
+                let shard = queue::shard_of(&id);
                 let kind = KINDS[usize::try_from(nth).unwrap() % KINDS.len()];
                 let insert = "INSERT INTO endpoints
                     (id, account_id, shard, created_at, url, allow_loopback, secrets,
@@ -109,7 +109,7 @@ impl Customers {
             let event = event.ping(occurrence).unwrap();
             let mut times = if nth.is_multiple_of(7) { 2 } else { 1 };
             while times > 0 && !*stopped.borrow() {
-                match within(self.relay(&event)).await {
+                match self.relay(&event).await {
                     Ok(()) => {
                         times -= 1;
                         let mut accepted = self.accepted.lock().unwrap();
@@ -119,10 +119,12 @@ impl Customers {
                 }
             }
             if nth.is_multiple_of(100) {
-                let _ = within(self.enable_one(nth)).await;
+                let enable = async |change: &Transaction<'_>| enable_one(change, nth).await;
+                let _ = self.database.change(enable).await;
             }
             if nth.is_multiple_of(20) {
-                let _ = within(self.redeliver_one(nth)).await;
+                let redeliver = async |change: &Transaction<'_>| redeliver_one(change, nth).await;
+                let _ = self.database.change(redeliver).await;
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
@@ -146,65 +148,53 @@ impl Customers {
     }
 
     async fn relay(&self, event: &EventBody) -> Result<(), DbError> {
-        let mut session = self.database.session().await?;
-        let change = session.transaction().await?;
-        accept(&change, event, None, clock::now()).await?;
-        change.commit().await?;
-        session.keep();
-        Ok(())
+        let relay =
+            self.database.change(async |change| accept(change, event, None, clock::now()).await);
+        relay.await.map(drop)
     }
+}
 
-    /// An owner enables an endpoint that is disabled.
-    async fn enable_one(&self, nth: u64) -> Result<(), DbError> {
-        let mut session = self.database.session().await?;
-        let change = session.transaction().await?;
-        let disabled = "SELECT number FROM endpoints WHERE disabled IS NOT NULL ORDER BY number";
-        let numbers: Vec<i32> =
-            change.query(disabled, &[]).await?.iter().map(|row| row.get(0)).collect();
-        if let Some(number) = pick(&numbers, nth) {
-            let found = deliveries::endpoints(&change, &[number], true).await?;
-            let mut endpoint: Row<Endpoint> = found[&number];
-            endpoint.enable(clock::now());
-            let writes: Vec<_> =
-                endpoint.write().map(|write| (number, write)).into_iter().collect();
-            assert!(deliveries::write_endpoints(&change, &writes).await?);
-        }
-        change.commit().await?;
-        session.keep();
-        Ok(())
+/// An owner enables an endpoint that is disabled.
+async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
+    let disabled = "SELECT number FROM endpoints WHERE disabled IS NOT NULL ORDER BY number";
+    let numbers: Vec<i32> =
+        change.query(disabled, &[]).await?.iter().map(|row| row.get(0)).collect();
+    if let Some(number) = pick(&numbers, nth) {
+        let found = queue::lock_endpoints(change, &[number]).await?;
+        let mut endpoint: Row<Endpoint> = found[&number];
+        endpoint.enable(clock::now());
+        let writes: Vec<_> = endpoint.write().map(|write| (number, write)).into_iter().collect();
+        assert!(queue::write_endpoints(change, &writes).await?);
     }
+    Ok(())
+}
 
-    /// An owner has a delivery made again.
-    async fn redeliver_one(&self, nth: u64) -> Result<(), DbError> {
-        let mut session = self.database.session().await?;
-        let change = session.transaction().await?;
-        let missed = "SELECT d.id, d.endpoint, d.event_created_at
-            FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
-            WHERE d.status <> 'delivered' AND e.disabled IS NULL ORDER BY d.id LIMIT 50";
-        let keys: Vec<Key> = change
-            .query(missed, &[])
-            .await?
-            .iter()
-            .map(|row| Key {
-                id: row.get(0),
-                endpoint: row.get(1),
-                event_created_at: row.get::<_, At>(2).0,
-            })
-            .collect();
-        if let Some(key) = pick(&keys, nth)
-            && let Some(mut locked) = deliveries::lock(&change, &[key]).await?.remove(&key.id)
-            && locked.table == Table::Ended
-        {
-            let endpoints = deliveries::endpoints(&change, &[key.endpoint], false).await?;
-            if locked.row.redeliver(&endpoints[&key.endpoint], clock::now()).is_ok() {
-                let write = locked.row.write().map(|write| (key, Table::Ended, write));
-                assert!(deliveries::write(&change, write).await?);
-            }
+/// An owner has a delivery made again.
+async fn redeliver_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
+    let missed = "SELECT d.id, d.endpoint, d.event_created_at
+        FROM ended AS d JOIN endpoints AS e ON e.number = d.endpoint
+        WHERE d.status <> 'delivered' AND e.disabled IS NULL ORDER BY d.id LIMIT 50";
+    let keys: Vec<Key> = change
+        .query(missed, &[])
+        .await?
+        .iter()
+        .map(|row| Key {
+            id: row.get(0),
+            endpoint: row.get(1),
+            event_created_at: row.get::<_, At>(2).0,
+        })
+        .collect();
+    if let Some(key) = pick(&keys, nth)
+        && let Some(mut locked) = queue::lock(change, &[key]).await?.remove(&key.id)
+        && locked.table == Table::Ended
+    {
+        let endpoints = queue::read_endpoints(change, &[key.endpoint]).await?;
+        if locked.row.redeliver(&endpoints[&key.endpoint], clock::now()).is_ok() {
+            let write = locked.row.write().map(|write| (key, Table::Ended, write));
+            assert!(queue::write(change, write).await?);
         }
-        change.commit().await?;
-        session.keep();
-        Ok(())
     }
+    Ok(())
 }
 
 fn pick<T: Copy>(from: &[T], nth: u64) -> Option<T> {

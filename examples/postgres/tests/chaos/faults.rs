@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::Database;
 use call_assistant_postgres::key_ring;
-use call_assistant_postgres::private_server::PrivateServer;
-use call_assistant_postgres::support::clock;
+use private_server::PrivateServer;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Plan;
@@ -16,7 +16,7 @@ use crate::api::Addresses;
 use crate::record;
 
 /// Six hours in eleven seconds, ten seconds in half a second.
-const SCALE: [&str; 4] = ["--time-scale", "0.0005", "--timeout-scale", "0.05"];
+const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
 /// By how many seconds the clock of one sender is wrong.
 const AHEAD: u32 = 20;
@@ -159,16 +159,21 @@ impl Fleet {
 
     fn sender(&mut self, nth: usize) -> Child {
         self.started += 1;
-        let ahead = if nth == 0 { AHEAD } else { 0 };
+        let faketime = faketime().filter(|_| nth == 0);
+        let ahead = if faketime.is_some() { AHEAD } else { 0 };
         let url = record::url_of(&self.url, &format!("sender-{}", self.started), ahead);
         let mut command = Command::new(program());
         command
             .args(["sender", "--allow-loopback-endpoints", "--database", &url])
             .args(SCALE)
-            .env(clock::VARIABLE, ahead.to_string())
             .env(key_ring::VARIABLE, self.ring)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
+        if let Some(library) = faketime {
+            // The time of day alone: what measures a span is not shifted.
+            command.env("LD_PRELOAD", library).env("FAKETIME", format!("+{AHEAD}s"));
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+        }
         if std::env::var_os("CHAOS_LOG").is_none() {
             command.stderr(Stdio::null());
         }
@@ -317,6 +322,13 @@ impl Drop for Fleet {
 fn program() -> OsString {
     let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
     std::env::var_os("CHAOS_PROGRAM").unwrap_or_else(|| built.into())
+}
+
+/// Where Debian's package `libfaketime` has what shifts the clock of a process.
+pub(crate) fn faketime() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut libraries = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+    libraries.find(|library| library.is_file())
 }
 
 fn signal(child: &Child, signal: Signal) {

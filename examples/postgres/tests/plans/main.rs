@@ -4,7 +4,16 @@
 //! ```text
 //! PLANS_ROWS=1000000 cargo test --test plans -- --nocapture
 //! ```
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod plan;
 mod table;
@@ -12,7 +21,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use call_assistant_postgres::db::{self, Database};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use tokio_postgres::NoTls;
 
 use plan::{Explained, Ran, findings, pages};
@@ -81,22 +90,26 @@ async fn database(rows: u64) -> (PrivateServer, Vec<Case>) {
     let prepared = || STATEMENTS.iter().filter(|(_, parameters)| !parameters.is_empty());
     let [(_, busy), _] = &accounts(rows);
     for (name, parameters) in prepared() {
-        let parameters = filled(parameters, busy);
-        let plan =
-            format!("PREPARE s_{name} AS {} EXPLAIN EXECUTE s_{name} ({parameters})", sql(name));
+        let (name, text, parameters) = (prepared_name(name), sql(name), filled(parameters, busy));
+        let plan = format!("PREPARE {name} AS {text} EXPLAIN EXECUTE {name} ({parameters})");
         early.client.batch_execute(&plan).await.unwrap();
     }
     client.batch_execute(&filled_in(include_str!("fill.sql"))).await.unwrap();
     let mut cases = Vec::new();
     for (account, names) in accounts(rows) {
         for (name, parameters) in prepared() {
-            let run = format!("EXECUTE s_{name} ({})", filled(parameters, &names));
+            let run = format!("EXECUTE {} ({})", prepared_name(name), filled(parameters, &names));
             let case = format!("{account}, {EARLY}");
             cases.push((*name, case, early.run(name, &run).await));
         }
     }
     client.batch_execute("VACUUM ANALYZE").await.unwrap();
     (server, cases)
+}
+
+/// What a statement is called once it is prepared.
+fn prepared_name(name: &str) -> String {
+    format!("s_{}", name.replace('/', "_"))
 }
 
 /// The text of a file of `sql`.
@@ -152,11 +165,19 @@ async fn no_statement_reads_a_table_from_end_to_end() {
 }
 
 fn every_statement_is_in_the_table() {
-    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql")).unwrap();
-    let files: BTreeSet<String> = folder
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .map(|name| name.strip_suffix(".sql").unwrap().to_owned())
-        .collect();
+    let rooms = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql")).unwrap();
+    let mut files = BTreeSet::new();
+    for room in rooms.map(|room| room.unwrap()) {
+        let of = room.file_name().into_string().unwrap();
+        // Migrations run before there is anything to read.
+        if of == "migrate" {
+            continue;
+        }
+        for file in std::fs::read_dir(room.path()).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            files.insert(format!("{of}/{}", name.strip_suffix(".sql").unwrap()));
+        }
+    }
     let listed: BTreeSet<String> = STATEMENTS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(files, listed, "each file has its parameters in the table, and the other way round");
 }

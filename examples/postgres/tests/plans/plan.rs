@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 
 use call_assistant_postgres::db::OPTIONS;
-use call_assistant_postgres::private_server::PrivateServer;
+use private_server::PrivateServer;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls};

@@ -1,5 +1,14 @@
 //! What a statement decides that the library decides, too: the same on random rows.
-#![allow(clippy::disallowed_methods, clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
 
 mod deliveries;
 mod missed;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint, Status};
+use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{At, Session};
-use call_assistant_postgres::private_server::Settings;
-use call_assistant_postgres::support::clock;
+use private_server::Settings;
 use tokio_postgres::types::ToSql;
 
 use super::support::World;

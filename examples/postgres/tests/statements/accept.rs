@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant_postgres::db::At;
-use call_assistant_postgres::private_server::PrivateServer;
+use private_server::PrivateServer;
 use tokio_postgres::Client;
 
 use super::store::{

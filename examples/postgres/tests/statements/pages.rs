@@ -19,7 +19,7 @@ use super::support::{Dice, connect, second, server, statement, statements};
 const TABLE: &str = include_str!("../../../../src/rest/server/sql/calls.sql");
 const PAGE: &str = include_str!("../../../../src/rest/server/sql/page.sql");
 /// The same with the columns of the durable host.
-const HOST_PAGE: &str = include_str!("../../sql/page.sql");
+const HOST_PAGE: &str = include_str!("../../sql/api/page.sql");
 const CALL: &str = include_str!("../../../../src/rest/server/sql/call.sql");
 const NOTE_USE: &str = include_str!("../../../../src/rest/server/sql/note_use.sql");
 

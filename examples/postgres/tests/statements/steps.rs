@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::{DisabledReason, Outcome, oldest_kept};
 use call_assistant_postgres::db::At;
-use call_assistant_postgres::private_server::PrivateServer;
 use http::StatusCode;
+use private_server::PrivateServer;
 use tokio_postgres::Client;
 
 use super::store::{

@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant_postgres::db::At;
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use tokio_postgres::{Client, NoTls};
 
 pub(crate) fn server() -> PrivateServer {

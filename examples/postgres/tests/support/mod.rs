@@ -1,8 +1,8 @@
 //! Processes of this host over a server of their own, for tests that look from outside.
 #![allow(dead_code, clippy::unwrap_used)]
 
-pub use testing::{receiver, running};
-pub mod service;
+pub(crate) use testing::{receiver, running};
+pub(crate) mod service;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,32 +10,32 @@ use std::sync::{Arc, Mutex};
 
 use call_assistant_postgres::db::{self, Database};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
-use call_assistant_postgres::private_server::{PrivateServer, Settings};
+use private_server::{PrivateServer, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use self::running::{Answer, eventually, request};
 
 /// A database that is ready, and the ring that all its processes have.
-pub struct World {
-    pub server: PrivateServer,
-    pub database: Database,
-    pub ring: String,
+pub(crate) struct World {
+    pub(crate) server: PrivateServer,
+    pub(crate) database: Database,
+    pub(crate) ring: String,
 }
 
 /// A process that runs until this is dropped.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     /// The first line it printed.
-    pub first: Value,
+    pub(crate) first: Value,
     log: Arc<Mutex<String>>,
 }
 
 /// A key that the tests' account has.
-pub const KEY: &str = "service_live_0123456789abcdef0123456789abcdef";
+pub(crate) const KEY: &str = "service_live_0123456789abcdef0123456789abcdef";
 
 /// An account with that key and `calls` calls.
-pub fn data(calls: u64) -> Value {
+pub(crate) fn data(calls: u64) -> Value {
     let call = |number: u64| {
         let started = 1_767_225_600 + number * 60;
         let at = |seconds: u64| {
@@ -59,7 +59,7 @@ pub fn data(calls: u64) -> Value {
 }
 
 impl World {
-    pub async fn new(settings: Settings) -> Self {
+    pub(crate) async fn new(settings: Settings) -> Self {
         let server = PrivateServer::start(settings).unwrap();
         let database = Database::new(&server.url(), 2).unwrap();
         db::migrate(&database).await.unwrap();
@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Prepares a process with this role and these flags, on ports of its own.
-    pub fn command(&self, role: &str, flags: &[&str]) -> Command {
+    pub(crate) fn command(&self, role: &str, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
         command.arg(role).env(VARIABLE, &self.ring).env("DATABASE_URL", self.server.url());
         if role != "sender" {
@@ -82,13 +82,13 @@ impl World {
     }
 
     /// Starts a process, and waits until it is ready.
-    pub fn start(&self, role: &str, flags: &[&str]) -> Running {
+    pub(crate) fn start(&self, role: &str, flags: &[&str]) -> Running {
         Running::of(self.command(role, flags))
     }
 }
 
 impl Running {
-    pub fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let (mut stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
@@ -109,47 +109,47 @@ impl Running {
         self.first[name].as_str().unwrap().strip_prefix("http://").unwrap()
     }
 
-    pub fn api(&self) -> &str {
+    pub(crate) fn api(&self) -> &str {
         self.address("api")
     }
 
-    pub fn dashboard(&self) -> &str {
+    pub(crate) fn dashboard(&self) -> &str {
         self.address("dashboard")
     }
 
     /// `GET`s a path of the public API with [`KEY`].
-    pub fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         let authorization = format!("Authorization: Bearer {KEY}\r\n");
         request(self.api(), "GET", path, &authorization, b"")
     }
 
     /// Asks the dashboard, and expects this status.
     #[track_caller]
-    pub fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
         let answer = request(self.dashboard(), method, path, "", body.to_string().as_bytes());
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
         answer.json()
     }
 
     /// Asks it to end, as a service manager does.
-    pub fn ask_to_end(&self) {
+    pub(crate) fn ask_to_end(&self) {
         let id = Pid::from_raw(self.child.id().cast_signed()).unwrap();
         kill_process(id, Signal::TERM).unwrap();
     }
 
     /// Waits until it has ended.
-    pub fn ended(&mut self) -> ExitStatus {
+    pub(crate) fn ended(&mut self) -> ExitStatus {
         eventually("the end", || self.child.try_wait().unwrap())
     }
 
     /// What it has written to standard error.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// Waits until a request is answered with this status.
     #[track_caller]
-    pub fn becomes(&self, path: &str, status: u16) {
+    pub(crate) fn becomes(&self, path: &str, status: u16) {
         eventually(&format!("{path} is {status}"), || {
             (self.get(path).status == status).then_some(())
         });

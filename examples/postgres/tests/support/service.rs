@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use call_assistant_postgres::private_server::Settings;
+use private_server::Settings;
 use serde_json::json;
 use tokio_postgres::types::ToSql;
 
@@ -11,14 +11,14 @@ use super::receiver::{Receiver, Reply};
 use super::running::{self, File};
 use super::{Running, World, data};
 
-pub struct Service {
-    pub world: World,
-    pub api: Running,
-    pub receiver: Receiver,
+pub(crate) struct Service {
+    pub(crate) world: World,
+    pub(crate) api: Running,
+    pub(crate) receiver: Receiver,
 }
 
 impl Service {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let world = World::new(Settings::default()).await;
         // One for each test: they run at the same time, and each removes its own.
         static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -30,30 +30,30 @@ impl Service {
 
     /// Registers an endpoint whose receiver answers with these. Returns its path.
     #[track_caller]
-    pub fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
+    pub(crate) fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
         let url = self.receiver.url(path, replies);
         let made = self.api.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": url }), 201);
         format!("/endpoints/{}", made["id"].as_str().unwrap())
     }
 
     #[track_caller]
-    pub fn ping(&self, endpoint: &str) {
+    pub(crate) fn ping(&self, endpoint: &str) {
         self.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
     }
 
     /// The first column of the first row.
-    pub async fn count(&self, sql: &str) -> i64 {
+    pub(crate) async fn count(&self, sql: &str) -> i64 {
         self.ask(sql, &[]).await
     }
 
-    pub async fn ask(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
+    pub(crate) async fn ask(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
         let session = self.world.database.session().await.unwrap();
         let row = session.query_one(sql, parameters).await.unwrap();
         session.keep();
         row.get(0)
     }
 
-    pub async fn becomes(&self, sql: &str, wanted: i64) {
+    pub(crate) async fn becomes(&self, sql: &str, wanted: i64) {
         let limit = Instant::now() + running::PATIENCE;
         loop {
             let n = self.count(sql).await;
@@ -65,7 +65,7 @@ impl Service {
         }
     }
 
-    pub async fn run(&self, sql: &str) {
+    pub(crate) async fn run(&self, sql: &str) {
         let session = self.world.database.session().await.unwrap();
         session.batch_execute(sql).await.unwrap();
         session.keep();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Outcome, Planner};
+use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -23,14 +23,10 @@ use steps::Watch;
 
 use crate::faults::Faults;
 use crate::store::{Begun, Store, ToSend};
-use host::post;
+use host::post::{self, LIMITS};
 use host::scale::Scale;
 use host::shutdown::Shutdown;
 use host::{clock, log};
-
-/// At once. Two hundred endpoints that fall silent together, and half as much again for second
-/// attempts, leave room for all others.
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// How often what is older than thirty days is forgotten, and owners are reminded.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);

@@ -164,7 +164,7 @@ impl Tables {
             return Err(Refused::Conflict("an endpoint of this id is there already".into()));
         }
         let row = self.account_mut(account.as_str())?;
-        row.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
+        row.plan.webhooks.check_webhooks()?;
         row.endpoints.push(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
@@ -359,7 +359,7 @@ impl Tables {
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
     pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
         let account = self.account(self.delivery(id)?.account_id.as_str())?;
-        account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
+        account.plan.webhooks.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));

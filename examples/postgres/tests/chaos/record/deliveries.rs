@@ -1,6 +1,7 @@
 //! What each transaction did to a delivery is what the machine gives for the results it logs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
@@ -169,18 +170,20 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
     };
     // As its owner began it in memory, or as a result that comes when somebody else was first.
     let mut begun = before;
-    let began = begun.begin(&live, columns.at.max(entry.began_at));
+    let began = begun.begin(&live, entry.began_at);
     let fits =
         |attempt: &Attempt| (attempt.number(), attempt.is_manual()) == (entry.number, entry.manual);
     let owned = began.ok().filter(fits).map(|attempt| (begun, attempt));
     let others = (0..=columns.generation).map(|of| (before, other(entry, of)));
     // When it ended, by what it has left.
     let left = DeliveryColumns::from(after).at;
-    let ends = || std::iter::once(left).chain(RETRY_WAITS.map(|wait| left.saturating_sub(wait)));
+    let ends =
+        || std::iter::once(left).chain(RETRY_WAITS.map(|wait| left.saturating_sub(shorter(wait))));
     let reports = owned.into_iter().chain(others).find_map(|(row, attempt)| {
         ends().find_map(|at| {
             let mut row = row;
             let report = row.finish(&attempt, entry.outcome, at);
+            let row = if report.is_late() { row } else { on_the_wall(row, at) };
             let mut parked = row;
             parked.park(&with(0, Some("gone")), at);
             ([row, parked].contains(&after) && report.is_late() == entry.late)
@@ -188,6 +191,21 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
         })
     });
     reports.map(|reports| vec![reports]).ok_or("a result is stored over a row that was not read")
+}
+
+/// A row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
+fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
+    let mut columns = DeliveryColumns::from(row);
+    if columns.status == Status::Waiting {
+        columns.at = ended.saturating_add(shorter(columns.at.since(ended)));
+    }
+    Delivery::try_from(columns).unwrap()
+}
+
+/// A wait of the schedule by the wall clock, as precise as it is stored.
+fn shorter(wait: Duration) -> Duration {
+    let wait = wait.mul_f64(super::TIME_SCALE.parse().unwrap());
+    Duration::from_micros(u64::try_from(wait.as_micros()).unwrap())
 }
 
 /// What a result means for the endpoint that changes no delivery: only a 410 means anything.

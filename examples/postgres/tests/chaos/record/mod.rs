@@ -16,6 +16,9 @@ use deadpool_postgres::GenericClient;
 use self::rows::Record;
 pub(crate) use self::tampered::{TAMPERED, unseen};
 
+/// `--time-scale` of every sender whose rows are replayed: waits of the schedule are so much shorter.
+pub(crate) const TIME_SCALE: &str = "0.0005";
+
 /// Notes all that happens from now on.
 pub(crate) async fn begin(database: &Database) {
     let session = database.session().await.unwrap();

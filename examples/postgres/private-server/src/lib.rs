@@ -1,0 +1,284 @@
+//! A PostgreSQL server of one's own, from the installed binaries, in a temporary folder: for `demo`
+//! and for tests.
+//!
+//! It listens on a socket in its folder and on no port, so any number of them run beside each other.
+//! It ends with whoever started it, however that ends.
+#![allow(clippy::disallowed_methods, reason = "how long a program takes to start")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a server is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether a COMMIT waits for the disk.
+    pub fsync: bool,
+    /// The most connections.
+    pub connections: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { fsync: false, connections: 100 }
+    }
+}
+
+/// A running server. Dropping it ends it and removes its folder.
+#[derive(Debug)]
+pub struct PrivateServer {
+    folder: PathBuf,
+    programs: PathBuf,
+    user: Option<(u32, u32)>,
+    settings: Settings,
+    /// A shell that ends the server when its standard input ends.
+    keeper: Option<Child>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// PostgreSQL is not installed.
+    #[error("PostgreSQL is not installed: on Debian and Ubuntu, `apt-get install postgresql`")]
+    NotInstalled,
+    /// PostgreSQL does not run as root, and there is no user to run it as.
+    #[error("PostgreSQL does not run as root, and neither `postgres` nor `nobody` is a user here")]
+    Root,
+    /// Something of the system failed.
+    #[error("{0}: {1}")]
+    Io(&'static str, io::Error),
+    /// A program failed.
+    #[error("{0} failed: {1}")]
+    Program(&'static str, String),
+}
+
+impl PrivateServer {
+    /// Makes a folder with an empty database and starts a server on it.
+    ///
+    /// # Errors
+    /// [`StartError`] says what to install, or what failed.
+    pub fn start(settings: Settings) -> Result<Self, StartError> {
+        let programs = programs().ok_or(StartError::NotInstalled)?;
+        let user = user()?;
+        let mut id = [0; 8];
+        getrandom::fill(&mut id).map_err(|error| StartError::Io("a random name", error.into()))?;
+        let id = u64::from_le_bytes(id);
+        let folder = std::env::temp_dir().join(format!("call-assistant-{id:016x}"));
+        let mut builder = fs::DirBuilder::new();
+        builder.mode(0o700);
+        builder.create(&folder).map_err(|error| StartError::Io("a temporary folder", error))?;
+        let mut server = Self { folder, programs, user, settings, keeper: None };
+        if let Some((user, group)) = user {
+            chown(&server.folder, Some(user), Some(group))
+                .map_err(|error| StartError::Io("the temporary folder's owner", error))?;
+        }
+        server.initialise()?;
+        server.launch()?;
+        Ok(server)
+    }
+
+    /// Where to connect.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let folder = self.folder.to_string_lossy().replace('/', "%2F");
+        format!("postgresql://postgres@{folder}/postgres")
+    }
+
+    /// Where its files are, for whoever wants to put more beside them.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The number of the server's first process.
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.said()?.lines().next()?.parse().ok()?)
+    }
+
+    /// Sends a signal to the server's first process.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let pid = self.pid().ok_or(io::ErrorKind::NotFound)?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Stops it as an operator does, and waits: connections are closed, nothing is lost.
+    pub fn stop(&mut self) {
+        let _ = self.signal(Signal::INT);
+        self.wait();
+    }
+
+    /// Kills it as a crash does, and waits.
+    pub fn kill(&mut self) {
+        let _ = self.signal(Signal::KILL);
+        self.wait();
+    }
+
+    /// Starts it again after [`stop`](Self::stop) or [`kill`](Self::kill).
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn launch(&mut self) -> Result<(), StartError> {
+        // After a kill, processes of the previous server may still be ending.
+        let began = Instant::now();
+        loop {
+            match self.try_launch() {
+                Err(_) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(100))
+                }
+                launched => return launched,
+            }
+        }
+    }
+
+    fn initialise(&self) -> Result<(), StartError> {
+        let data = self.folder.join("data");
+        let output = self
+            .command(self.programs.join("initdb"))
+            .args(["--username=postgres", "--auth=trust", "--no-locale", "--encoding=UTF8"])
+            .args(["--no-sync", "--pgdata"])
+            .arg(&data)
+            .output()
+            .map_err(|error| StartError::Io("initdb", error))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(StartError::Program("initdb", said));
+        }
+        let fsync = if self.settings.fsync { "on" } else { "off" };
+        let settings = format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nmax_connections = {}\n\
+             fsync = {fsync}\nshared_buffers = '256MB'\nmax_wal_size = '4GB'\n\
+             log_min_messages = fatal\nlog_min_error_statement = panic\n\
+             shared_memory_type = mmap\nautovacuum_naptime = 5\n",
+            self.folder.display(),
+            self.settings.connections,
+        );
+        let file = data.join("postgresql.auto.conf");
+        fs::write(&file, settings).map_err(|error| StartError::Io("the server's settings", error))
+    }
+
+    fn try_launch(&mut self) -> Result<(), StartError> {
+        self.wait();
+        // What a server that was killed has left says that it is ready.
+        let left = self.said();
+        // The shell ends with the server, and ends it when its input ends: when we do, however that
+        // happens. Then nobody else removes the folder.
+        let keep = "exec 3<&0; \"$@\" & server=$!; \
+            (cat >/dev/null; : >left; kill -QUIT $server) <&3 2>/dev/null & \
+            wait $server; kill $! 2>/dev/null; [ ! -e left ] || rm -rf \"$PWD\"";
+        let log = fs::File::create(self.folder.join("log"))
+            .map_err(|error| StartError::Io("the server's log", error))?;
+        let keeper = self
+            .command("sh")
+            .arg("-c")
+            .arg(keep)
+            .arg("sh")
+            .arg(self.programs.join("postgres"))
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|error| StartError::Io("the server", error))?;
+        self.keeper = Some(keeper);
+        let began = Instant::now();
+        while self.said() == left || !self.is_ready() {
+            let ended =
+                self.keeper.as_mut().is_none_or(|keeper| !matches!(keeper.try_wait(), Ok(None)));
+            if ended || PATIENCE < began.elapsed() {
+                let said = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                self.keeper = None;
+                return Err(StartError::Program("postgres", said));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// The last line of the server's own file says how far it is.
+    fn is_ready(&self) -> bool {
+        let said = self.said();
+        said.is_some_and(|text| text.lines().last().is_some_and(|line| line.trim() == "ready"))
+    }
+
+    fn said(&self) -> Option<String> {
+        fs::read_to_string(self.folder.join("data/postmaster.pid")).ok()
+    }
+
+    fn wait(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            // Waiting closes its input, unless that is kept: it says that we are gone.
+            let input = keeper.stdin.take();
+            let _ = keeper.wait();
+            drop(input);
+        }
+    }
+
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.folder).env_clear().env("PATH", "/usr/bin:/bin");
+        // In a group of its own: Ctrl-C in a terminal is ours to pass on.
+        command.process_group(0);
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        let _ = self.signal(Signal::QUIT);
+        self.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The folder of the newest installed server.
+fn programs() -> Option<PathBuf> {
+    let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = debian
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort();
+    let others = ["/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql/bin"].map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let newest = versions.into_iter().rev().map(|(_, folder)| folder);
+    newest
+        .chain(path)
+        .chain(others)
+        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+/// The user and the group to run it as: nobody else's, unless this is root.
+fn user() -> Result<Option<(u32, u32)>, StartError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let find = |name: &str| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut numbers = line.split(':').skip(2).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    };
+    find("postgres").or_else(|| find("nobody")).map(Some).ok_or(StartError::Root)
+}

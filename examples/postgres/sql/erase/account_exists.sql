@@ -1,0 +1,2 @@
+-- A row if there is such an account.
+SELECT FROM accounts WHERE id = $1;

@@ -1,0 +1,2 @@
+-- Whether any migration was ever applied.
+SELECT to_regclass('migrations') IS NOT NULL;

@@ -1,0 +1,2 @@
+INSERT INTO migrations (number, digest)
+VALUES ($1, $2);

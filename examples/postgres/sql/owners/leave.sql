@@ -1,0 +1,2 @@
+-- This sender has ended: the others share what it had.
+DELETE FROM senders WHERE id = $1;

@@ -1,0 +1,160 @@
+//! Steps: what is read or changed on one connection, with an end to every wait.
+//!
+//! ```text
+//! let keys = database.read(async |client| query(client, sql::ACCOUNTS_KEYS, &[&id]).await).await?;
+//! database.change(async |change| execute(change, sql::QUEUE_AGAIN, &[&ids]).await).await?;
+//! ```
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Transaction};
+use tokio::time::Instant;
+use tokio_postgres::IsolationLevel;
+
+use super::pool::Session;
+use super::{Database, DbError};
+
+/// The error of a step.
+pub trait StepError: From<DbError> {
+    /// Tells whether the database gave no answer: then the step's connection is not used again.
+    fn is_unanswered(&self) -> bool;
+}
+
+impl StepError for DbError {
+    fn is_unanswered(&self) -> bool {
+        true
+    }
+}
+
+impl Database {
+    /// Reads, by one statement or by several that need not agree.
+    ///
+    /// # Errors
+    /// The step's, or that there was no answer in time.
+    pub async fn read<T, E: StepError>(
+        &self,
+        step: impl AsyncFnOnce(&Object) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.within(async {
+            let session = self.connect().await?;
+            let done = step(&session).await;
+            end(session, done)
+        })
+        .await
+    }
+
+    /// Reads what is true at one instant.
+    ///
+    /// # Errors
+    /// The step's, or that there was no answer in time.
+    pub async fn snapshot<T, E: StepError>(
+        &self,
+        step: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.transaction(IsolationLevel::RepeatableRead, true, step).await
+    }
+
+    /// Changes, in one transaction. It is committed where the step succeeds, and leaves nothing where
+    /// it does not.
+    ///
+    /// # Errors
+    /// The step's, or that there was no answer in time: then it may have happened all the same, if
+    /// its COMMIT was under way.
+    pub async fn change<T, E: StepError>(
+        &self,
+        step: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.transaction(IsolationLevel::ReadCommitted, false, step).await
+    }
+
+    async fn transaction<T, E: StepError>(
+        &self,
+        isolation: IsolationLevel,
+        read_only: bool,
+        step: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.within(async {
+            let mut session = self.connect().await?;
+            let done = async {
+                let begin = session.build_transaction().isolation_level(isolation);
+                let transaction =
+                    begin.read_only(read_only).start().await.map_err(DbError::from)?;
+                let done = step(&transaction).await?;
+                transaction.commit().await.map_err(DbError::from)?;
+                Ok(done)
+            };
+            let done = done.await;
+            end(session, done)
+        })
+        .await
+    }
+
+    async fn connect(&self) -> Result<Session, DbError> {
+        self.session().await.inspect_err(|_| self.breaker().trip())
+    }
+
+    /// Waits for a step, and not longer than a step may take. Dropping it closes its connection.
+    async fn within<T, E: StepError>(
+        &self,
+        step: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.breaker().check()?;
+        let Ok(done) = tokio::time::timeout(self.patience(), step).await else {
+            self.breaker().trip();
+            return Err(DbError::TimedOut.into());
+        };
+        if !done.as_ref().is_err_and(E::is_unanswered) {
+            self.breaker().reset();
+        }
+        done
+    }
+}
+
+/// Gives the connection back where the database has answered, whatever the answer was.
+fn end<T, E: StepError>(session: Session, done: Result<T, E>) -> Result<T, E> {
+    if !done.as_ref().is_err_and(E::is_unanswered) {
+        session.keep();
+    }
+    done
+}
+
+/// A refusal of steps for a moment after the database gave no answer: else each caller would wait for
+/// as long as a step may take, and hold a place in the pool.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    pause: Duration,
+    until: Mutex<Option<Instant>>,
+}
+
+impl Breaker {
+    /// Creates a breaker that refuses for the time of `pause`.
+    pub(super) fn new(pause: Duration) -> Self {
+        Self { pause, until: Mutex::new(None) }
+    }
+
+    fn check(&self) -> Result<(), DbError> {
+        let mut until = self.lock();
+        match *until {
+            Some(instant) if Instant::now() < instant => Err(DbError::Unanswered),
+            // One tries; the others wait for what comes of it.
+            Some(_) => {
+                *until = Instant::now().checked_add(self.pause);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn trip(&self) {
+        *self.lock() = Instant::now().checked_add(self.pause);
+    }
+
+    fn reset(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,4 @@
+//! What an operator runs now and then.
+
+pub mod erase;
+pub mod rotate;

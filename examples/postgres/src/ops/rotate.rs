@@ -1,0 +1,80 @@
+//! Sealing signing secrets again, with the newest key of the ring.
+//!
+//! Customers notice nothing: their secrets stay. Every process must have the new ring before this,
+//! and needs the old keys until it has ended.
+
+use call_assistant::Timestamp;
+use deadpool_postgres::Transaction;
+use serde_json::{Value, json};
+
+use crate::db::statements as sql;
+use crate::db::{Database, DbError, Fields as _, execute, query};
+use crate::key_ring::KeyRing;
+use host::log;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rotated {
+    /// Endpoints whose secrets are sealed with the newest key now.
+    pub sealed: u64,
+    /// Endpoints whose secrets do not open with any key of the ring. They stay as they are.
+    pub unreadable: u64,
+}
+
+impl Rotated {
+    /// As a line of JSON.
+    #[must_use]
+    pub fn line(&self) -> Value {
+        json!({ "sealed": self.sealed, "unreadable": self.unreadable })
+    }
+}
+
+/// Seals again what is not sealed with the newest key, a few endpoints at a time. It may be called
+/// again, and runs beside everything else.
+///
+/// # Errors
+/// The database gave no answer: call again.
+pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result<Rotated, DbError> {
+    let (mut rotated, mut last) = (Rotated::default(), -1);
+    loop {
+        let (next, page) =
+            database.change(async |change| page(change, ring, last, now).await).await?;
+        rotated.sealed = rotated.sealed.saturating_add(page.sealed);
+        rotated.unreadable = rotated.unreadable.saturating_add(page.unreadable);
+        match next {
+            Some(next) => last = next,
+            None => return Ok(rotated),
+        }
+    }
+}
+
+/// Seals a page of endpoints again. Returns the last number of the page, or `None` if it was empty.
+async fn page(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    last: i32,
+    now: Timestamp,
+) -> Result<(Option<i32>, Rotated), DbError> {
+    // Locked, for a secret may be replaced at the same time.
+    let rows = query(change, sql::ROTATE_READ, &[&last]).await?;
+    let mut page = Rotated::default();
+    for row in &rows {
+        let (number, id): (i32, &str) = (row.field("number")?, row.field("id")?);
+        let sealed: &[u8] = row.field("secrets")?;
+        if !ring.is_outdated(sealed) {
+            continue;
+        }
+        match ring.open(id, sealed, now) {
+            Ok(secrets) => {
+                let sealed = ring.seal(id, &secrets, now);
+                execute(change, sql::ENDPOINTS_SECRETS, &[&number, &sealed]).await?;
+                page.sealed = page.sealed.saturating_add(1);
+            }
+            Err(error) => {
+                log::line(&format!("endpoint {id}: {error}"));
+                page.unreadable = page.unreadable.saturating_add(1);
+            }
+        }
+    }
+    Ok((rows.last().map(|row| row.field("number")).transpose()?, page))
+}

@@ -1,0 +1,113 @@
+//! Accepting an event, in the transaction of the change that it reports.
+//!
+//! ```text
+//! database.change(async |change| {
+//!     change.execute("INSERT INTO calls ...", ...).await?;
+//!     accept(change, &event, None, now).await
+//! }).await?;
+//! ```
+//!
+//! Either both are stored or neither is. Where the change is stored elsewhere, an outbox relays it:
+//! with `EventId::derived` and the change's own time as `created_at`, an event that is relayed twice
+//! is accepted once.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns};
+use deadpool_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::db::statements as sql;
+use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query};
+
+/// The plans that have webhooks, as the column `accounts.plan` has them.
+const PLANS: [&str; 2] = ["pro", "business"];
+
+/// What became of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is stored, with these deliveries: the number of each one's endpoint, its own, and how it
+    /// stands.
+    New(Vec<(i32, i64, Delivery)>),
+    /// It had been accepted before: nothing has changed.
+    Again,
+}
+
+/// Accepts an event for each endpoint of its account, or for one of them. It is accepted when the
+/// caller's transaction is committed.
+///
+/// No endpoint is locked. An account whose plan has no webhooks gets no delivery.
+///
+/// # Errors
+/// [`DbError`]. The caller's transaction has failed.
+pub async fn accept(
+    change: &Transaction<'_>,
+    event: &EventBody,
+    only: Option<i32>,
+    now: Timestamp,
+) -> Result<Accepted, DbError> {
+    let (account, id) = (event.account_id().as_str(), event.id().as_str());
+    let created_at = At(event.created_at());
+    let (event_type, body) = (event.event_type().as_str(), event.as_bytes());
+    let plans = PLANS.as_slice();
+    let of_event: [&(dyn ToSql + Sync); 5] = [&account, &id, &created_at, &event_type, &body];
+    let of_endpoints: [&(dyn ToSql + Sync); 3] = [&account, &plans, &only];
+    // One round trip for both.
+    let (new, endpoints) = tokio::try_join!(
+        execute(change, sql::ACCEPT_EVENT, &of_event),
+        query(change, sql::ACCEPT_ENDPOINTS, &of_endpoints),
+    )?;
+    if new == 0 {
+        return Ok(Accepted::Again);
+    }
+    let (mut pending, mut skipped) = (NewDeliveries::default(), NewDeliveries::default());
+    let mut accepted = BTreeMap::new();
+    for row in &endpoints {
+        let delivery = Delivery::accept(event, &endpoint_of(row, "")?, now);
+        let endpoint: i32 = row.field("number")?;
+        let columns = DeliveryColumns::from(delivery);
+        let rows = if delivery.is_pending() { &mut pending } else { &mut skipped };
+        rows.push(NewDelivery {
+            shard: row.field("shard")?,
+            endpoint,
+            status: columns.status.as_str(),
+            at: At(columns.at),
+            attempts: columns.attempts,
+            manual: columns.manual,
+            generation: columns.generation,
+            version: columns.version,
+        });
+        accepted.insert(endpoint, delivery);
+    }
+    let mut ids = Vec::new();
+    for (insert, rows) in [(sql::ACCEPT_PENDING, pending), (sql::ACCEPT_SKIPPED, skipped)] {
+        if rows.endpoint.is_empty() {
+            continue;
+        }
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&account, &id, &created_at];
+        parameters.extend(rows.parameters());
+        for row in query(change, insert, &parameters).await? {
+            let endpoint: i32 = row.field("endpoint")?;
+            if let Some(delivery) = accepted.remove(&endpoint) {
+                ids.push((endpoint, row.field("id")?, delivery));
+            }
+        }
+    }
+    Ok(Accepted::New(ids))
+}
+
+columns! {
+    /// Deliveries to insert.
+    NewDeliveries of NewDelivery {
+        shard: i16,
+        endpoint: i32,
+        status: &'static str,
+        at: At,
+        attempts: i16,
+        manual: bool,
+        generation: i32,
+        version: i32,
+    }
+}

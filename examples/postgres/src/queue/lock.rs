@@ -1,0 +1,105 @@
+//! Rows locked in the order in which everybody locks.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Delivery, Endpoint, Row};
+use deadpool_postgres::Transaction;
+
+use crate::db::statements as sql;
+use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
+
+/// Where a delivery is found: its number is not enough once it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Its number.
+    pub id: i64,
+    /// Its endpoint's number.
+    pub endpoint: i32,
+    /// Its event's `created_at`, which says the day.
+    pub event_created_at: Timestamp,
+}
+
+/// In which of the two tables a row was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// `deliveries`.
+    Pending,
+    /// `ended`.
+    Ended,
+}
+
+/// A row that is locked.
+#[derive(Clone, Copy, Debug)]
+pub struct Locked {
+    /// Where it is.
+    pub table: Table,
+    /// What is in it.
+    pub row: Row<Delivery>,
+}
+
+/// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
+/// version, or is not there, is left out.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn lock(
+    change: &Transaction<'_>,
+    keys: &[Key],
+) -> Result<BTreeMap<i64, Locked>, DbError> {
+    let mut found = BTreeMap::new();
+    let ids: Vec<i64> = keys.iter().map(|key| key.id).collect();
+    for row in query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await? {
+        found.extend(locked(&row, Table::Pending)?);
+    }
+    let others: Vec<&Key> = keys.iter().filter(|key| !found.contains_key(&key.id)).collect();
+    if others.is_empty() {
+        return Ok(found);
+    }
+    let endpoints: Vec<i32> = others.iter().map(|key| key.endpoint).collect();
+    let ids: Vec<i64> = others.iter().map(|key| key.id).collect();
+    let created: Vec<At> = others.iter().map(|key| At(key.event_created_at)).collect();
+    for row in query(change, sql::QUEUE_LOCK_ENDED, &[&endpoints, &ids, &created]).await? {
+        found.extend(locked(&row, Table::Ended)?);
+    }
+    Ok(found)
+}
+
+/// A row by its number, if this version can read it.
+fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked)>, DbError> {
+    let id = row.field("id")?;
+    Ok(delivery_of(row).ok().map(|delivery| (id, Locked { table, row: delivery.into() })))
+}
+
+/// Reads endpoints by their numbers, without a lock.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn read_endpoints(
+    change: &Transaction<'_>,
+    numbers: &[i32],
+) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+    endpoints(query(change, sql::QUEUE_ENDPOINTS, &[&numbers]).await?)
+}
+
+/// Reads endpoints with a lock on each, by ascending number.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn lock_endpoints(
+    change: &Transaction<'_>,
+    numbers: &[i32],
+) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+    endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)
+}
+
+/// One that cannot be read by this version is left out.
+fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+    let mut found = BTreeMap::new();
+    for row in rows {
+        if let Ok(endpoint) = endpoint_of(&row, "") {
+            found.insert(row.field("number")?, endpoint.into());
+        }
+    }
+    Ok(found)
+}

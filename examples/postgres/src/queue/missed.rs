@@ -1,0 +1,114 @@
+//! What an endpoint missed, as parameters of statements, and counted.
+
+use std::collections::BTreeMap;
+
+use call_assistant::webhook::event::EventType;
+use call_assistant::webhook::sender::MissedDeliveries;
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::types::ToSql;
+
+use super::lock::{Key, Locked, Table};
+use crate::db::statements as sql;
+use crate::db::{At, DbError, Fields as _, delivery_of, query};
+
+/// `MissedSearch` of an endpoint's deliveries, as `$1` to `$9`.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    shard: i16,
+    endpoint: i32,
+    created: [At; 2],
+    statuses: Vec<&'a str>,
+    ended_in: Option<i32>,
+    failed_from: At,
+    not_pending_in: Option<i32>,
+    types: Vec<&'a str>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(shard: i16, endpoint: i32, missed: &'a MissedDeliveries) -> Self {
+        let search = missed.search();
+        Self {
+            shard,
+            endpoint,
+            created: [At(search.created_from), At(search.created_until)],
+            statuses: search.statuses.iter().map(|status| status.as_str()).collect(),
+            ended_in: search.ended_in,
+            failed_from: At(search.failed_from),
+            not_pending_in: search.not_pending_in,
+            types: search.types.iter().map(EventType::as_str).collect(),
+        }
+    }
+
+    pub(crate) fn parameters(&self) -> [&(dyn ToSql + Sync); 9] {
+        let [from, until] = &self.created;
+        [
+            &self.shard,
+            &self.endpoint,
+            from,
+            until,
+            &self.statuses,
+            &self.ended_in,
+            &self.failed_from,
+            &self.not_pending_in,
+            &self.types,
+        ]
+    }
+
+    /// How many there are of each type.
+    pub(crate) async fn count(
+        &self,
+        client: &impl GenericClient,
+    ) -> Result<BTreeMap<String, u64>, DbError> {
+        let mut counted = BTreeMap::new();
+        for row in query(client, sql::MISSED_COUNT, &self.parameters()).await? {
+            counted.insert(row.field("type")?, row.field::<i64>("count")?.unsigned_abs());
+        }
+        Ok(counted)
+    }
+
+    /// Locks the first of them after a delivery, pending ones first, and returns them by ascending
+    /// number.
+    pub(crate) async fn lock(
+        &self,
+        change: &Transaction<'_>,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<(Key, Locked)>, DbError> {
+        let (most, [from, until]) = (i64::from(most), &self.created);
+        let pending: [&(dyn ToSql + Sync); 8] = [
+            &self.shard,
+            &self.endpoint,
+            from,
+            until,
+            &self.not_pending_in,
+            &self.types,
+            &after,
+            &most,
+        ];
+        let ended: [&(dyn ToSql + Sync); 9] = [
+            &self.endpoint,
+            from,
+            until,
+            &self.statuses,
+            &self.ended_in,
+            &self.failed_from,
+            &self.types,
+            &after,
+            &most,
+        ];
+        let mut found = Vec::new();
+        let pending = query(change, sql::MISSED_PENDING, &pending).await?;
+        let ended = query(change, sql::MISSED_ENDED, &ended).await?;
+        for (table, rows) in [(Table::Pending, pending), (Table::Ended, ended)] {
+            for row in rows {
+                let delivery = delivery_of(&row)?;
+                let (id, endpoint) = (row.field("id")?, self.endpoint);
+                let key = Key { id, endpoint, event_created_at: delivery.event_created_at() };
+                found.push((key, Locked { table, row: delivery.into() }));
+            }
+        }
+        found.sort_unstable_by_key(|(key, _)| key.id);
+        found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(found)
+    }
+}

@@ -1,0 +1,50 @@
+//! Rows of recoveries.
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Recovery, RecoveryStatus, Row};
+use deadpool_postgres::Transaction;
+
+use crate::db::statements as sql;
+use crate::db::{At, DbError, Fields as _, execute, query_opt};
+
+/// Locks a recovery. Its row has its endpoint's health and its account's plan, too.
+pub(crate) async fn lock_recovery(
+    change: &Transaction<'_>,
+    id: i64,
+) -> Result<Option<(tokio_postgres::Row, Row<Recovery<i64>>)>, DbError> {
+    let row = query_opt(change, sql::RECOVERIES_LOCK, &[&id]).await?;
+    row.map(|row| recovery_of(&row).map(|recovery| (row, recovery.into()))).transpose()
+}
+
+/// Writes a locked recovery where it has changed.
+pub(crate) async fn write_recovery(
+    change: &Transaction<'_>,
+    id: i64,
+    recovery: &Row<Recovery<i64>>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let Some(write) = recovery.write() else { return Ok(()) };
+    let (text, version) = (recovery_json(&write.value)?, write.value.version().cast_signed());
+    let ended_at = (write.value.status() != RecoveryStatus::Running).then_some(At(now));
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+        [&id, &write.if_version, &text, &version, &ended_at];
+    match execute(change, sql::RECOVERIES_WRITE, &parameters).await? {
+        1 => Ok(()),
+        _ => Err(DbError::row("a locked recovery has changed")),
+    }
+}
+
+/// A row's recovery.
+pub(crate) fn recovery_of(row: &tokio_postgres::Row) -> Result<Recovery<i64>, DbError> {
+    serde_json::from_str(row.field("recovery")?).map_err(DbError::row)
+}
+
+/// A recovery as it is stored.
+pub(crate) fn recovery_json(recovery: &Recovery<i64>) -> Result<String, DbError> {
+    serde_json::to_string(recovery).map_err(DbError::row)
+}
+
+/// The public id of a recovery.
+pub(crate) fn recovery_text(number: i64) -> String {
+    format!("rcv_{number}")
+}

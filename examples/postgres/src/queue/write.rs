@@ -1,0 +1,153 @@
+//! Rows written under the version that was read.
+//!
+//! A delivery is pending, in `deliveries`, or has ended, in `ended`. A write that changes which moves
+//! the row.
+
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryColumns, DisabledReason, Endpoint, EndpointColumns, Write,
+};
+use deadpool_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use super::lock::{Key, Table};
+use crate::db::statements::{self as sql, Statement};
+use crate::db::{At, DbError, columns, execute};
+
+/// Writes deliveries. Returns whether each stored row had the version that was read: if not, roll
+/// back and read again.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn write(
+    change: &Transaction<'_>,
+    writes: impl IntoIterator<Item = (Key, Table, Write<Delivery>)>,
+) -> Result<bool, DbError> {
+    let [mut wait, mut retire, mut amend, mut revive] = [(); 4].map(|()| Changed::default());
+    for (key, table, write) in writes {
+        let rows = match (table, write.value.is_pending()) {
+            (Table::Pending, true) => &mut wait,
+            (Table::Pending, false) => &mut retire,
+            (Table::Ended, false) => &mut amend,
+            (Table::Ended, true) => &mut revive,
+        };
+        let columns = DeliveryColumns::from(write.value);
+        rows.push(ChangedDelivery {
+            endpoint: key.endpoint,
+            id: key.id,
+            event_created_at: At(key.event_created_at),
+            if_version: write.if_version,
+            status: columns.status.as_str(),
+            at: At(columns.at),
+            attempts: columns.attempts,
+            manual: columns.manual,
+            generation: columns.generation,
+            version: columns.version,
+        });
+    }
+    let (wait, retire, amend, revive) = tokio::try_join!(
+        store(change, sql::QUEUE_WAIT, wait),
+        store(change, sql::QUEUE_RETIRE, retire),
+        store(change, sql::QUEUE_AMEND, amend),
+        store(change, sql::QUEUE_REVIVE, revive),
+    )?;
+    Ok(wait && retire && amend && revive)
+}
+
+/// Writes deliveries that are locked.
+///
+/// # Errors
+/// [`DbError`], also if one has changed all the same.
+pub(crate) async fn write_locked(
+    change: &Transaction<'_>,
+    writes: impl IntoIterator<Item = (Key, Table, Write<Delivery>)>,
+) -> Result<(), DbError> {
+    match write(change, writes).await? {
+        true => Ok(()),
+        false => Err(DbError::row("a locked delivery has changed")),
+    }
+}
+
+async fn store(change: &Transaction<'_>, sql: Statement, rows: Changed) -> Result<bool, DbError> {
+    if rows.id.is_empty() {
+        return Ok(true);
+    }
+    let affected = execute(change, sql, &rows.parameters()).await?;
+    Ok(usize::try_from(affected).is_ok_and(|affected| affected == rows.id.len()))
+}
+
+columns! {
+    /// Deliveries to write.
+    Changed of ChangedDelivery {
+        endpoint: i32,
+        id: i64,
+        event_created_at: At,
+        if_version: i32,
+        status: &'static str,
+        at: At,
+        attempts: i16,
+        manual: bool,
+        generation: i32,
+        version: i32,
+    }
+}
+
+/// Writes endpoints. Returns whether each stored row had the version that was read.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn write_endpoints(
+    change: &Transaction<'_>,
+    writes: &[(i32, Write<Endpoint>)],
+) -> Result<bool, DbError> {
+    if writes.is_empty() {
+        return Ok(true);
+    }
+    let mut rows = ChangedEndpoints::default();
+    for (number, write) in writes {
+        let columns = EndpointColumns::from(write.value);
+        rows.push(ChangedEndpoint {
+            number: *number,
+            if_version: write.if_version,
+            disabled: columns.disabled.map(DisabledReason::as_str),
+            since: At(columns.since),
+            failures: columns.failures,
+            generation: columns.generation,
+            version: columns.version,
+            first_failures: columns.first_failures,
+            first_failed_at: columns.first_failed_at.map(At),
+            reminders: columns.reminders,
+        });
+    }
+    let affected = execute(change, sql::QUEUE_WRITE_ENDPOINTS, &rows.parameters()).await?;
+    Ok(usize::try_from(affected).is_ok_and(|affected| affected == writes.len()))
+}
+
+/// Writes endpoints that are locked.
+///
+/// # Errors
+/// [`DbError`], also if one has changed all the same.
+pub(crate) async fn write_locked_endpoints(
+    change: &Transaction<'_>,
+    writes: &[(i32, Write<Endpoint>)],
+) -> Result<(), DbError> {
+    match write_endpoints(change, writes).await? {
+        true => Ok(()),
+        false => Err(DbError::row("a locked endpoint has changed")),
+    }
+}
+
+columns! {
+    /// Endpoints to write.
+    ChangedEndpoints of ChangedEndpoint {
+        number: i32,
+        if_version: i32,
+        disabled: Option<&'static str>,
+        since: At,
+        failures: i16,
+        generation: i32,
+        version: i32,
+        first_failures: i16,
+        first_failed_at: Option<At>,
+        reminders: i16,
+    }
+}

@@ -1,0 +1,77 @@
+//! The log of attempts, as rows.
+
+use std::collections::BTreeMap;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry};
+use deadpool_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::db::statements as sql;
+use crate::db::{At, DbError, columns, execute, span};
+use crate::queue::Key;
+
+columns! {
+    /// Entries of the log.
+    Entries of Entry {
+        delivery: i64,
+        event_created_at: At,
+        number: i16,
+        manual: bool,
+        began_at: At,
+        took_ms: i64,
+        outcome: String,
+        late: bool,
+        status: &'static str,
+        next_at: Option<At>,
+        response: Option<String>,
+        response_cut: bool,
+        headers: Option<String>,
+        headers_cut: bool,
+        reason: Option<String>,
+    }
+}
+
+/// Writes entries of deliveries, by their numbers. One may be there already where a COMMIT was not
+/// answered.
+pub(super) async fn write(
+    change: &Transaction<'_>,
+    log: &[(i64, LogEntry)],
+    keys: &BTreeMap<i64, Key>,
+    may_be_there: bool,
+) -> Result<(), DbError> {
+    let created_at = |id| keys.get(id).map_or(Timestamp::MIN, |key| key.event_created_at);
+    let (first, last) = span(log.iter().map(|(id, _)| created_at(id)));
+    let mut entries = Entries::default();
+    for (id, entry) in log {
+        let ((response, response_cut), (headers, headers_cut)) =
+            (stored(entry.response.as_ref()), stored(entry.headers.as_ref()));
+        entries.push(Entry {
+            delivery: *id,
+            event_created_at: At(created_at(id)),
+            number: entry.attempt.into(),
+            manual: entry.manual,
+            began_at: At(entry.began_at),
+            took_ms: i64::try_from(entry.took_ms).unwrap_or(i64::MAX),
+            outcome: entry.outcome.to_string(),
+            late: entry.late,
+            status: entry.status.as_str(),
+            next_at: entry.next_at.map(At),
+            response,
+            response_cut,
+            headers,
+            headers_cut,
+            reason: entry.reason.as_ref().map(FailureReason::as_str).map(str::to_owned),
+        });
+    }
+    let mut parameters = entries.parameters();
+    let span: [&(dyn ToSql + Sync); 3] = [&may_be_there, &first, &last];
+    parameters.extend(span);
+    execute(change, sql::SENDER_LOG, &parameters).await?;
+    Ok(())
+}
+
+/// A part of an answer, and whether there was more. PostgreSQL's text holds every character but one.
+fn stored(part: Option<&Excerpt>) -> (Option<String>, bool) {
+    (part.map(|part| part.text.replace('\0', "\u{fffd}")), part.is_some_and(|part| part.cut))
+}

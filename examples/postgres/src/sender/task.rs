@@ -1,0 +1,324 @@
+//! The task that has the planner: takes what is due, begins it in memory, sends it, and hears what
+//! came of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{BeginError, Outcome, Planner, Row};
+use http_body_util::Full;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::owner::{InHand, Owned};
+use super::poll::PendingRow;
+use super::read::{self, Pending, Planned, Receiver, ToBegin};
+use super::settle::EndedAttempt;
+use super::slot::Slot;
+use super::{DRAIN, Message};
+use crate::clock;
+use crate::db::Database;
+use crate::key_ring::KeyRing;
+use crate::queue::{self, Key};
+use host::log;
+use host::post;
+use host::scale::Scale;
+use host::shutdown::Shutdown;
+
+/// Deliveries read at once.
+const BATCH: usize = 128;
+
+/// With so many in hand, results wait for the database: then nothing more is begun.
+const IN_HAND: usize = 4096;
+
+/// How long to wait after the database did not answer.
+const AFTER_ERROR: Duration = Duration::from_millis(200);
+
+/// A delivery that this process knows of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownDelivery {
+    shard: i16,
+    event_created_at: Timestamp,
+    /// Whether it waits in the planner; else it is being read, sent or stored.
+    is_planned: bool,
+    due: Timestamp,
+    is_retry: bool,
+}
+
+/// The task that has the planner.
+pub(super) struct SenderTask {
+    pub(super) planner: Planner,
+    pub(super) known: HashMap<u64, KnownDelivery>,
+    pub(super) in_hand: Arc<InHand>,
+    pub(super) owned: watch::Receiver<Owned>,
+    pub(super) sender: mpsc::UnboundedSender<Message>,
+    pub(super) messages: mpsc::UnboundedReceiver<Message>,
+    pub(super) ended: mpsc::UnboundedSender<EndedAttempt>,
+    /// Batches that are being read.
+    pub(super) reading: usize,
+    pub(super) attempts: JoinSet<()>,
+    pub(super) database: Database,
+    pub(super) ring: Arc<KeyRing>,
+    pub(super) allow_loopback: bool,
+    pub(super) client: post::Client,
+    pub(super) scale: Scale,
+}
+
+impl SenderTask {
+    /// Sends until the end is asked for, and then lets what is in flight come to its end.
+    pub(super) async fn run(mut self, stop: &Shutdown) {
+        let mut messages = Vec::new();
+        loop {
+            self.plan(clock::now());
+            let next = self.next_look();
+            tokio::select! {
+                () = stop.requested() => break,
+                Ok(()) = self.owned.changed() => self.let_go(),
+                () = until(next) => {}
+                _ = self.messages.recv_many(&mut messages, 1024) => {}
+                Some(_) = self.attempts.join_next() => {}
+            }
+            for message in messages.drain(..) {
+                self.hear(message, clock::now(), true);
+            }
+        }
+        // What is in flight goes on to its end; nothing begins.
+        let _ = tokio::time::timeout(DRAIN, async {
+            while !self.attempts.is_empty() {
+                tokio::select! {
+                    Some(_) = self.attempts.join_next() => {}
+                    Some(message) = self.messages.recv() => self.hear(message, clock::now(), false),
+                }
+            }
+        })
+        .await;
+        self.attempts.shutdown().await;
+    }
+
+    /// Takes what is due from the planner, and has it read.
+    fn plan(&mut self, now: Timestamp) {
+        while self.reading < 4 && self.attempts.len() < IN_HAND && self.owned.borrow().is_valid() {
+            let (mut planned, mut created) = (Vec::new(), Vec::new());
+            while planned.len() < BATCH
+                && let Some((id, endpoint)) = self.planner.next(now)
+            {
+                match self.known.get_mut(&id) {
+                    Some(known) if known.is_planned => {
+                        known.is_planned = false;
+                        self.in_hand.add(known.shard);
+                        planned.push((id, endpoint));
+                        created.push(known.event_created_at);
+                    }
+                    // It was found twice, and is under way.
+                    _ => self.planner.finished(endpoint, Outcome::Unsent),
+                }
+            }
+            if planned.is_empty() {
+                return;
+            }
+            self.reading = self.reading.saturating_add(1);
+            let ids: Vec<i64> = planned.iter().map(|(id, _)| id.cast_signed()).collect();
+            let mut endpoints: Vec<i32> =
+                planned.iter().map(|(_, endpoint)| endpoint.cast_signed()).collect();
+            endpoints.sort_unstable();
+            endpoints.dedup();
+            let (database, ring) = (self.database.clone(), Arc::clone(&self.ring));
+            let (sender, loopback) = (self.sender.clone(), self.allow_loopback);
+            tokio::spawn(async move {
+                let batch = Planned { ids: &ids, created: &created, endpoints: &endpoints };
+                let read = read::read(&database, &ring, loopback, batch, clock::now()).await;
+                if read.is_err() {
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
+                let _ = sender.send(Message::Read(planned, read));
+            });
+        }
+    }
+
+    /// When to plan next, if nobody says anything before.
+    fn next_look(&self) -> Option<Timestamp> {
+        let may = self.reading < 4 && self.owned.borrow().is_valid();
+        self.planner.next_due().filter(|_| may)
+    }
+
+    fn hear(&mut self, message: Message, now: Timestamp, goes_on: bool) {
+        match message {
+            Message::Found(found) => {
+                for each in found {
+                    self.find(each, now);
+                }
+            }
+            Message::Read(planned, read) => {
+                self.reading = self.reading.saturating_sub(1);
+                match read {
+                    Ok(mut read) if goes_on => {
+                        for (id, endpoint) in planned {
+                            self.begin(id, endpoint, &mut read, now);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        log::line(&format!("reading {} deliveries: {error}", planned.len()));
+                        for (id, endpoint) in planned {
+                            self.put_back(id, endpoint, Some(now));
+                        }
+                    }
+                }
+            }
+            Message::Finished { endpoint, outcome } => self.planner.finished(endpoint, outcome),
+            Message::Stored { stored, disabled } => {
+                for each in stored {
+                    let (id, endpoint) = (each.key.id.cast_unsigned(), each.key.endpoint);
+                    if let Some(known) = self.known.get_mut(&id) {
+                        known.is_retry = true;
+                    }
+                    self.release(id, endpoint.cast_unsigned(), each.again);
+                    if disabled.contains(&endpoint) {
+                        self.park(endpoint);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Holds a delivery that is pending, if its shard is owned.
+    fn find(&mut self, found: PendingRow, now: Timestamp) {
+        let Some(due) = found.delivery.due(now) else { return };
+        if !self.owned.borrow().shards.contains_key(&found.shard) {
+            return;
+        }
+        let (id, endpoint) = (found.id.cast_unsigned(), found.endpoint.cast_unsigned());
+        let is_retry = found.delivery.attempts() > 0;
+        match self.known.get(&id) {
+            // It is under way: what comes of it says when it is due next.
+            Some(known) if !known.is_planned => return,
+            // As it was planned, as nearly always; or somebody wants it earlier.
+            Some(known) if known.due <= due => return,
+            _ => {}
+        }
+        let event_created_at = found.delivery.event_created_at();
+        let known =
+            KnownDelivery { shard: found.shard, event_created_at, is_planned: true, due, is_retry };
+        self.known.insert(id, known);
+        self.add(id, endpoint, due, is_retry);
+    }
+
+    fn add(&mut self, id: u64, endpoint: u32, due: Timestamp, is_retry: bool) {
+        if is_retry {
+            self.planner.add_retry(id, endpoint, due);
+        } else {
+            self.planner.add(id, endpoint, due);
+        }
+    }
+
+    /// Begins an attempt in memory and sends it.
+    fn begin(&mut self, id: u64, endpoint: u32, read: &mut ToBegin, now: Timestamp) {
+        let found = read.pending.remove(&id.cast_signed());
+        let receiver = read.receivers.get(&endpoint.cast_signed());
+        let known = self.known.get(&id).copied();
+        let (Some(Pending { delivery, body }), Some(receiver), Some(known)) =
+            (found, receiver, known)
+        else {
+            // It has ended, or was parked or erased. What this process cannot read stays.
+            return self.put_back(id, endpoint, None);
+        };
+        if !self.owned.borrow().has(known.shard) {
+            return self.put_back(id, endpoint, None);
+        }
+        let event_created_at = delivery.event_created_at();
+        let mut row = Row::from(delivery);
+        let attempt = match row.begin(&receiver.health, now) {
+            Ok(attempt) => attempt,
+            Err(BeginError::Parked) => {
+                self.put_back(id, endpoint, None);
+                return self.park(endpoint.cast_signed());
+            }
+            Err(BeginError::Early { at }) => return self.put_back(id, endpoint, Some(at)),
+            Err(BeginError::Leased { until }) => return self.put_back(id, endpoint, Some(until)),
+            Err(_) => return self.put_back(id, endpoint, None),
+        };
+        let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
+        let Receiver { target, secrets, .. } = receiver;
+        let Some(target) = target else {
+            // This sender may not call it, nor does waiting change that.
+            let sent = post::Sent::without_answer(Outcome::Forbidden, now);
+            let _ = self.ended.send(EndedAttempt { key, row, attempt, at: now, sent });
+            return self.planner.finished(endpoint, Outcome::Forbidden);
+        };
+        let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
+        let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
+        let (target, client, ended) = (target.clone(), self.client.clone(), self.ended.clone());
+        let slot = Slot::new(endpoint, self.sender.clone());
+        self.attempts.spawn(async move {
+            let sent = client.send(&target, request, patience, &slot).await;
+            let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
+            let _ = ended.send(EndedAttempt { key, row, attempt, at, sent });
+            slot.finish(outcome);
+        });
+    }
+
+    /// Ends what is in hand of a delivery that was planned and not begun.
+    fn put_back(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
+        self.planner.finished(endpoint, Outcome::Unsent);
+        self.release(id, endpoint, due);
+    }
+
+    /// A delivery is no longer in hand: it waits until it is due, or is forgotten.
+    fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
+        let Some(known) = self.known.get_mut(&id) else { return };
+        self.in_hand.remove(known.shard);
+        let (shard, is_retry) = (known.shard, known.is_retry);
+        match due {
+            Some(due) if self.owned.borrow().shards.contains_key(&shard) => {
+                (known.is_planned, known.due) = (true, due);
+                self.add(id, endpoint, due, is_retry);
+            }
+            _ => {
+                self.known.remove(&id);
+            }
+        }
+    }
+
+    /// Forgets the deliveries of shards that are another's now.
+    fn let_go(&mut self) {
+        let owned = self.owned.borrow_and_update().clone();
+        let known = &mut self.known;
+        let before = known.len();
+        known.retain(|_, known| !known.is_planned || owned.shards.contains_key(&known.shard));
+        if known.len() < before {
+            self.planner.retain(|id, _| known.contains_key(&id));
+        }
+    }
+
+    /// Parks what is pending of an endpoint that is disabled, and forgets it.
+    fn park(&mut self, endpoint: i32) {
+        let known = &mut self.known;
+        self.planner.retain(|id, of| {
+            let stays = of != endpoint.cast_unsigned();
+            if !stays {
+                known.remove(&id);
+            }
+            stays
+        });
+        let database = self.database.clone();
+        tokio::spawn(async move {
+            while let Err(error) = queue::park(&database, endpoint, clock::now()).await {
+                log::line(&format!("parking of endpoint {endpoint}: {error}"));
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+}
+
+async fn until(due: Option<Timestamp>) {
+    match due {
+        // A millisecond more than the wait, for timers count in whole ones.
+        Some(due) => {
+            let wait = due.since(clock::now());
+            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
+        }
+        // Not for ever: a lease may be valid again.
+        None => tokio::time::sleep(AFTER_ERROR).await,
+    }
+}
