@@ -12,7 +12,7 @@ use crate::{files, read};
 const ENTRIES: usize = 12;
 
 /// What the repository has of each. A number may only be lowered.
-const MOST: Counts = Counts { path_attributes: 9, includes: 0, dead_code: 4, unused_imports: 1 };
+const MOST: Counts = Counts { path_attributes: 6, includes: 0, dead_code: 0, unused_imports: 0 };
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {

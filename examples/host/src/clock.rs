@@ -1,6 +1,5 @@
 //! The one place where an example reads a clock.
 #![allow(clippy::disallowed_methods)]
-#![allow(dead_code)] // a program that only reads it leaves the rest unused
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};

@@ -20,7 +20,8 @@ use private_server::{PrivateServer, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::receiver::{PATIENCE, Receiver};
-use crate::{Fault, checks, patched, record};
+use crate::{Fault, patched};
+use checker::{checks, record};
 
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 

@@ -18,15 +18,9 @@
     clippy::unwrap_used
 )]
 
-#[path = "../chaos/checks.rs"]
-#[allow(dead_code)]
-mod checks;
 mod host;
 mod patched;
 mod receiver;
-#[path = "../chaos/record/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod record;
 mod scenarios;
 
 use std::time::Instant;

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::checks::Answers;
+use checker::checks::Answers;
 
 /// How long anything may take on a machine that has other things to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Plan;
 use crate::api::Addresses;
-use crate::record;
+use checker::record;
 
 /// Six hours in eleven seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];

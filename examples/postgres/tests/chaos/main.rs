@@ -17,11 +17,9 @@
 )]
 
 mod api;
-mod checks;
 mod customers;
 mod faults;
 mod receiver;
-mod record;
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +30,7 @@ use crate::api::Addresses;
 use crate::customers::Customers;
 use crate::faults::Fleet;
 use crate::receiver::Receiver;
+use checker::{checks, record};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug)]

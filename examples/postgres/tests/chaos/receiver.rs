@@ -11,7 +11,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::checks::Answers;
+use checker::checks::Answers;
 
 /// How an endpoint behaves, by the second part of its path.
 pub(crate) const KINDS: [&str; 8] = ["ok", "ok", "ok", "mostly", "half", "down", "silent", "gone"];

@@ -14,33 +14,33 @@ use call_assistant_postgres::db::Database;
 use deadpool_postgres::GenericClient;
 
 use self::rows::Record;
-pub(crate) use self::tampered::{TAMPERED, unseen};
+pub use self::tampered::{TAMPERED, unseen};
 
 /// `--time-scale` of every sender whose rows are replayed: waits of the schedule are so much shorter.
-pub(crate) const TIME_SCALE: &str = "0.0005";
+pub const TIME_SCALE: &str = "0.0005";
 
 /// Notes all that happens from now on.
-pub(crate) async fn begin(database: &Database) {
+pub async fn begin(database: &Database) {
     let session = database.session().await.unwrap();
     session.batch_execute(include_str!("record.sql")).await.unwrap();
     session.keep();
 }
 
 /// Where a process connects to, so that the record tells it from the others.
-pub(crate) fn url_of(url: &str, process: &str, seconds_ahead: u32) -> String {
+pub fn url_of(url: &str, process: &str, seconds_ahead: u32) -> String {
     let options = format!("-c%20record.process%3D{process}%20-c%20record.ahead%3D{seconds_ahead}");
     format!("{url}?options={options}")
 }
 
 /// A connection for the checks, which may take their time.
-pub(crate) fn patient(url: &str) -> Database {
+pub fn patient(url: &str) -> Database {
     let options = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
         .map(|limit| format!("-c%20{limit}%3D0"));
     Database::new(&format!("{url}?options={}", options.join("%20")), 4).unwrap()
 }
 
 /// How many changes were replayed, and each that is wrong.
-pub(crate) async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
+pub async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
     let record = Record::read(client).await;
     let (outcomes, mut wrong) = deliveries::check(&record);
     wrong.extend(endpoints::check(&record, outcomes));

@@ -9,7 +9,7 @@ use call_assistant_postgres::db::{At, Session};
 use private_server::Settings;
 use tokio_postgres::types::ToSql;
 
-use super::support::World;
+use crate::support::World;
 
 /// Numbers that are the same each time.
 pub(crate) struct Dice(pub(crate) u64);

@@ -10,13 +10,11 @@
     clippy::unwrap_used
 )]
 
-mod support;
-
 use serde_json::{Value, json};
 
-use support::receiver::Reply;
-use support::running::eventually;
-use support::service::Service;
+use crate::support::receiver::Reply;
+use crate::support::running::eventually;
+use crate::support::service::Service;
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
 

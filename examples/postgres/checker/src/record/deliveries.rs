@@ -24,30 +24,30 @@ struct Step<'a> {
 }
 
 /// What an attempt has to tell its endpoint, in the transaction that stores its result.
-pub(crate) struct Told {
-    pub(crate) tx: u64,
-    pub(crate) endpoint: i64,
+pub(super) struct Told {
+    pub tx: u64,
+    pub endpoint: i64,
     /// The log entry's position in the record.
-    pub(crate) position: usize,
+    pub position: usize,
     /// When the attempt ended, by its sender's clock and by the database's. A result that changes no
     /// delivery leaves the time to the millisecond, rounded down.
-    pub(crate) at: Timestamp,
-    pub(crate) ended: Timestamp,
-    pub(crate) noted: Timestamp,
+    pub at: Timestamp,
+    pub ended: Timestamp,
+    pub noted: Timestamp,
     /// The report; several where the record does not tell of which generation the attempt was.
-    pub(crate) reports: Vec<Report>,
+    pub reports: Vec<Report>,
 }
 
 /// A step that is right if its endpoint was so.
-pub(crate) struct Assumed<'a> {
-    pub(crate) delivery: i64,
-    pub(crate) endpoint: i64,
-    pub(crate) noted: &'a Noted,
-    pub(crate) row: Delivery,
-    pub(crate) what: Assumption,
+pub(super) struct Assumed<'a> {
+    pub delivery: i64,
+    pub endpoint: i64,
+    pub noted: &'a Noted,
+    pub row: Delivery,
+    pub what: Assumption,
 }
 
-pub(crate) enum Assumption {
+pub(super) enum Assumption {
     /// It was as the new row says, active or not.
     Accepted,
     /// It was active, in the row's generation.
@@ -58,13 +58,13 @@ pub(crate) enum Assumption {
 
 /// What steps mean for endpoints.
 #[derive(Default)]
-pub(crate) struct Outcomes<'a> {
-    pub(crate) told: Vec<Told>,
-    pub(crate) assumed: Vec<Assumed<'a>>,
+pub(super) struct Outcomes<'a> {
+    pub told: Vec<Told>,
+    pub assumed: Vec<Assumed<'a>>,
 }
 
 /// What the steps mean for endpoints, and each step that is wrong.
-pub(crate) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
+pub(super) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
     let mut steps: BTreeMap<(u64, i64), Step> = BTreeMap::new();
     let mut generations: BTreeMap<i64, i32> = BTreeMap::new();
     for (position, noted) in record.rows.iter().enumerate() {

@@ -10,16 +10,14 @@
     clippy::unwrap_used
 )]
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use private_server::Settings;
 use serde_json::json;
 
-use support::running::{File, eventually};
-use support::{World, data};
+use crate::support::running::{File, eventually};
+use crate::support::{World, data};
 
 #[tokio::test]
 async fn every_statement_is_understood() {

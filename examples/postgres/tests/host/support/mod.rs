@@ -1,5 +1,4 @@
 //! Processes of this host over a server of their own, for tests that look from outside.
-#![allow(dead_code, clippy::unwrap_used)]
 
 pub(crate) use testing::{receiver, running};
 pub(crate) mod service;

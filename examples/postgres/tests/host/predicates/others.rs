@@ -38,7 +38,7 @@ async fn become_endpoint(filled: &Filled, endpoint: Endpoint) {
 #[tokio::test]
 async fn who_may_be_reminded_is_found() {
     let mut filled = Filled::new(1).await;
-    let sql = filled.session.prepare(include_str!("../../sql/alerts/remind.sql")).await.unwrap();
+    let sql = filled.session.prepare(include_str!("../../../sql/alerts/remind.sql")).await.unwrap();
     let all = [
         None,
         Some(DisabledReason::Gone),
@@ -85,7 +85,7 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
     let sql = "INSERT INTO keys (id, account_id, digest, livemode, name, hint, scopes, created_at)
         VALUES ('cred_1', 'acct_1', $1, true, '', '', '{}', now())";
     filled.session.execute(sql, &[&key.digest.as_bytes().as_slice()]).await.unwrap();
-    let note = filled.session.prepare(include_str!("../../sql/api/note_use.sql")).await.unwrap();
+    let note = filled.session.prepare(include_str!("../../../sql/api/note_use.sql")).await.unwrap();
     let minute = Duration::from_secs(60);
     let mut noted = 0;
     for round in 0..300 {
@@ -107,7 +107,7 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
 #[tokio::test]
 async fn an_event_goes_to_what_is_not_deleted() {
     let filled = Filled::new(3).await;
-    let sql = include_str!("../../sql/accept/endpoints.sql");
+    let sql = include_str!("../../../sql/accept/endpoints.sql");
     let mut endpoint = Endpoint::new(filled.now);
     for deleted in [false, true] {
         if deleted {
@@ -146,7 +146,7 @@ async fn the_newest_calls_are_those_of_both_indexes() {
         }
     }
     calls.sort_unstable();
-    let sql = include_str!("../../sql/calls/latest.sql");
+    let sql = include_str!("../../../sql/calls/latest.sql");
     for most in [1_usize, 20, 70, 300] {
         let limit = i64::try_from(most).unwrap();
         let rows = filled.session.query(sql, &[&"acct_1", &limit]).await.unwrap();
@@ -155,7 +155,7 @@ async fn the_newest_calls_are_those_of_both_indexes() {
             calls.iter().rev().take(most).map(|(_, id)| id.as_str()).collect();
         assert_eq!(found, expected, "{most}");
     }
-    let sql = include_str!("../../sql/accounts/one.sql");
+    let sql = include_str!("../../../sql/accounts/one.sql");
     let row = filled.session.query_one(sql, &[&"acct_1"]).await.unwrap();
     assert_eq!(usize::try_from(row.get::<_, i64>("calls")), Ok(calls.len()));
 }

@@ -10,8 +10,6 @@
     clippy::unwrap_used
 )]
 
-mod support;
-
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -23,8 +21,8 @@ use call_assistant_postgres::db::{self, Database};
 use private_server::Settings;
 use serde_json::json;
 
-use support::running::{File, eventually, request};
-use support::{KEY, Running, World, data};
+use crate::support::running::{File, eventually, request};
+use crate::support::{KEY, Running, World, data};
 
 /// A caller is told before this. What the API itself allows itself is two seconds.
 const AT_ONCE: Duration = Duration::from_secs(4);

@@ -12,25 +12,25 @@ use deadpool_postgres::GenericClient;
 use serde_json::Value;
 
 /// All that was noted, in its order.
-pub(crate) struct Record {
-    pub(crate) rows: Vec<Noted>,
+pub(super) struct Record {
+    pub rows: Vec<Noted>,
     /// The endpoint and the shard of each delivery.
-    pub(crate) places: HashMap<i64, (i64, i64)>,
+    pub places: HashMap<i64, (i64, i64)>,
 }
 
 /// One change of one row.
-pub(crate) struct Noted {
-    pub(crate) tx: u64,
+pub(super) struct Noted {
+    pub tx: u64,
     snapshot: Snapshot,
-    pub(crate) at: Timestamp,
+    pub at: Timestamp,
     /// The sender that did it, if one did.
-    pub(crate) process: Option<String>,
+    pub process: Option<String>,
     /// How far its clock is ahead.
-    pub(crate) ahead: Duration,
-    pub(crate) change: Change,
+    pub ahead: Duration,
+    pub change: Change,
 }
 
-pub(crate) enum Change {
+pub(super) enum Change {
     Delivery {
         id: i64,
         before: Option<Delivery>,
@@ -56,21 +56,21 @@ pub(crate) enum Change {
 }
 
 /// Who sends for a shard.
-pub(crate) struct Lease {
-    pub(crate) owner: String,
-    pub(crate) until: Timestamp,
+pub(super) struct Lease {
+    pub owner: String,
+    pub until: Timestamp,
 }
 
 /// A row of the log.
 #[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) number: u8,
-    pub(crate) manual: bool,
-    pub(crate) outcome: Outcome,
-    pub(crate) late: bool,
+pub(super) struct Entry {
+    pub number: u8,
+    pub manual: bool,
+    pub outcome: Outcome,
+    pub late: bool,
     /// By the sender's clock.
-    pub(crate) began_at: Timestamp,
-    pub(crate) took: Duration,
+    pub began_at: Timestamp,
+    pub took: Duration,
 }
 
 /// Which transactions could be seen.
@@ -81,7 +81,7 @@ struct Snapshot {
 }
 
 impl Record {
-    pub(crate) async fn read(client: &impl GenericClient) -> Self {
+    pub(super) async fn read(client: &impl GenericClient) -> Self {
         // As text, for the driver's JSON is a feature that nothing else needs.
         let sql = "SELECT tx::text, snapshot::text, noted_at, process, ahead, kind, id,
             before::text, after::text FROM transitions ORDER BY seq";
@@ -135,7 +135,7 @@ impl Record {
 
     /// An instant by which everybody saw what the transaction of a row did: when a later row was
     /// noted by somebody who did.
-    pub(crate) fn seen_by(&self, position: usize) -> Option<Timestamp> {
+    pub(super) fn seen_by(&self, position: usize) -> Option<Timestamp> {
         let tx = self.rows[position].tx;
         let sees = |later: &&Noted| later.tx != tx && later.snapshot.sees(tx);
         self.rows[position..].iter().find(sees).map(|later| later.at)
@@ -144,7 +144,7 @@ impl Record {
 
 impl Noted {
     /// An instant of its process, by the database's clock.
-    pub(crate) fn true_time(&self, at: Timestamp) -> Timestamp {
+    pub(super) fn true_time(&self, at: Timestamp) -> Timestamp {
         at.saturating_sub(self.ahead)
     }
 }

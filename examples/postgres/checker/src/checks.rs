@@ -8,7 +8,7 @@ use serde_json::Value;
 use call_assistant_postgres::db::{Database, DbError};
 
 /// How many deliveries are pending. `None` if the database does not say.
-pub(crate) async fn pending(database: &Database) -> Option<i64> {
+pub async fn pending(database: &Database) -> Option<i64> {
     let asked = database.read(async |client| {
         let row = client.query_one("SELECT count(*) FROM deliveries", &[]).await?;
         Ok::<i64, DbError>(row.try_get(0)?)
@@ -17,7 +17,7 @@ pub(crate) async fn pending(database: &Database) -> Option<i64> {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
+pub struct Figures {
     events: usize,
     calls: usize,
     statuses: BTreeMap<String, u32>,
@@ -51,10 +51,10 @@ impl fmt::Display for Figures {
 
 /// What was answered to the requests of an event at an endpoint.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answers {
-    pub(crate) requests: u32,
-    pub(crate) good: u32,
-    pub(crate) gone: u32,
+pub struct Answers {
+    pub requests: u32,
+    pub good: u32,
+    pub gone: u32,
 }
 
 struct Entry {
@@ -65,7 +65,7 @@ struct Entry {
 }
 
 /// The figures, and each thing that is wrong. Accepted events and recorded calls have their accounts.
-pub(crate) async fn check(
+pub async fn check(
     database: &Database,
     mut accepted: BTreeMap<String, String>,
     calls: BTreeMap<String, String>,

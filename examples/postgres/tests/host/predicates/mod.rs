@@ -14,5 +14,3 @@ mod deliveries;
 mod missed;
 mod others;
 mod rows;
-#[path = "../support/mod.rs"]
-mod support;

@@ -10,7 +10,7 @@ use call_assistant::Timestamp;
 use super::rows::{Change, Lease, Record};
 
 /// Each attempt that was begun by whom and when it should not.
-pub(crate) fn check(record: &Record) -> Vec<String> {
+pub(super) fn check(record: &Record) -> Vec<String> {
     let mut wrong = Vec::new();
     // What the owners call themselves.
     let mut names: HashMap<&str, &str> = HashMap::new();

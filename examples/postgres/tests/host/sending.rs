@@ -10,8 +10,6 @@
     clippy::unwrap_used
 )]
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -20,10 +18,10 @@ use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant_postgres::queue::{Accepted, accept};
 use serde_json::json;
 
-use support::Running;
-use support::receiver::Reply;
-use support::running;
-use support::service::Service;
+use crate::support::Running;
+use crate::support::receiver::Reply;
+use crate::support::running;
+use crate::support::service::Service;
 
 const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
 

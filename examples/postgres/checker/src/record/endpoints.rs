@@ -21,7 +21,7 @@ struct State {
 }
 
 /// Each endpoint that has become what it should not, or was not told.
-pub(crate) fn check(record: &Record, outcomes: Outcomes<'_>) -> Vec<String> {
+pub(super) fn check(record: &Record, outcomes: Outcomes<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut reports: BTreeMap<(u64, i64), Vec<Told>> = BTreeMap::new();
     for each in outcomes.told {

@@ -2,7 +2,7 @@
 
 use call_assistant_postgres::db::Session;
 
-pub(crate) const TAMPERED: [(&str, &str); 4] = [
+pub const TAMPERED: [(&str, &str); 4] = [
     (
         "a failure stored over a row that was not read",
         "UPDATE transitions
@@ -39,7 +39,7 @@ pub(crate) const TAMPERED: [(&str, &str); 4] = [
 ];
 
 /// How many of them the check finds, and those that it does not find.
-pub(crate) async fn unseen(session: &mut Session) -> (usize, Vec<String>) {
+pub async fn unseen(session: &mut Session) -> (usize, Vec<String>) {
     let (mut seen, mut unseen) = (0, Vec::new());
     for (what, sql) in TAMPERED {
         let change = session.transaction().await.unwrap();

@@ -21,7 +21,7 @@ async fn what_was_missed_is_what_the_library_says() {
         let missed = endpoint.enable(now).unwrap();
         for number in 0..2_i32 {
             let from = At(oldest_kept(now).floor_to_micros());
-            let sql = include_str!("../../sql/missed/all.sql");
+            let sql = include_str!("../../../sql/missed/all.sql");
             let found = filled.session.query(sql, &[&shard(number), &number, &from]).await.unwrap();
             let found: Vec<i64> = found
                 .iter()
@@ -65,9 +65,9 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
 async fn what_is_recovered_is_what_the_library_says() {
     let mut filled = Filled::new(22).await;
     let session = &filled.session;
-    let count = session.prepare(include_str!("../../sql/missed/count.sql")).await.unwrap();
-    let pending = session.prepare(include_str!("../../sql/missed/pending.sql")).await.unwrap();
-    let ended = session.prepare(include_str!("../../sql/missed/ended.sql")).await.unwrap();
+    let count = session.prepare(include_str!("../../../sql/missed/count.sql")).await.unwrap();
+    let pending = session.prepare(include_str!("../../../sql/missed/pending.sql")).await.unwrap();
+    let ended = session.prepare(include_str!("../../../sql/missed/ended.sql")).await.unwrap();
     let (mut counted_in_all, mut pending_in_all) = (0, 0);
     for round in 0..500 {
         let missed = some_missed(&mut filled.dice, filled.now);
@@ -140,7 +140,7 @@ async fn what_is_recovered_is_what_the_library_says() {
 async fn redeliveries_under_way_are_counted() {
     let filled = Filled::new(7).await;
     for number in 0..2_i32 {
-        let sql = include_str!("../../sql/recoveries/pending.sql");
+        let sql = include_str!("../../../sql/recoveries/pending.sql");
         let row = filled.session.query_one(sql, &[&shard(number), &number]).await.unwrap();
         let is_under_way =
             |row: &&Row| row.delivery.is_pending() && DeliveryColumns::from(row.delivery).manual;

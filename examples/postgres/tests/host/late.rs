@@ -10,8 +10,6 @@
     clippy::unwrap_used
 )]
 
-mod support;
-
 use std::time::Duration;
 
 use call_assistant::id::{AccountId, EventId};
@@ -22,8 +20,8 @@ use call_assistant_postgres::queue::{Accepted, accept};
 use private_server::Settings;
 use serde_json::{Value, json};
 
-use support::running::{self, File, eventually};
-use support::{Running, World, data};
+use crate::support::running::{self, File, eventually};
+use crate::support::{Running, World, data};
 
 fn event(change: &str) -> EventBody {
     let account = AccountId::parse("acct_1").unwrap();

@@ -1,0 +1,23 @@
+//! The durable host over a database server of its own: its processes from outside, its store from
+//! inside, and its SQL against the library.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod late;
+mod personal_data;
+mod predicates;
+mod processes;
+mod recovery;
+mod schema;
+mod sending;
+mod store;
+mod support;
+mod tls;
