@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -138,7 +137,9 @@ impl PrivateServer {
         let began = Instant::now();
         loop {
             match self.try_launch() {
-                Err(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
+                Err(_) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(100))
+                }
                 launched => return launched,
             }
         }
