@@ -73,12 +73,13 @@ fn patch(package: &Path, ceiling: &Path) {
     }
 }
 
-/// The files of the repository, as paths in it: those that git tracks, or else all.
+/// The files of the repository, as paths in it: those that git does not ignore, or else all.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let tracked = output(Command::new("git").args(["ls-files", "-z"]).current_dir(root));
-    match tracked {
-        Some(tracked) => {
-            let files = tracked.split_terminator('\0').map(PathBuf::from);
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    match output(list.current_dir(root)) {
+        Some(listed) => {
+            let files = listed.split_terminator('\0').map(PathBuf::from);
             // One that is deleted is tracked until that is committed.
             files.filter(|file| root.join(file).is_file()).collect()
         }
@@ -86,7 +87,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// All files in a folder, as paths in it, without what cargo makes.
+/// All files in a folder, as paths in it, without what cargo and git make.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(within) = folders.pop() {
@@ -95,7 +96,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
             let path = within.join(entry.file_name());
             if !entry.file_type().unwrap().is_dir() {
                 files.push(path);
-            } else if entry.file_name() != "target" {
+            } else if entry.file_name() != "target" && entry.file_name() != ".git" {
                 folders.push(path);
             }
         }
