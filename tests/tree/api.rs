@@ -1,7 +1,7 @@
 //! The public API, from what rustdoc says of it: it is what `tests/api.txt` says, and what holds for
 //! all of its types.
 //!
-//! `API=write cargo test --manifest-path tests/tree/Cargo.toml` writes the file again.
+//! `API=write cargo test -p call-assistant-tree` writes the file again.
 //! Another version of Rust writes another format, and then nothing is checked.
 
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ fn the_public_api_is_the_reviewed_one() {
     assert!(
         changes.is_empty() && api == reviewed,
         "the public API is not that of {FILE}:\n{}\nWrite it again with\n  \
-         API=write cargo test --manifest-path tests/tree/Cargo.toml",
+         API=write cargo test -p call-assistant-tree",
         changes.join("\n"),
     );
 }

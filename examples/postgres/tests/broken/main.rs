@@ -25,7 +25,7 @@ mod scenarios;
 
 use std::time::Instant;
 
-use host::Host;
+use crate::host::Host;
 
 /// What one line that is missing does: the patch of the same name says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use call_assistant_postgres::clock;
 use call_assistant_postgres::queue::{self, Table};
 
 use crate::Fault;
-use host::Host;
+use crate::host::Host;
 
 /// A sender is paused while its request is answered, for longer than its lease, so that another
 /// sends the same. The other one's result is stored first. It is the second attempt, for the first
