@@ -577,6 +577,16 @@ fn progress_says_how_far_it_is() {
     assert_eq!((pages, calls, failures, reached), (1, 2, 0, Some(at(20 * SECOND))));
 }
 
+/// D-91: what was in the future when a page was asked for is not believed when it comes.
+#[test]
+fn a_date_reached_while_the_answer_was_on_its_way_is_not_believed() {
+    let mut flow = client().sync(CallSync::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(9 * SECOND)));
+    answer(&mut flow, ticket, page(&[300, 5], None), at(HOUR));
+    let Step::Store(batch) = flow.next(RANDOM, at(HOUR)) else { panic!() };
+    assert_eq!(batch.next.watermark(), Some(call(5).created_at));
+}
+
 #[test]
 fn nothing_of_a_flow_or_a_step_shows_a_key() {
     let mut flow = client().fetch(GetAccount);

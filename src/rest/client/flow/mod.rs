@@ -82,8 +82,8 @@ pub struct Flow<T: Task> {
 enum Position<T: Task> {
     /// Before a request.
     Waiting(Wait),
-    /// The answer to this request is awaited.
-    Sent(Ticket, Request<()>),
+    /// The answer to this request is awaited, which was made at this time.
+    Sent(Ticket, Request<()>, Timestamp),
     /// A try failed. What follows is decided with the next `random`.
     Failed(FlowError),
     Storing(T::Batch),
@@ -222,7 +222,7 @@ impl<T: Task> Flow<T> {
         }
         match &self.position {
             Position::Waiting(wait) => Step::Wait(wait.until),
-            Position::Sent(ticket, request) => Step::Send {
+            Position::Sent(ticket, request, _) => Step::Send {
                 request: request.clone(),
                 time_limit: self.time_limit,
                 ticket: *ticket,
@@ -257,10 +257,9 @@ impl<T: Task> Flow<T> {
         body: &[u8],
         now: Timestamp,
     ) {
-        if !self.awaits(ticket) {
-            return;
-        }
-        match self.task.apply(&self.client, head.into(), body, now) {
+        let Some(sent) = self.awaits(ticket) else { return };
+        // A date that was reached while the answer was on its way says nothing of when it left.
+        match self.task.apply(&self.client, head.into(), body, sent.min(now)) {
             Ok(applied) => {
                 (self.tried, self.failure) = (0, None);
                 self.position = match applied {
@@ -279,7 +278,7 @@ impl<T: Task> Flow<T> {
     /// broke. `cause` is the HTTP client's error, or a text: [`last_error`](Self::last_error) shows
     /// it.
     pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
-        if self.awaits(ticket) {
+        if self.awaits(ticket).is_some() {
             self.failed(FlowError::Client(ClientError::no_response(cause)));
         }
     }
@@ -318,8 +317,12 @@ impl<T: Task> Flow<T> {
         self.failure.as_ref()
     }
 
-    fn awaits(&self, ticket: Ticket) -> bool {
-        matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
+    /// When the request was made whose answer is awaited with this ticket.
+    fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
+        match self.position {
+            Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
+            _ => None,
+        }
     }
 
     fn is_past_first_page(&self) -> bool {
@@ -386,7 +389,7 @@ impl<T: Task> Flow<T> {
         match self.task.request(&self.client) {
             Ok(request) => {
                 self.tickets = self.tickets.wrapping_add(1);
-                Position::Sent(Ticket { number: self.tickets, random }, request)
+                Position::Sent(Ticket { number: self.tickets, random }, request, now)
             }
             Err(error) => Position::Stopped(FlowError::Unsendable(error)),
         }
