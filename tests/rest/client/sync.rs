@@ -14,7 +14,7 @@ use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::Paging;
 use call_assistant::rest::client::{CallSync, PagingError, SyncStep};
 
-use super::world::{Manner, Service, Written};
+use super::world::{self, Manner, Service, Written};
 use crate::dice::at;
 use crate::dice::{Dice, HOUR, MINUTE, SECOND};
 
@@ -131,18 +131,6 @@ impl Store {
     }
 }
 
-/// What a step hands over: calls, and items that cannot be read by what they call themselves.
-fn handed(step: &SyncStep) -> Vec<CallId> {
-    let unreadable = step.unreadable.iter().map(|item| match item.id() {
-        Some(id) => id.clone(),
-        None => {
-            let (_, id) = item.json().get().split_once(r#""ref":""#).unwrap();
-            CallId::parse(id.split('"').next().unwrap()).unwrap()
-        }
-    });
-    step.calls.iter().map(|call| call.id.clone()).chain(unreadable).collect()
-}
-
 /// Lets a world run until the service has settled and the customer has walked once more. A store
 /// that is not atomic saves calls before states.
 fn run(world: &mut World, atomic: bool) -> Store {
@@ -205,17 +193,19 @@ fn run(world: &mut World, atomic: bool) -> Store {
         };
         if !calm && dice.chance(*crashing) {
             // Before or after saving; what was in memory is gone either way.
+            let handed = world::handed(&step.calls, &step.unreadable);
             if dice.chance(50) {
-                store.save(&handed(&step), &step.next, *read);
+                store.save(&handed, &step.next, *read);
             } else if !atomic {
                 let (same, read) = store.load();
-                store.save(&handed(&step), &same, read);
+                store.save(&handed, &same, read);
             }
             now += dice.span(*pause);
             workers[index] = store.reload();
             continue;
         }
-        let saved = store.save(&handed(&step), &step.next, *read);
+        let handed = world::handed(&step.calls, &step.unreadable);
+        let saved = store.save(&handed, &step.next, *read);
         if saved && !step.next.is_walking() {
             // After a while, or as soon as it is told of a call.
             now = match service.next_visible(now) {

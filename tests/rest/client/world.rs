@@ -1,7 +1,7 @@
 //! A service in virtual time, which writes calls and lists them as LIST-1 to LIST-7 say.
 
 use call_assistant::id::CallId;
-use call_assistant::model::{Call, CallList};
+use call_assistant::model::{Call, CallList, UnreadableCall};
 use call_assistant::rest::ListCalls;
 
 use crate::dice::{Dice, SECOND, at};
@@ -28,6 +28,18 @@ pub(crate) struct Manner {
     pub(crate) terse: bool,
     /// Of a hundred calls, so many are written in a way that nobody can read (D-74).
     pub(crate) unreadable: u64,
+}
+
+/// What a step hands over: calls, and items that cannot be read by what they call themselves.
+pub(crate) fn handed(calls: &[Call], unreadable: &[UnreadableCall]) -> Vec<CallId> {
+    let unreadable = unreadable.iter().map(|item| match item.id() {
+        Some(id) => id.clone(),
+        None => {
+            let (_, id) = item.json().get().split_once(r#""ref":""#).unwrap();
+            CallId::parse(id.split('"').next().unwrap()).unwrap()
+        }
+    });
+    calls.iter().map(|call| call.id.clone()).chain(unreadable).collect()
 }
 
 pub(crate) struct Service {

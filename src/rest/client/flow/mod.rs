@@ -118,7 +118,8 @@ impl Client {
     /// Creates the flow through all pages of a list: from a
     /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored. The state
     /// remembers whether it was begun with a live or a test key, and a key of the other mode is
-    /// refused.
+    /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
+    /// with that error: only such a list cannot be restarted.
     #[must_use]
     pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
         let mut state = from.into();
@@ -358,7 +359,8 @@ impl<T: Task> Flow<T> {
         if let Some(length) = self.retry.wait(retried, self.tried, random, now) {
             return Position::Waiting(Wait::new(length, false, now));
         }
-        let refused = error.action() == Action::RestartList;
+        // Nothing of a request for the first page would change.
+        let refused = error.action() == Action::RestartList && self.is_past_first_page();
         let astray = matches!(error, FlowError::Paging(_)) && self.is_past_first_page();
         if (refused || astray) && self.restarted < self.restarts && self.task.restart() {
             self.progress.restarts = self.progress.restarts.saturating_add(1);
@@ -366,7 +368,7 @@ impl<T: Task> Flow<T> {
             self.tried = 0;
             return Position::Waiting(Wait::OVER);
         }
-        Position::Stopped(match refused {
+        Position::Stopped(match refused && self.restarted > 0 {
             true => FlowError::Restarts { restarts: self.restarts },
             false => error,
         })
@@ -407,9 +409,16 @@ impl Flow<Sync> {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;
         }
-        // An answer to another page than the state asks for would be taken for that one.
+        // An answer to another page than the state asks for would be taken for that one. What asks
+        // for a wait asks for it whatever comes next.
         let moved = state.query() != self.task.state.query();
-        if moved || matches!(self.position, Position::Storing(_)) {
+        let is_outdated = match &self.position {
+            Position::Storing(_) => true,
+            Position::Sent(..) => moved,
+            Position::Failed(error) => moved && error.action() != Action::Retry,
+            _ => false,
+        };
+        if is_outdated {
             self.position = Position::Waiting(Wait::OVER);
         }
         match state.bind_like(&self.task.state) {

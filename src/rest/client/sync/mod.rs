@@ -101,7 +101,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 ///
 /// The state is small however long the history: a position in the list, and the ids within the lag
 /// below the watermark. A first sync of years of calls is a walk like any other, and continues
-/// where it stopped. In three cases the state grows, by about 60 bytes for each item: calls
+/// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
 /// while the watermark stays as above, calls that all started at the same instant, and items that
 /// cannot be read, until the watermark is a lag past them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,6 +237,7 @@ impl CallSync {
         let begin = || Walk::new(self.watermark, self.kept, date, latest);
         let mut walk = next.walk.take().unwrap_or_else(begin);
         walk.look(page, latest);
+        let depth = walk.depth();
         let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
         for (index, item) in page.data.iter().enumerate() {
             match item {
@@ -252,7 +253,8 @@ impl CallSync {
                 }
             }
         }
-        match walk.after(page)? {
+        let is_further = walk.depth() != depth || !unreadable.is_empty();
+        match walk.after(page, is_further)? {
             Some(walk) => next.walk = Some(walk),
             None => next.complete(walk, latest),
         }

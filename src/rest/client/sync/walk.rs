@@ -106,8 +106,12 @@ impl Walk {
     }
 
     /// The walk at the page after this one; `None` if this was the last.
-    pub(super) fn after(&mut self, page: &CallList) -> Result<Option<Self>, PagingError> {
-        let cursors = self.cursors.after(page)?;
+    pub(super) fn after(
+        &self,
+        page: &CallList,
+        is_further: bool,
+    ) -> Result<Option<Self>, PagingError> {
+        let cursors = self.cursors.after(page, is_further)?;
         Ok(cursors.map(|cursors| Self { cursors, ..self.clone() }))
     }
 
@@ -120,9 +124,14 @@ impl Walk {
         }
     }
 
+    /// See [`Place::depth`].
+    pub(super) fn depth(&self) -> Option<(Timestamp, usize)> {
+        self.place.as_ref().map(Place::depth)
+    }
+
     /// Whether a call cannot come after what this pass has reached.
     pub(super) fn is_above(&self, call: &Call) -> bool {
-        self.place.as_ref().is_some_and(|place| call.started_at > place.started_at)
+        self.place.as_ref().is_some_and(|place| place.is_below(call))
     }
 
     pub(super) fn reach(&mut self, call: &Call) {
@@ -157,16 +166,21 @@ impl Place {
 
     /// Whether a call is before the place in the list, or at it.
     pub(in crate::rest::client) fn has_passed(&self, call: &Call) -> bool {
-        call.started_at > self.started_at || self.ids.contains(&call.id)
+        self.is_below(call) || self.ids.contains(&call.id)
     }
 
-    /// Whether a call started at the same instant as the place.
-    pub(in crate::rest::client) fn is_at(&self, call: &Call) -> bool {
-        call.started_at == self.started_at
+    /// Whether a call started after the place.
+    pub(in crate::rest::client) fn is_below(&self, call: &Call) -> bool {
+        call.started_at > self.started_at
+    }
+
+    /// Where the place is, and how many calls are known there: changes with each step down.
+    pub(in crate::rest::client) fn depth(&self) -> (Timestamp, usize) {
+        (self.started_at, self.ids.len())
     }
 
     /// The place further down the list.
-    fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub(in crate::rest::client) fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
             (one, other) => return one.or(other),
