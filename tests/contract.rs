@@ -29,7 +29,7 @@ const IDS: [(&str, u16, u16); 20] = [
     ("D", 50, 63),
     ("D", 70, 84),
     ("D", 91, 91),
-    ("D", 94, 94),
+    ("D", 93, 94),
 ];
 
 /// A family, and a number within it.
