@@ -396,7 +396,7 @@ fn unreadable_items_are_returned_once() {
     assert_eq!(seen, [none, odd, odd, none, "7"], "odd above and below call 1 are two items");
 }
 
-/// SYNC-1: what becomes visible at the place where the list was restarted, or just below it, makes
+/// LIST-7: what becomes visible at the place where the list was restarted, or just below it, makes
 /// nothing that was returned come again.
 #[test]
 fn a_restarted_list_returns_nothing_again_at_ties() {
