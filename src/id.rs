@@ -148,9 +148,9 @@ impl EventId {
     /// ```
     /// use call_assistant::id::EventId;
     ///
-    /// let id = EventId::derived(&["acct_1", "call.completed", "call_8fK2"]);
-    /// assert_eq!(id, EventId::derived(&["acct_1", "call.completed", "call_8fK2"]));
-    /// assert_ne!(id, EventId::derived(&["acct_1", "call.completed", "call_", "8fK2"]));
+    /// let id = EventId::derived(&["acct_1", "call.ended", "call_8fK2"]);
+    /// assert_eq!(id, EventId::derived(&["acct_1", "call.ended", "call_8fK2"]));
+    /// assert_ne!(id, EventId::derived(&["acct_1", "call.ended", "call_", "8fK2"]));
     /// ```
     ///
     /// Name the account, the type, the subject, and which occurrence it is if there can be several

@@ -32,6 +32,12 @@ pub trait ApiRequest: sealed::Sealed {
     /// # Errors
     /// See [`UnsendableError`].
     fn target(&self) -> Result<String, UnsendableError>;
+
+    /// Returns whether a response can be the answer to this very request.
+    #[doc(hidden)]
+    fn is_answered_by(&self, _: &Self::Response) -> bool {
+        true
+    }
 }
 
 /// Requests the account of the key: `GET /v1/account`. It takes no parameters.
@@ -85,6 +91,11 @@ impl ApiRequest for GetCall {
         target.push('/');
         encode_into(&mut target, id);
         Ok(target)
+    }
+
+    // D-94: a shared cache or a proxy may mix answers up.
+    fn is_answered_by(&self, call: &Call) -> bool {
+        call.id == self.call_id
     }
 }
 

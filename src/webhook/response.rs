@@ -13,8 +13,8 @@ use http::{Response, StatusCode};
 ///
 /// Any 2xx acknowledges the delivery, and the service does not send the event again: only a proof
 /// that the event is genuine and safe creates one. After any other status the service tries again,
-/// up to six attempts in total.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// up to six attempts in total. A response answers one request: it cannot be copied.
+#[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
     /// 204: the event is safely stored, or was handled. Created by
@@ -37,7 +37,7 @@ pub enum WebhookResponse {
 impl WebhookResponse {
     /// Returns the status.
     #[must_use]
-    pub const fn status(self) -> StatusCode {
+    pub const fn status(&self) -> StatusCode {
         match self {
             Self::Accepted | Self::Duplicate => StatusCode::NO_CONTENT,
             Self::Rejected => StatusCode::BAD_REQUEST,

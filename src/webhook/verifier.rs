@@ -245,8 +245,8 @@ fn nanoseconds(count: u128) -> Duration {
 /// ```
 ///
 /// Only [`Verifier`] creates one. The signature covers the body and the time, not the other headers:
-/// the type and the id of an event are those in its body.
-#[derive(Clone, Copy)]
+/// the type and the id of an event are those in its body. It acknowledges one delivery, so it cannot
+/// be copied.
 #[must_use]
 pub struct Verified<'a> {
     body: &'a [u8],

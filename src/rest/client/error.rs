@@ -57,7 +57,8 @@ pub struct ClientError {
 pub enum ClientErrorReason {
     /// The service refused, in its own words.
     Refused(Box<ApiError>),
-    /// The response is not the service's: a proxy's, a login page, a redirect.
+    /// The response is not the service's: a proxy's, a login page, a redirect. Or it is another
+    /// call than the one asked for, of which nothing is kept.
     NotFromService(UnexpectedBody),
     /// A success ended too early. Nothing of it is kept, because it may be about people.
     Truncated,
@@ -227,11 +228,16 @@ impl fmt::Display for ClientError {
 impl Error for ClientError {}
 
 /// Reads a whole response. Success is 200 and nothing else: the API has no other.
-pub(super) fn read<A: ApiResponse>(head: ResponseHead<'_>, body: &[u8]) -> Result<A, ClientError> {
+pub(super) fn read<A: ApiResponse>(
+    head: ResponseHead<'_>,
+    body: &[u8],
+    is_awaited: impl Fn(&A) -> bool,
+) -> Result<A, ClientError> {
     let status = head.status_code();
     let reason = match status {
         Some(StatusCode::OK) => match A::read(body) {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) if is_awaited(&answer) => return Ok(answer),
+            Ok(_) => ClientErrorReason::NotFromService(UnexpectedBody::of(b"")),
             Err(error) => ClientErrorReason::of_success(body, error),
         },
         _ => ClientErrorReason::of_refusal(body),

@@ -6,8 +6,8 @@ use crate::Timestamp;
 use crate::model::CallList;
 use crate::rest::ListCalls;
 
-/// Bounds the empty pages in a row that a walk takes: an empty page may lead to another one, but a
-/// walk must end.
+/// Bounds the pages in a row that bring a walk no further: an empty page may lead to another one,
+/// but a walk must end.
 pub const MAX_EMPTY_PAGES: u32 = 10_000;
 
 /// Walks through the pages of a list of calls: holds the list, and where in it the walk is.
@@ -84,7 +84,16 @@ impl Paging {
     /// The page says that there is more but not where, or the walk would not end. This value is
     /// unchanged, and the same page can be asked for again.
     pub fn after(&self, page: &CallList) -> Result<Option<Self>, PagingError> {
-        let Some(cursors) = self.cursors.after(page)? else {
+        self.follow(page, !page.data.is_empty())
+    }
+
+    /// The same, where the walk knows whether the page has brought it further.
+    pub(super) fn follow(
+        &self,
+        page: &CallList,
+        is_further: bool,
+    ) -> Result<Option<Self>, PagingError> {
+        let Some(cursors) = self.cursors.after(page, is_further)? else {
             return Ok(None);
         };
         let list = ListCalls { cursor: cursors.cursor.clone(), ..self.list.clone() };
@@ -114,13 +123,13 @@ pub enum PagingError {
         /// Its length, in bytes.
         len: usize,
     },
-    /// There were more than [`MAX_EMPTY_PAGES`] empty pages in a row.
-    #[error("more than {MAX_EMPTY_PAGES} empty pages in a row")]
+    /// There were more than [`MAX_EMPTY_PAGES`] pages in a row that are empty or, in a flow and in a
+    /// [`CallSync`](super::CallSync), show nothing but what the walk has shown.
+    #[error("more than {MAX_EMPTY_PAGES} pages in a row with nothing new")]
     Empty,
     /// A call started after the previous one in the list, so this page is not the one that was
     /// asked for, or the service does not order the list by `started_at`. Whether the call has
-    /// been returned before cannot be told. Only [`CallSync::apply`](super::CallSync::apply) checks
-    /// it.
+    /// been returned before cannot be told. [`Paging`] does not check it.
     #[error("item {index} of the page started after the previous call of the list")]
     Order {
         /// The item's index on the page, from 0.
@@ -146,7 +155,11 @@ pub(super) struct Cursors {
 
 impl Cursors {
     /// See [`Paging::after`].
-    pub(super) fn after(&self, page: &CallList) -> Result<Option<Self>, PagingError> {
+    pub(super) fn after(
+        &self,
+        page: &CallList,
+        is_further: bool,
+    ) -> Result<Option<Self>, PagingError> {
         let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
         let cursor = match (page.has_more, cursor) {
             (Some(false), _) | (None, None) => return Ok(None),
@@ -159,7 +172,7 @@ impl Cursors {
         if [&self.cursor, &self.anchor].into_iter().flatten().any(|before| before == cursor) {
             return Err(PagingError::Cycle);
         }
-        let empty = if page.data.is_empty() { self.empty.saturating_add(1) } else { 0 };
+        let empty = if is_further { 0 } else { self.empty.saturating_add(1) };
         if empty > MAX_EMPTY_PAGES {
             return Err(PagingError::Empty);
         }

@@ -124,14 +124,15 @@ impl Client {
     /// says. The head is `&http::response::Parts` or a [`ResponseHead`].
     ///
     /// # Errors
-    /// The service refused, or the response is not an answer to the operation.
+    /// The service refused, or the response is not an answer to the operation: another call's
+    /// neither.
     pub fn read<'h, R: ApiRequest>(
         &self,
-        _operation: &R,
+        operation: &R,
         head: impl Into<ResponseHead<'h>>,
         body: &[u8],
     ) -> Result<R::Response, ClientError> {
-        error::read(head.into(), body)
+        error::read(head.into(), body, |answer| operation.is_answered_by(answer))
     }
 
     /// Returns the URL of an operation, for an HTTP client that takes text. The method is `GET`.

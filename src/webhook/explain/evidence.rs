@@ -33,7 +33,7 @@ impl<'a> Evidence<'a> {
     ///
     /// For longer bodies, only changes of the secret and the header are tried. JSON styles that
     /// take more than four times as much are not tried either. Of bodies near this length, not all
-    /// combinations of several changes are tried: the search ends after 128 MiB of changed bodies.
+    /// combinations of several changes are tried: see [`Explanation::work`](super::Explanation::work).
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
     /// Takes the headers and the body as the handler has them, and the text of the secret as it is

@@ -29,16 +29,20 @@ use crate::webhook::verify_error::VerifyError;
 pub struct Explanation {
     causes: Vec<Cause>,
     proven: bool,
+    work: usize,
 }
 
 impl Explanation {
-    pub(super) fn new(causes: Vec<Cause>, proven: bool) -> Self {
-        Self { causes, proven }
+    pub(super) fn new(causes: Vec<Cause>, proven: bool, work: usize) -> Self {
+        Self { causes, proven, work }
     }
 
     /// Returns whether the causes, taken together, are confirmed: undoing them gave the digest that
     /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
     /// the secret first.
+    ///
+    /// Proven is what was signed, and with which key. Who changed a body is not: anybody who has seen
+    /// a delivery can send its header again, with another body.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proven
@@ -49,6 +53,13 @@ impl Explanation {
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
         &self.causes
+    }
+
+    /// Returns how many bytes were hashed and compared to find the causes: at most 64 times those
+    /// of the evidence (headers and bodies), of which the first 2 MiB count in any case.
+    #[must_use]
+    pub const fn work(&self) -> usize {
+        self.work
     }
 }
 
@@ -107,7 +118,7 @@ impl fmt::Display for Explanation {
 /// | `signed_without_time` | the body was signed without the time |
 /// | `signed_without_period` | time and body were signed without the period between them |
 /// | `signed_with_id` | the event's id was signed too, as Standard Webhooks does |
-/// | `delivery_other` | header and body belong to two deliveries: another one is known that fits |
+/// | `delivery_other` | header and body are not of one delivery: one of them is that of a known one |
 /// | `delivery_id_differs` | the delivery header is not the body's id; always a guess |
 ///
 /// | code | the secret |
@@ -121,7 +132,7 @@ impl fmt::Display for Explanation {
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
 /// | `secret_other` | another [known secret](super::Evidence::known_secret) signed the body |
-/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: both ends have the same wrong text |
+/// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: whoever guesses it can sign |
 /// | `secret_empty` | the secret given is empty; a guess |
 /// | `secret_not_expanded` | the secret given is a variable's name, such as `${WEBHOOK_SECRET}`; a guess |
 /// | `secret_api_key` | the secret given is an API key; a guess |
@@ -162,8 +173,8 @@ impl fmt::Display for Explanation {
 /// | `body_period_prepended` | a period was put in front of it |
 /// | `body_rewritten` | it was read as JSON and written again in another style |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
-/// | `body_changed` | it was changed: a [known delivery](super::Evidence::known_delivery) of the same event has what was signed |
-/// | `body_empty` | it is empty: something has read it before; a guess unless the body that was signed is known |
+/// | `body_changed` | it is not what was signed: that is a [known delivery](super::Evidence::known_delivery) of the same event |
+/// | `body_empty` | it is empty, perhaps because something has read it before; a guess unless the body that was signed is known |
 /// | `body_cut_off` | it is JSON that ends too soon; a guess unless the body that was signed is known |
 /// | `body_gzip` | it is compressed with gzip; a guess, because the crate does not decompress it |
 /// | `body_replacement_characters` | it was decoded with the wrong charset, which lost bytes; a guess |

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::evidence::Evidence;
 use super::explanation::{Cause, causes};
+use crate::id::MAX_ID_LEN;
 use crate::json::JsonObject;
 use crate::webhook::headers::DeliveryHeader;
 
@@ -50,21 +51,20 @@ pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
 
 /// The id of the event that a body is.
 pub(super) fn id(body: &[u8]) -> Option<String> {
-    JsonObject::parse(core::str::from_utf8(body).ok()?).ok()?.get_str("id")
+    let id = JsonObject::parse(core::str::from_utf8(body).ok()?).ok()?.get_str("id");
+    id.filter(|id| id.len() <= MAX_ID_LEN)
 }
 
-/// What became of a body of which the one that was signed is known, as delivery `number`.
-pub(super) fn change(body: &[u8], signed: &[u8], number: usize) -> Cause {
-    if body.is_empty() {
-        return EMPTY;
-    }
-    if signed.starts_with(body) {
-        return CUT_OFF;
-    }
+/// How a body differs from the one that its header signs, that of delivery `number`. Nothing says
+/// who made it.
+pub(super) fn changed(body: &[u8], signed: &[u8], number: usize) -> Cause {
+    let known = alloc::format!("the header is that of known delivery number {number}");
     let same = body.iter().zip(signed).take_while(|(one, other)| one == other).count();
-    let sentence = alloc::format!(
-        "the body was changed: known delivery number {number}, of the same event, has the body \
-         that was signed, which differs from byte {same} on"
-    );
-    Cause::with_details("body_changed", sentence)
+    let (code, how) = match same {
+        _ if body.is_empty() => ("body_empty", "is empty".into()),
+        same if same == body.len() => ("body_cut_off", "is cut off".into()),
+        same => ("body_changed", alloc::format!("differs from byte {same} on")),
+    };
+    let sentence = alloc::format!("{known}, and this body is not the one it signs: it {how}");
+    Cause::with_details(code, sentence)
 }

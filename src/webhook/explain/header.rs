@@ -13,6 +13,9 @@ const MIN_DIGITS: usize = 16;
 /// The digits of a whole digest.
 const DIGITS: usize = 64;
 
+/// How many digests are read: more are in no header that is well-formed.
+const MAX_DIGESTS: usize = 16;
+
 causes! {
     LABEL "signature_label": "the header's value begins with the header's name";
     QUOTED "signature_quoted": "quotes or brackets surround the header's value";
@@ -54,7 +57,9 @@ impl<'a> Reading<'a> {
             let Some((name, value)) = part.split_once('=') else { continue };
             match name.trim() {
                 "t" => timestamp = timestamp.or(Some(value.trim())),
-                "v1" => digests.extend(ReceivedDigest::new(value.trim())),
+                "v1" if digests.len() < MAX_DIGESTS => {
+                    digests.extend(ReceivedDigest::new(value.trim()));
+                }
                 _ => {}
             }
         }
@@ -65,6 +70,11 @@ impl<'a> Reading<'a> {
     /// Whether there is no `t` or nothing that could be a digest.
     pub(super) fn is_empty(&self) -> bool {
         self.timestamp.is_empty() || self.digests.is_empty()
+    }
+
+    /// How many digits there are to compare with.
+    pub(super) fn digits(&self) -> usize {
+        self.digests.len().saturating_mul(DIGITS)
     }
 
     /// Returns what had to be undone to find this digest among those received, if it is there.

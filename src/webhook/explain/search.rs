@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::body;
 use super::evidence::Evidence;
 use super::explanation::{Cause, Explanation, causes};
-use super::guess::{change, guesses, id};
+use super::guess::{changed, guesses, id};
 use super::header::Reading;
 use super::json;
 use super::secret::{self, KeyCandidate};
@@ -33,16 +33,21 @@ causes! {
 /// Each of the thousand milliseconds of a second is tried for bodies up to this length only.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// The most bytes of changed bodies that are hashed or written for one explanation, each change
-/// counted as at least [`LEAST_WORK`]. What is left of the search is then omitted.
-const MAX_WORK: usize = 128 * 1024 * 1024;
+/// How often the bytes given are hashed or compared at most, and how many count as given at least.
+/// What is left of the search is then omitted.
+const MAX_TIMES: usize = 64;
+/// The part of it that is not kept for known deliveries.
+const SEARCH_TIMES: usize = 48;
+const LEAST_GIVEN: usize = 2 * 1024 * 1024;
+
+/// What a digest costs, however short the message.
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. This may take thousands of digests: of changed bodies, 128 MiB in all.
+    /// Finds the cause. This may take thousands of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
-        let refused = |error| Explanation::new(alloc::vec![Cause::refused(error)], true);
+        let refused = |error| Explanation::new(alloc::vec![Cause::refused(error)], true, 0);
         if self.headers.repeated() == Some(DeliveryHeader::Signature) {
             return refused(VerifyError::Repeated);
         }
@@ -67,7 +72,7 @@ impl Evidence<'_> {
             if !is_fact {
                 causes.extend(guesses(self));
             }
-            return Explanation::new(causes, is_fact);
+            return Explanation::new(causes, is_fact, search.work.get());
         };
         // Another notation of the digest says more than that it is not lowercase hex.
         use MalformedReason::{DigestCharacter, DigestLength};
@@ -78,7 +83,7 @@ impl Evidence<'_> {
         let time = timestamp.parse().map(|seconds| window(seconds, now, self.tolerance));
         let more = time.into_iter().flatten().filter(|cause| !causes.contains(cause));
         causes.extend(more.collect::<Vec<_>>());
-        Explanation::new(causes, true)
+        Explanation::new(causes, true, search.work.get())
     }
 }
 
@@ -91,8 +96,10 @@ struct Search<'a> {
     reading: Reading<'a>,
     /// For each secret, the keys that may come of it: first the one that should.
     keys: Vec<Vec<KeyCandidate>>,
-    /// How much of [`MAX_WORK`] is left.
+    /// How many bytes were hashed and compared, and how many may be.
     work: Cell<usize>,
+    limit: Cell<usize>,
+    given: usize,
 }
 
 /// What is asked of a text that may have been signed.
@@ -101,7 +108,15 @@ type Question<'q> = &'q dyn Fn(&[u8]) -> Option<Vec<Cause>>;
 impl<'a> Search<'a> {
     fn new(evidence: &'a Evidence<'a>, reading: Reading<'a>) -> Self {
         let keys = evidence.secrets.iter().map(|text| secret::candidates(text)).collect();
-        Self { evidence, reading, keys, work: Cell::new(MAX_WORK) }
+        let header = |headers: &DeliveryHeaders<'_>| {
+            headers.value(DeliveryHeader::Signature).map_or(0, <[u8]>::len)
+        };
+        let known = (evidence.deliveries.iter()).map(|(headers, body)| (headers, *body));
+        let deliveries = known.chain([(&evidence.headers, evidence.body)]);
+        let given = deliveries.map(|(headers, body)| header(headers).saturating_add(body.len()));
+        let given = given.fold(0, usize::saturating_add).max(LEAST_GIVEN);
+        let limit = Cell::new(given.saturating_mul(SEARCH_TIMES));
+        Self { evidence, reading, keys, work: Cell::new(0), limit, given }
     }
 
     fn run(&self) -> Option<Vec<Cause>> {
@@ -109,10 +124,10 @@ impl<'a> Search<'a> {
         if self.reading.is_empty() {
             return None;
         }
+        // Another attempt of the same event has the right body, too: what became of this one says
+        // more. But a search that ends early leaves work for that.
         self.any_construction(body)
             .or_else(|| (body.len() <= Evidence::MAX_SEARCHED).then(|| self.any_change(body))?)
-            // Another attempt of the same event has the right body, too: what became of this one
-            // says more.
             .or_else(|| self.any_delivery())
     }
 
@@ -154,11 +169,14 @@ impl<'a> Search<'a> {
             .find_map(|it| Some(after(it.cause, self.undone(&it.signed, left, is_encoded, ask)?)))
     }
 
-    /// Whether this much work may be done yet.
+    /// Whether this much work may be done yet; if so, counts it.
     fn can_do(&self, bytes: usize) -> bool {
-        let left = self.work.get().checked_sub(bytes.max(LEAST_WORK));
-        self.work.set(left.unwrap_or(0));
-        left.is_some()
+        let work = self.work.get().saturating_add(bytes.max(LEAST_WORK));
+        let is_possible = work <= self.limit.get();
+        if is_possible {
+            self.work.set(work);
+        }
+        is_possible
     }
 
     /// The body as it is, signed at another time or in another construction, under whatever may
@@ -181,8 +199,11 @@ impl<'a> Search<'a> {
         add(without_period, alloc::vec![time, body]);
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
         add(SIGNED_WITH_ID, alloc::vec![id, period, time, period, body]);
-        messages.into_iter().find_map(|(cause, message)| {
-            Some(cause.into_iter().chain(self.sign(&message, ALL)?).collect())
+        // The secrets as they are first, for a long body or many secrets.
+        [AS_GIVEN, ALL].into_iter().find_map(|keys| {
+            messages.iter().find_map(|(cause, message)| {
+                Some(cause.iter().cloned().chain(self.sign(message, keys)?).collect())
+            })
         })
     }
 
@@ -201,22 +222,26 @@ impl<'a> Search<'a> {
     /// This header over another delivery's body, or this body under another delivery's header.
     fn any_delivery(&self) -> Option<Vec<Cause>> {
         let Evidence { body: own_body, deliveries, .. } = self.evidence;
+        self.limit.set(self.given.saturating_mul(MAX_TIMES));
         (1..).zip(deliveries).find_map(|(number, (headers, body))| {
             if body == own_body {
                 return None;
             }
-            let is_same = self.is_same_event(headers, body);
             let message: [&[u8]; 3] = [self.reading.timestamp.as_bytes(), b".", body];
             if let Some(causes) = self.sign(&message, AS_GIVEN) {
-                let is_same = is_same || own_body.is_empty();
-                let changed = is_same.then(|| change(own_body, body, number));
-                return Some(after(changed.unwrap_or_else(|| other_delivery(number)), causes));
+                let is_same = own_body.is_empty() || self.is_same_event(headers, body);
+                let found = match is_same {
+                    true => changed(own_body, body, number),
+                    false => other_delivery("header", number),
+                };
+                return Some(after(found, causes));
             }
             let other = Reading::new(headers.value(DeliveryHeader::Signature)?);
             let message: [&[u8]; 3] = [other.timestamp.as_bytes(), b".", own_body];
-            let signed = |key: &KeyCandidate| other.find(&key.key.digest(&message)).is_some();
+            let signed = |key: &KeyCandidate| self.find(&other, key, &message).is_some();
             let is_theirs = self.keys.iter().filter_map(|keys| keys.first()).any(signed);
-            (is_theirs && !is_same).then(|| alloc::vec![other_delivery(number)])
+            (is_theirs && !self.is_same_event(headers, body))
+                .then(|| alloc::vec![other_delivery("body", number)])
         })
     }
 
@@ -225,9 +250,12 @@ impl<'a> Search<'a> {
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
-        let is_in = |id: &str, body: &[u8]| body.windows(id.len()).any(|at| at == id.as_bytes());
+        let is_in = |id: &str, body: &[u8]| String::from_utf8_lossy(body).contains(id);
         let is_in_both = |id: String| id.len() > 4 && is_in(&id, own_body) && is_in(&id, body);
         let same_header = own.is_some() && headers.value(DeliveryHeader::Delivery) == own;
+        if !self.can_do(own_body.len().saturating_add(body.len())) {
+            return same_header;
+        }
         match (id(own_body), id(body)) {
             (Some(one), Some(other)) => one == other,
             (one, other) => one.or(other).is_some_and(is_in_both) || same_header,
@@ -236,9 +264,19 @@ impl<'a> Search<'a> {
 
     /// These bytes at the time received, under the first keys of each secret.
     fn signed(&self, body: &[u8], keys: usize) -> Option<Vec<Cause>> {
-        let digests = self.keys.iter().map(|candidates| candidates.len().min(keys)).sum::<usize>();
-        let message = [self.reading.timestamp.as_bytes(), b".", body];
-        self.can_do(body.len().saturating_mul(digests)).then(|| self.sign(&message, keys))?
+        self.sign(&[self.reading.timestamp.as_bytes(), b".", body], keys)
+    }
+
+    /// What had to be undone to read the digest of this message, if it is there.
+    fn find<'r>(
+        &self,
+        reading: &'r Reading<'_>,
+        candidate: &KeyCandidate,
+        message: &[&[u8]],
+    ) -> Option<&'r [Cause]> {
+        let len = message.iter().map(|part| part.len()).sum::<usize>();
+        let work = len.saturating_add(reading.digits());
+        self.can_do(work).then(|| reading.find(&candidate.key.digest(message)))?
     }
 
     /// What it takes for one of the keys to have signed this. If several have, the one whose digest
@@ -247,7 +285,7 @@ impl<'a> Search<'a> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
         for (number, candidates) in self.keys.iter().enumerate() {
             let signed = candidates.iter().take(keys).find_map(|candidate| {
-                Some((candidate, self.reading.find(&candidate.key.digest(message))?))
+                Some((candidate, self.find(&self.reading, candidate, message)?))
             });
             let Some((candidate, notation)) = signed else { continue };
             if best.as_ref().is_none_or(|(changes, _)| notation.len() < *changes) {
@@ -264,9 +302,11 @@ impl<'a> Search<'a> {
     }
 }
 
-fn other_delivery(number: usize) -> Cause {
-    let sentence =
-        alloc::format!("header and body belong to two deliveries, the other being number {number}");
+/// Only one of the two is known to be genuine: anybody can send a header again that was seen.
+fn other_delivery(part: &str, number: usize) -> Cause {
+    let sentence = alloc::format!(
+        "header and body are not of one delivery: the {part} is that of known delivery number {number}"
+    );
     Cause::with_details("delivery_other", sentence)
 }
 
@@ -281,11 +321,10 @@ const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
     let judge = |seconds| verifier::age(seconds, now, tolerance).err().map(Cause::refused);
     let Some(off) = judge(seconds) else { return Vec::new() };
-    // A time that is right once it is taken for milliseconds is nothing else, nor is one that in
-    // seconds is thousands of years from now.
-    let in_milliseconds = judge(seconds / 1000);
-    match seconds >= FIRST_MILLISECONDS || in_milliseconds.is_none() {
-        true => core::iter::once(MILLISECONDS).chain(in_milliseconds).collect(),
+    // A time that in seconds is thousands of years from now is in milliseconds. A clock that was
+    // never set takes any other for one, too.
+    match seconds >= FIRST_MILLISECONDS {
+        true => core::iter::once(MILLISECONDS).chain(judge(seconds / 1000)).collect(),
         false => alloc::vec![off],
     }
 }

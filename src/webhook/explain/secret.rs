@@ -111,7 +111,8 @@ fn as_given(given: &str) -> KeyCandidate {
 }
 
 fn unusable(error: TextError) -> Cause {
-    let sentence = alloc::format!("both ends have a text that is not a secret: the {error}");
+    let sentence =
+        alloc::format!("the text given signed, but is no secret, and may be guessed: the {error}");
     Cause::with_details("secret_unusable", sentence)
 }
 

@@ -8,13 +8,13 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
-    Action, CallSync, Client, ClientError, Flow, FlowError, PagesState, Progress, Retry, Step,
-    Task, Ticket,
+    Action, CallSync, Client, ClientError, Flow, FlowError, MAX_EMPTY_PAGES, PagesState, Progress,
+    Retry, Step, Task, Ticket,
 };
 use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
 
-use super::world::{Manner, Service};
+use super::world::{Manner, Service, handed};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 
 const RANDOM: [u8; 8] = [0; 8];
@@ -396,6 +396,210 @@ fn unreadable_items_are_returned_once() {
     assert_eq!(seen, [none, odd, odd, none, "7"], "odd above and below call 1 are two items");
 }
 
+/// LIST-7: what becomes visible at the place where the list was restarted, or just below it, makes
+/// nothing that was returned come again.
+#[test]
+fn a_restarted_list_returns_nothing_again_at_ties() {
+    let tied = |id: i64, started: i64| {
+        let mut call = call(id);
+        call.started_at = at(started * SECOND);
+        String::from_utf8(call.to_json()).unwrap()
+    };
+    let (top, tie, late, below) = (tied(5, 5), tied(4, 4), tied(9, 4), tied(3, 3));
+    let (odd, other) = (r#"{"id":"odd"}"#.to_owned(), "null".to_owned());
+    for (row, first, second, fresh) in [
+        (
+            "a call at the tie",
+            vec![&top, &tie],
+            vec![&top, &late, &tie, &below],
+            vec![&late, &below],
+        ),
+        ("after it", vec![&top, &tie], vec![&top, &tie, &late, &below], vec![&late, &below]),
+        (
+            "an unreadable item at the tie",
+            vec![&top, &tie, &odd],
+            vec![&top, &tie, &late, &odd, &below],
+            vec![&late, &below],
+        ),
+        (
+            "an unreadable item without a tie",
+            vec![&top, &odd],
+            vec![&top, &tie, &odd, &other, &below],
+            vec![&tie, &other, &below],
+        ),
+    ] {
+        let answers =
+            [(&first, 200), (&first, 400), (&second, 200), (&second, 400), (&second, 200)];
+        let mut answers = answers.into_iter().map(|(items, status)| match status {
+            400 => refused(400, "invalid_cursor"),
+            _ => {
+                let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
+                let items = items.join(",");
+                response(200, format!(r#"{{"data":[{items}],"next_cursor":"c"}}"#))
+            }
+        });
+        let mut flow = client().pages(ListCalls::new());
+        let (mut now, mut seen) = (at(HOUR), Vec::new());
+        loop {
+            match flow.next(RANDOM, now) {
+                Step::Send { ticket, .. } => match answers.next() {
+                    Some(response) => answer(&mut flow, ticket, response, now),
+                    None => break,
+                },
+                Step::Wait(until) => now = until,
+                Step::Store(batch) => {
+                    let calls = batch.calls.iter();
+                    seen.extend(calls.map(|call| String::from_utf8(call.to_json()).unwrap()));
+                    seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
+                    flow.stored();
+                }
+                Step::Done(result) => panic!("{row}: {result:?}"),
+            }
+        }
+        let mut expected: Vec<&String> = first.iter().chain(&fresh).copied().collect();
+        let mut seen: Vec<&String> = seen.iter().collect();
+        expected.sort();
+        seen.sort();
+        assert_eq!(seen, expected, "{row}");
+    }
+}
+
+/// D-24: a walk ends, also where the same page comes for ever under cursors that never repeat.
+#[test]
+fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
+    fn requests<T: Task>(
+        mut flow: Flow<T>,
+        items: &str,
+        handed: impl Fn(&T::Batch) -> usize,
+    ) -> (FlowError, u32, usize) {
+        let (mut now, mut requests, mut all) = (at(HOUR), 0, 0);
+        loop {
+            match flow.next(RANDOM, now) {
+                Step::Send { ticket, .. } => {
+                    requests += 1;
+                    assert!(requests < 100_000, "{items}: a walk without an end");
+                    let body = format!(r#"{{"data":[{items}],"next_cursor":"c{requests}"}}"#);
+                    answer(&mut flow, ticket, response(200, body), now);
+                }
+                Step::Wait(until) => now = until,
+                Step::Store(batch) => {
+                    all += handed(batch);
+                    flow.stored();
+                }
+                Step::Done(result) => break (result.err().unwrap(), requests, all),
+            }
+        }
+    }
+    let json = |number: i64| String::from_utf8(call(number).to_json()).unwrap();
+    let cut = json(2).replace(r#""summary":null"#, r#""summary":0"#);
+    for (row, items, all) in [
+        ("nothing", String::new(), 0),
+        ("one call", json(1), 1),
+        ("two calls", format!("{},{}", json(2), json(1)), 2),
+        ("an item that cannot be read", cut, 1),
+        ("one without an id", "null".into(), 1),
+    ] {
+        let client = client();
+        let pages = requests(client.pages(ListCalls::new()), &items, |batch| {
+            batch.calls.len() + batch.unreadable.len()
+        });
+        let sync = requests(client.sync(CallSync::new()), &items, |batch| {
+            batch.calls.len() + batch.unreadable.len()
+        });
+        for (task, (error, requests, handed)) in [("pages", pages), ("sync", sync)] {
+            assert!(matches!(error, FlowError::Paging(_)), "{row}, {task}: {error}");
+            assert!(requests <= 4 * (MAX_EMPTY_PAGES + 10), "{row}, {task}: {requests}");
+            assert_eq!(handed, all, "{row}, {task}");
+        }
+    }
+}
+
+/// RATE-5: a refused cursor is no reason to repeat a request that has none.
+#[test]
+fn a_request_without_a_cursor_is_not_repeated_for_its_cursor() {
+    fn requests<T: Task>(mut flow: Flow<T>) -> (u32, Action) {
+        let (mut now, mut requests) = (at(0), 0);
+        loop {
+            match flow.next(RANDOM, now) {
+                Step::Send { ticket, .. } => {
+                    requests += 1;
+                    answer(&mut flow, ticket, refused(400, "invalid_cursor"), now);
+                }
+                Step::Wait(until) => now = until,
+                Step::Store(_) => panic!("nothing to store"),
+                Step::Done(result) => break (requests, result.err().unwrap().action()),
+            }
+        }
+    }
+    let client = client();
+    let once = (1, Action::RestartList);
+    assert_eq!(requests(client.pages(ListCalls::new())), once);
+    assert_eq!(requests(client.sync(CallSync::new())), once);
+    assert_eq!(requests(client.fetch(GetAccount)), once);
+    // Nor is a list read from its top that was to begin further down.
+    assert_eq!(requests(client.pages(ListCalls::new().with_cursor("c"))), once);
+}
+
+/// A list that began at a cursor restarts once it has a place to go on from.
+#[test]
+fn a_list_from_a_cursor_returns_nothing_from_before_it() {
+    let mut flow = client().pages(ListCalls::new().with_cursor("c"));
+    let mut answers = [
+        page(&[5, 4], Some("d")),
+        refused(400, "invalid_cursor"),
+        page(&[7, 6, 5], Some("e")),
+        page(&[4, 3], None),
+    ]
+    .into_iter();
+    let (mut now, mut stored) = (at(0), Vec::new());
+    loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { ticket, .. } => answer(&mut flow, ticket, answers.next().unwrap(), now),
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                stored.extend(batch.calls.iter().cloned());
+                flow.stored();
+            }
+            Step::Done(result) => break result.unwrap(),
+        }
+    }
+    assert_eq!(stored, [call(5), call(4), call(3)]);
+}
+
+/// RATE-4: what another worker stores shortens no wait that the service asked for.
+#[test]
+fn a_state_that_moved_keeps_the_wait() {
+    for waited in [false, true] {
+        let mut flow = client().sync(CallSync::new());
+        let (_, ticket) = sent(flow.next(RANDOM, at(0)));
+        let mut limited = refused(429, "rate_limit_exceeded");
+        limited.headers_mut().insert("retry-after", "60".parse().unwrap());
+        answer(&mut flow, ticket, limited, at(0));
+        if waited {
+            waits(flow.next(RANDOM, at(0)));
+        }
+        let list = CallList::new(vec![call(1)], None);
+        flow.continue_from(CallSync::new().apply(&list, None, at(HOUR)).unwrap().next);
+        assert!(waits(flow.next(RANDOM, at(0))) >= at(MINUTE), "{waited}");
+    }
+}
+
+/// The bound that the docs give where nothing can be read: about a hundred bytes an item.
+#[test]
+fn a_state_of_unreadable_items_has_its_bound() {
+    let items: Vec<String> = (0..100).map(|number| format!(r#"{{"at":{number}}}"#)).collect();
+    let body = format!(r#"{{"data":[{}],"next_cursor":"c"}}"#, items.join(","));
+    let mut pages = client().pages(ListCalls::new());
+    let (_, ticket) = sent(pages.next(RANDOM, at(0)));
+    answer(&mut pages, ticket, response(200, body.clone()), at(0));
+    let Step::Store(batch) = pages.next(RANDOM, at(0)) else { panic!() };
+    let pages = serde_json::to_string(&batch.next).unwrap().len();
+    let list = CallList::from_json(body.as_bytes()).unwrap();
+    let sync = CallSync::new().apply(&list, None, at(0)).unwrap().next;
+    let sync = serde_json::to_string(&sync).unwrap().len();
+    assert!(pages < 100 * 100 && sync < 110 * 100, "{pages} and {sync} bytes");
+}
+
 /// A page that does not follow is asked for again; then the list is restarted, and nothing comes
 /// twice. The next flow needs no help of its host either.
 #[test]
@@ -577,6 +781,16 @@ fn progress_says_how_far_it_is() {
     assert_eq!((pages, calls, failures, reached), (1, 2, 0, Some(at(20 * SECOND))));
 }
 
+/// D-91: what was in the future when a page was asked for is not believed when it comes.
+#[test]
+fn a_date_reached_while_the_answer_was_on_its_way_is_not_believed() {
+    let mut flow = client().sync(CallSync::new());
+    let (_, ticket) = sent(flow.next(RANDOM, at(9 * SECOND)));
+    answer(&mut flow, ticket, page(&[300, 5], None), at(HOUR));
+    let Step::Store(batch) = flow.next(RANDOM, at(HOUR)) else { panic!() };
+    assert_eq!(batch.next.watermark(), Some(call(5).created_at));
+}
+
 #[test]
 fn nothing_of_a_flow_or_a_step_shows_a_key() {
     let mut flow = client().fetch(GetAccount);
@@ -631,7 +845,7 @@ impl Luck {
 trait Kind {
     type Task: Task;
     fn flow(stored: Option<&str>) -> Flow<Self::Task>;
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String);
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String);
 }
 
 struct Syncing;
@@ -644,8 +858,8 @@ impl Kind for Syncing {
         client().sync(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
     }
 
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String) {
-        (&batch.calls, serde_json::to_string(&batch.next).unwrap())
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String) {
+        (handed(&batch.calls, &batch.unreadable), serde_json::to_string(&batch.next).unwrap())
     }
 }
 
@@ -660,8 +874,8 @@ impl Kind for Listing {
         client().pages(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
     }
 
-    fn unpack(batch: &<Self::Task as Task>::Batch) -> (&[Call], String) {
-        (&batch.calls, serde_json::to_string(&batch.next).unwrap())
+    fn unpack(batch: &<Self::Task as Task>::Batch) -> (Vec<CallId>, String) {
+        (handed(&batch.calls, &batch.unreadable), serde_json::to_string(&batch.next).unwrap())
     }
 }
 
@@ -720,8 +934,8 @@ fn run<K: Kind>(
                     continue;
                 }
                 let (calls, state) = K::unpack(batch);
-                for call in calls {
-                    *store.calls.entry(call.id.clone()).or_default() += 1;
+                for id in calls {
+                    *store.calls.entry(id).or_default() += 1;
                 }
                 store.state = Some(state);
                 if dice.chance(luck.dropped) {
@@ -749,10 +963,10 @@ fn service(dice: &mut Dice) -> Service {
     let manner = Manner {
         transaction: MINUTE - staleness,
         staleness,
-        precision: [1, SECOND][usize::from(dice.chance(50))],
+        precision: [1, SECOND, 20 * SECOND, 10 * MINUTE][dice.up_to(3) as usize],
         ids_upwards: dice.chance(50),
         terse: dice.chance(50),
-        unreadable: 0,
+        unreadable: [0, 0, 5, 30][dice.up_to(3) as usize],
     };
     let count = dice.up_to(300);
     Service::new(manner, count, (0, HOUR), 10 * MINUTE, dice)

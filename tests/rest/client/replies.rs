@@ -1,5 +1,6 @@
 //! Requests and answers: HTTP-4, ERR-4, ERR-5, section 7's table, and whatever else may come back.
 
+use call_assistant::Timestamp;
 use call_assistant::id::{CallId, RequestId};
 use call_assistant::json::ParseErrorKind;
 use call_assistant::model::{Account, Call, CallList, ListedCall};
@@ -347,6 +348,20 @@ fn a_page_with_an_item_that_cannot_be_read() {
 }
 
 /// What an error of `GET /v1/account` says about the key it was asked with.
+/// D-94: the answer to a single call is that call, or it is nobody's, and nothing of it is shown.
+#[test]
+fn another_call_is_no_answer() {
+    let call = |id| CallId::parse(id).unwrap();
+    let body = Call::new(call("call_2"), Timestamp::MIN, Timestamp::MIN).to_json();
+    let client = Client::new("https://h", "service_live_a").unwrap();
+    let read = |id| client.read(&GetCall::new(call(id)), ResponseHead::new(200), &body);
+    assert_eq!(read("call_2").unwrap().id, call("call_2"));
+    for id in ["call_1", "call_22", "CALL_2"] {
+        let error = read(id).unwrap_err();
+        assert_eq!((foreign(&error).as_str(), error.action()), ("", Action::CheckRoute), "{id}");
+    }
+}
+
 #[test]
 fn what_an_answer_says_about_a_key() {
     // A proxy's 401 says nothing about the key.

@@ -1,9 +1,10 @@
-//! SYNC-1, SYNC-2, SYNC-3, LIST-7, D-70, D-71: from thousands of seeds, a customer ends with
+//! SYNC-1, SYNC-2, SYNC-3, LIST-7, D-70, D-71, D-91: from thousands of seeds, a customer ends with
 //! exactly the service's calls, each returned once.
 //!
 //! `SIMULATION_WORLDS=50000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -13,7 +14,7 @@ use call_assistant::rest::ListCalls;
 use call_assistant::rest::client::Paging;
 use call_assistant::rest::client::{CallSync, PagingError, SyncStep};
 
-use super::world::{Manner, Service};
+use super::world::{self, Manner, Service, Written};
 use crate::dice::at;
 use crate::dice::{Dice, HOUR, MINUTE, SECOND};
 
@@ -27,6 +28,8 @@ struct World {
     clock: i64,
     /// Whether answers say what time it is at the service.
     dates: bool,
+    /// Whether a page is applied with the time at which it was asked for, or at which it came.
+    asked: bool,
     /// How many calls a page has.
     limit: u64,
     /// The longest time that a page takes.
@@ -68,6 +71,7 @@ fn world_of(seed: u64) -> World {
             _ => -56 * 365 * 24 * HOUR,
         },
         dates: dice.chance(30),
+        asked: false,
         limit: 1 + dice.span(20) as u64,
         slow: if dice.chance(30) { 0 } else { dice.span(until / 8) },
         failing: [0, 10, 40][dice.up_to(2) as usize],
@@ -75,6 +79,19 @@ fn world_of(seed: u64) -> World {
         crashing: [0, 10, 40][dice.up_to(2) as usize],
         dice,
     }
+}
+
+/// The same with calls that are dated ahead of every clock, and how many. A clock that is ahead, or
+/// that passes such a date while a page is on its way, would believe it.
+fn world_with_false_dates(seed: u64) -> (World, usize) {
+    let mut world = world_of(seed);
+    let dice = &mut world.dice;
+    let percent = [2, 20, 80][dice.up_to(2) as usize];
+    let by = [Some(10 * MINUTE), Some(4 * HOUR), None][dice.up_to(2) as usize];
+    let by = by.filter(|_| world.clock <= 0);
+    world.asked = by.is_some() || dice.chance(50);
+    let dated = world.service.date_ahead(percent, by, dice);
+    (world, dated)
 }
 
 /// What a customer keeps: the calls it processed, how often, and the state.
@@ -114,23 +131,11 @@ impl Store {
     }
 }
 
-/// What a step hands over: calls, and items that cannot be read by what they call themselves.
-fn handed(step: &SyncStep) -> Vec<CallId> {
-    let unreadable = step.unreadable.iter().map(|item| match item.id() {
-        Some(id) => id.clone(),
-        None => {
-            let (_, id) = item.json().get().split_once(r#""ref":""#).unwrap();
-            CallId::parse(id.split('"').next().unwrap()).unwrap()
-        }
-    });
-    step.calls.iter().map(|call| call.id.clone()).chain(unreadable).collect()
-}
-
 /// Lets a world run until the service has settled and the customer has walked once more. A store
 /// that is not atomic saves calls before states.
 fn run(world: &mut World, atomic: bool) -> Store {
-    let World { dice, service, clock, dates, limit, slow, pause, failing, events, crashing } =
-        world;
+    let World { dice, service, clock, dates, asked, limit, slow, pause, .. } = world;
+    let World { failing, events, crashing, .. } = world;
     let mut now = 0;
     let mut store = Store::new(CallSync::new());
     // Two workers on one sync, each with what it read last.
@@ -165,6 +170,7 @@ fn run(world: &mut World, atomic: bool) -> Store {
         let index = if calm { 0 } else { dice.up_to(1) as usize };
         let (sync, read) = &mut workers[index];
         let page_limit = (*limit).min(100) as usize;
+        let sent = now;
         // The answer leaves the service somewhere between the request and its arrival.
         now += dice.up_to(*slow);
         let answer = service.list(&sync.query().with_limit(page_limit), now, dice);
@@ -180,21 +186,26 @@ fn run(world: &mut World, atomic: bool) -> Store {
                 *sync = sync.restarted();
                 continue;
             }
-            Some(page) => sync.apply(&page, date, at(now + *clock)).unwrap(),
+            Some(page) => {
+                let read = if *asked { sent } else { now };
+                sync.apply(&page, date, at(read + *clock)).unwrap()
+            }
         };
         if !calm && dice.chance(*crashing) {
             // Before or after saving; what was in memory is gone either way.
+            let handed = world::handed(&step.calls, &step.unreadable);
             if dice.chance(50) {
-                store.save(&handed(&step), &step.next, *read);
+                store.save(&handed, &step.next, *read);
             } else if !atomic {
                 let (same, read) = store.load();
-                store.save(&handed(&step), &same, read);
+                store.save(&handed, &same, read);
             }
             now += dice.span(*pause);
             workers[index] = store.reload();
             continue;
         }
-        let saved = store.save(&handed(&step), &step.next, *read);
+        let handed = world::handed(&step.calls, &step.unreadable);
+        let saved = store.save(&handed, &step.next, *read);
         if saved && !step.next.is_walking() {
             // After a while, or as soon as it is told of a call.
             now = match service.next_visible(now) {
@@ -210,23 +221,47 @@ fn run(world: &mut World, atomic: bool) -> Store {
     }
 }
 
+fn seeds(worlds: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    match number("SIMULATION_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SIMULATION_WORLDS").unwrap_or(worlds),
+    }
+}
+
+/// The calls of a world that a customer has not processed exactly once.
+fn wrong(world: &mut World) -> Vec<(Written, u32)> {
+    let store = run(world, true);
+    let calls = world.service.calls();
+    let times = |written: &Written| store.processed.get(&written.call.id).copied().unwrap_or(0);
+    assert!(store.processed.len() <= calls.len(), "calls that the service does not have");
+    let counted = calls.iter().map(|written| (written.clone(), times(written)));
+    counted.filter(|(_, times)| *times != 1).collect()
+}
+
 #[test]
 fn every_call_exactly_once() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let seeds = match number("SIMULATION_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SIMULATION_WORLDS").unwrap_or(2_000),
-    };
-    for seed in seeds {
-        let mut world = world_of(seed);
-        let store = run(&mut world, true);
-        let calls = world.service.calls();
-        for written in calls {
-            let times = store.processed.get(&written.call.id).copied().unwrap_or(0);
-            assert_eq!(times, 1, "seed {seed}: {written:?}");
-        }
-        assert_eq!(store.processed.len(), calls.len(), "seed {seed}");
+    for seed in seeds(2_000) {
+        assert_eq!(wrong(&mut world_of(seed)), [], "seed {seed}");
     }
+}
+
+/// D-91, D-78: calls dated ahead of every clock, among others that show only later, with and without
+/// `Date`, by clocks that are right, behind and ahead.
+#[test]
+fn a_date_that_nobody_believes_loses_no_call() {
+    let (mut dated, mut losing, mut doubling, mut first) = (0, 0, 0, None);
+    let seeds = seeds(2_000);
+    for seed in seeds.clone() {
+        let (mut world, ahead) = world_with_false_dates(seed);
+        let wrong = wrong(&mut world);
+        dated += usize::from(ahead > 0);
+        losing += u32::from(wrong.iter().any(|(_, times)| *times == 0));
+        doubling += u32::from(wrong.iter().any(|(_, times)| *times > 1));
+        first = first.or(wrong.into_iter().next().map(|wrong| (seed, wrong)));
+    }
+    println!("{seeds:?}: {dated} with false dates, {losing} lose calls, {doubling} double some");
+    assert_eq!((losing, doubling), (0, 0), "{seeds:?}: {first:?}");
 }
 
 /// Where calls and state cannot be saved together: calls first, and storing one again changes
@@ -562,15 +597,15 @@ fn the_state_as_it_is_stored() {
     for (state, text) in [
         (
             CallSync::new(),
-            r#"{"lag":{"secs":60,"nanos":0},"since":null,"watermark":null,"recent":{},"covered":null,"unreadable":{},"walk":null}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":null,"watermark":null,"recent":{},"kept":null,"unreadable":{},"walk":null}"#,
         ),
         (
             walking,
-            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"covered":null,"unreadable":{},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","covered":null,"opening":null,"place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"kept":null,"unreadable":{},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","kept":null,"opening":null,"place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
         ),
         (
             done,
-            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:16:40Z","recent":{"call_001":"2026-01-01T00:16:40Z"},"covered":null,"unreadable":{},"walk":null}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:16:40Z","recent":{"call_001":"2026-01-01T00:16:40Z"},"kept":null,"unreadable":{},"walk":null}"#,
         ),
     ] {
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
@@ -580,7 +615,7 @@ fn the_state_as_it_is_stored() {
         let short = short.replace(r#""since":null,"watermark":null,"#, "");
         let short = short.replace(r#","walk":null"#, "");
         // The form of earlier versions.
-        let short = short.replace(r#","covered":null"#, "").replace(r#","unreadable":{}"#, "");
+        let short = short.replace(r#","kept":null"#, "").replace(r#","unreadable":{}"#, "");
         let short = short.replace(r#","opening":null"#, "");
         assert_eq!(serde_json::from_str::<CallSync>(&short).unwrap(), state, "{short}");
     }

@@ -145,14 +145,14 @@ fn backfill(
     (returned, most, sync)
 }
 
-/// D-78: whatever the clock says and the first page leaves out, few ids are kept, nothing is
-/// returned twice, and nothing is lost.
+/// D-78, D-91: few ids are kept where the first page says what time it is. Where it does not, all are
+/// kept, nothing is returned twice, and the watermark follows once the time has come.
 #[test]
-fn few_ids_are_kept_without_a_believable_first_page() {
+fn ids_are_kept_instead_of_a_date_that_nobody_believes() {
     const CALLS: i64 = 5_000;
     let right = at(CALLS * 30 * SECOND);
     let unset = Timestamp::UNIX_EPOCH;
-    for (row, empty_first, date, now, watermark) in [
+    for (row, empty_first, date, now, believed) in [
         ("a right clock", false, None, right, true),
         ("a clock in 1970", false, None, unset, false),
         ("a clock in 1970, and a date", false, Some(right), unset, true),
@@ -160,18 +160,45 @@ fn few_ids_are_kept_without_a_believable_first_page() {
         ("an empty first page, and a date", true, Some(right), unset, true),
         ("an empty first page, a clock in 1970", true, None, unset, false),
     ] {
+        let all = usize::try_from(CALLS).unwrap();
         let (returned, most, sync) = backfill(CALLS, empty_first, date, now, CallSync::new());
-        assert_eq!(returned, usize::try_from(CALLS).unwrap(), "{row}");
-        assert!(most <= 5, "{row}: {most} ids");
-        assert_eq!(sync.watermark().is_some(), watermark, "{row}");
+        assert_eq!(returned, all, "{row}");
+        assert_eq!(sync.watermark().is_some(), believed, "{row}");
+        assert!(if believed { most <= 5 } else { sync.ids() == all }, "{row}: {most} ids");
         // The next walk asks for as much again, if it has to, and returns what is new.
-        let (returned, most, sync) = backfill(CALLS + 1, empty_first, date, now, stored(&sync));
+        let (returned, _, sync) = backfill(CALLS + 1, empty_first, date, now, stored(&sync));
         assert_eq!(returned, 1, "{row}");
-        assert!(most <= 8, "{row}: {most} ids");
         // Once the clock is right and the first page shows calls, the watermark follows.
         let (returned, _, sync) = backfill(CALLS + 2, false, None, right, stored(&sync));
         assert_eq!(returned, 1, "{row}");
-        assert!(sync.watermark().is_some(), "{row}");
+        assert!(sync.watermark().is_some() && sync.ids() <= 5, "{row}");
+    }
+}
+
+/// D-91: what one false date on the first page bounds is nothing, whatever is on the page beside it.
+#[test]
+fn a_first_page_of_false_dates_bounds_nothing() {
+    let now = at(1_000 * SECOND);
+    // An hour ahead, or in the year 9999, alone or with what a slow clock has not reached.
+    for (row, ahead, others) in [
+        ("an hour ahead, alone", 4_600, vec![]),
+        ("the year 9999, alone", 251_634_988_800, vec![]),
+        ("the year 9999, by a slow clock", 251_634_988_800, vec![call(2, 1_890, 1_900)]),
+    ] {
+        let mut shown = vec![call(1, 1_895, ahead)];
+        shown.extend(others);
+        let list = page(&shown.iter().collect::<Vec<_>>(), None);
+        let step = CallSync::new().apply(&list, None, now).unwrap();
+        // It began before all of them, and shows two minutes later.
+        shown.push(call(3, 500, 1_100));
+        let list = page(&shown.iter().collect::<Vec<_>>(), None);
+        let later = at(1_120 * SECOND);
+        let event = stored(&step.next).take_call(&shown[shown.len() - 1]);
+        assert!(event.is_some(), "{row}");
+        let step = stored(&step.next).apply(&list, None, later).unwrap();
+        assert_eq!(fresh(&step), ["call_003"], "{row}");
+        let again = stored(&step.next).apply(&list, None, later).unwrap();
+        assert_eq!(fresh(&again), Vec::<&str>::new(), "{row}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! A service in virtual time, which writes calls and lists them as LIST-1 to LIST-7 say.
 
 use call_assistant::id::CallId;
-use call_assistant::model::{Call, CallList};
+use call_assistant::model::{Call, CallList, UnreadableCall};
 use call_assistant::rest::ListCalls;
 
 use crate::dice::{Dice, SECOND, at};
 
 /// A call, and when its writing transaction commits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Written {
     pub(crate) call: Call,
     pub(crate) visible: i64,
@@ -28,6 +28,18 @@ pub(crate) struct Manner {
     pub(crate) terse: bool,
     /// Of a hundred calls, so many are written in a way that nobody can read (D-74).
     pub(crate) unreadable: u64,
+}
+
+/// What a step hands over: calls, and items that cannot be read by what they call themselves.
+pub(crate) fn handed(calls: &[Call], unreadable: &[UnreadableCall]) -> Vec<CallId> {
+    let unreadable = unreadable.iter().map(|item| match item.id() {
+        Some(id) => id.clone(),
+        None => {
+            let (_, id) = item.json().get().split_once(r#""ref":""#).unwrap();
+            CallId::parse(id.split('"').next().unwrap()).unwrap()
+        }
+    });
+    calls.iter().map(|call| call.id.clone()).chain(unreadable).collect()
 }
 
 pub(crate) struct Service {
@@ -75,13 +87,38 @@ impl Service {
             }
             calls.push(written);
         }
-        calls.sort_by(|one, other| {
+        let mut service = Self { manner, calls, epoch: 0 };
+        service.sort();
+        service.calls.dedup_by(|one, other| one.call.id == other.call.id);
+        service
+    }
+
+    fn sort(&mut self) {
+        let upwards = self.manner.ids_upwards;
+        self.calls.sort_by(|one, other| {
             let ids = one.call.id.cmp(&other.call.id);
-            let ids = if manner.ids_upwards { ids } else { ids.reverse() };
+            let ids = if upwards { ids } else { ids.reverse() };
             other.call.started_at.cmp(&one.call.started_at).then(ids)
         });
-        calls.dedup_by(|one, other| one.call.id == other.call.id);
-        Self { manner, calls, epoch: 0 }
+    }
+
+    /// Of a hundred calls, dates so many ahead of when they show: by up to a time, or to the year
+    /// 9999. Returns how many.
+    pub(crate) fn date_ahead(&mut self, percent: u64, by: Option<i64>, dice: &mut Dice) -> usize {
+        const YEAR_9999: i64 = 251_634_988_800 * SECOND;
+        let mut dated = 0;
+        for Written { call, visible } in &mut self.calls {
+            if dice.chance(percent) {
+                let created = by.map_or(YEAR_9999, |by| *visible + SECOND + dice.span(by));
+                call.created_at = at(created);
+                if dice.chance(30) {
+                    call.started_at = at(created - SECOND);
+                }
+                dated += 1;
+            }
+        }
+        self.sort();
+        dated
     }
 
     pub(crate) fn calls(&self) -> &[Written] {

@@ -441,8 +441,6 @@ fn parameters_are_refused_in_words() {
     }
     assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
 
-    // D-4
-    assert_eq!(get("/v1/account?limit=0&cursor=").answer().status(), 200);
     // D-9: equal bounds are an empty page.
     let bounds = "created_after=2026-01-01T00:00:02Z&created_before=2026-01-01T00:00:02Z";
     let list = CallList::from_json(get(&format!("/v1/calls?{bounds}")).answer().body()).unwrap();
@@ -838,6 +836,19 @@ fn a_call_is_the_same_wherever_it_is_read() {
         assert!(moved.as_str().contains(&format!(r#""object":{open},"#)), "{}", moved.as_str());
         let booked = Appointment::from_json(br#"{"id":"appt_1","status":"booked"}"#).unwrap();
         let _ = event().appointment_cancelled(&booked);
+    }
+}
+
+/// D-4, D-82: the account takes no parameters, so none of them is wrong.
+#[test]
+fn only_its_host_makes_a_request_for_the_account_a_400() {
+    for query in
+        ["", "?limit=0&cursor=", "?%zz", "?created_after=x&created_after=x", "?=&&=", "?\u{e9}"]
+    {
+        let mut scenario = get(&format!("/v1/account{query}"));
+        assert_eq!(scenario.answer().status(), 200, "{query}");
+        scenario.host = vec![];
+        assert_eq!(scenario.answer().status(), 400, "{query}");
     }
 }
 

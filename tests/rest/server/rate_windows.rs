@@ -84,9 +84,13 @@ fn a_flood_of_keys_meets_the_bound() {
         "as many credentials are active as there may be windows, a request is admitted in 40s"
     );
     // All of them were admitted again meanwhile, so it has to wait for their second minute.
-    for (now, wait) in [(60, 1), (61, 19)] {
+    // That takes some checks to find out: each looks at 64 of them.
+    for (check, (now, wait)) in
+        [(60, 1); 1].into_iter().chain([(61, 1); 15]).chain([(61, 19)]).enumerate()
+    {
         let exceeded = windows.check(&credential(1_000), quota(1), second(now)).unwrap_err();
-        assert_eq!((exceeded.reason, exceeded.retry_after()), (RateLimitReason::Room, wait));
+        let refused = (exceeded.reason, exceeded.retry_after());
+        assert_eq!(refused, (RateLimitReason::Room, wait), "check {check}");
     }
     assert_eq!(windows.check(&credential(1_000), quota(1), second(80)), Ok(()));
     windows.forget_idle(second(80));
@@ -104,11 +108,37 @@ fn a_full_map_finds_the_one_that_is_idle() {
         for number in (0..200).filter(|number| *number != idle) {
             assert_eq!(windows.check(&credential(number), Quota::READS, second(59)), Ok(()));
         }
-        assert_eq!(windows.check(&credential(200), Quota::READS, second(60)), Ok(()), "{idle}");
+        // 64 at a time.
+        let mut checks = (0..4).map(|_| windows.check(&credential(200), Quota::READS, second(60)));
+        assert!(checks.any(|checked| checked.is_ok()), "{idle}");
         assert_eq!(windows.len(), 200);
         let exceeded = windows.check(&credential(201), Quota::READS, second(60)).unwrap_err();
         assert_eq!(exceeded.reason, RateLimitReason::Room);
     }
+}
+
+// Everybody waits for the check of a newcomer: it looks at 64 windows at most, however many there are.
+#[test]
+fn a_newcomer_looks_at_few_windows() {
+    const WINDOWS: u64 = 10_000;
+    let mut windows = windows(WINDOWS as usize);
+    for number in 0..WINDOWS {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
+    }
+    // All but one are in use: whoever finds that one at once has looked at all of them.
+    for number in 1..WINDOWS {
+        assert_eq!(windows.check(&credential(number), Quota::READS, second(30)), Ok(()));
+    }
+    let mut refused = 0;
+    while let Err(error) = windows.check(&credential(WINDOWS), Quota::READS, second(61)) {
+        refused += 1;
+        assert_eq!((error.reason, error.retry_after()), (RateLimitReason::Room, 1), "{refused}");
+        assert!(refused < WINDOWS, "a newcomer without an end");
+    }
+    let looks = WINDOWS.div_ceil(refused + 1);
+    assert!((1..=64).contains(&looks), "{refused} refused, so {looks} looks at a time");
+    // Nor does it look at more where none is idle.
+    assert_eq!(windows.len(), WINDOWS as usize);
 }
 
 // Who falls silent is forgotten when others come: a few at a time, and more than come.

@@ -1,8 +1,10 @@
 //! What a receiver answers (D-46).
 
+use core::marker::PhantomData;
 use core::time::Duration;
 
-use call_assistant::webhook::{MalformedReason, VerifyError, WebhookResponse, testing};
+use call_assistant::webhook::{MalformedReason, Verified, VerifyError, WebhookResponse, testing};
+use http::StatusCode;
 
 use super::{NOW, at, signer, verifier};
 
@@ -18,10 +20,43 @@ fn receipts_have_their_status() {
         (WebhookResponse::DisableEndpoint, 410),
     ];
     for (receipt, status) in cases {
+        let shown = format!("{receipt:?}");
+        assert_eq!(receipt.status(), status, "{shown}");
         let response = receipt.into_response::<Vec<u8>>();
-        assert_eq!(response.status(), status, "{receipt:?}");
-        assert_eq!(response.status(), receipt.status(), "{receipt:?}");
-        assert!(response.body().is_empty() && response.headers().is_empty(), "{receipt:?}");
+        assert_eq!(response.status(), status, "{shown}");
+        assert!(response.body().is_empty() && response.headers().is_empty(), "{shown}");
+    }
+}
+
+/// Asks a type itself: the first method is there only where the type can be cloned.
+struct Probe<T>(PhantomData<T>);
+
+impl<T: Clone> Probe<T> {
+    fn is_clone(&self) -> bool {
+        true
+    }
+}
+
+trait NotClone {
+    fn is_clone(&self) -> bool {
+        false
+    }
+}
+
+impl<T> NotClone for Probe<T> {}
+
+/// D-93: one acknowledgement answers one delivery, and so does what creates it.
+#[test]
+fn an_acknowledgement_cannot_be_copied() {
+    assert!(Probe::<StatusCode>(PhantomData).is_clone(), "the probe tells what can be copied");
+    assert!(!Probe::<WebhookResponse>(PhantomData).is_clone());
+    assert!(!Probe::<Verified<'_>>(PhantomData).is_clone());
+    #[cfg(feature = "client")]
+    {
+        use call_assistant::webhook::receiver::{Claim, Claimed, Receipt};
+        assert!(!Probe::<Receipt>(PhantomData).is_clone());
+        assert!(!Probe::<Claim>(PhantomData).is_clone());
+        assert!(!Probe::<Claimed>(PhantomData).is_clone());
     }
 }
 

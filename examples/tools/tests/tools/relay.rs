@@ -154,7 +154,7 @@ fn a_request_goes_on_byte_for_byte_and_the_verdict_is_said() {
     mixed.headers_mut().insert("x-service-signature", other);
     assert_eq!(send(address, &mixed).unwrap(), 204);
     program.got();
-    running.said("  proven: header and body belong to two deliveries, the other being number ");
+    running.said("  proven: header and body are not of one delivery: the header is that of known delivery number ");
 
     assert_eq!(exchange(address, b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").unwrap(), 405);
     let told = running.interrupt();

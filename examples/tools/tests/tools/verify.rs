@@ -141,7 +141,7 @@ fn explain_takes_captured_requests() {
     std::fs::write(known.join("2.http"), request(other.as_bytes(), "evt_2", other.as_bytes()))
         .unwrap();
     let (code, said) = explain("mixed", mixed(), &["--known", known.to_str().unwrap()]);
-    let words = "proven: header and body belong to two deliveries, the other being number 1";
+    let words = "proven: header and body are not of one delivery: the header is that of known delivery number 1";
     assert_eq!((code, said.as_str()), (Some(0), words));
 }
 

@@ -80,8 +80,8 @@ pub struct Flow<T: Task> {
 enum Position<T: Task> {
     /// Before a request.
     Waiting(Wait),
-    /// The answer to this request is awaited.
-    Sent(Ticket, Request<()>),
+    /// The answer to this request is awaited, which was made at this time.
+    Sent(Ticket, Request<()>, Timestamp),
     /// A try failed. What follows is decided with the next `random`.
     Failed(FlowError),
     Storing(T::Batch),
@@ -116,7 +116,8 @@ impl Client {
     /// Creates the flow through all pages of a list: from a
     /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored. The state
     /// remembers whether it was begun with a live or a test key, and a key of the other mode is
-    /// refused.
+    /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
+    /// with that error: only such a list cannot be restarted.
     #[must_use]
     pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
         let mut state = from.into();
@@ -220,7 +221,7 @@ impl<T: Task> Flow<T> {
         }
         match &self.position {
             Position::Waiting(wait) => Step::Wait(wait.until),
-            Position::Sent(ticket, request) => Step::Send {
+            Position::Sent(ticket, request, _) => Step::Send {
                 request: request.clone(),
                 time_limit: self.time_limit,
                 ticket: *ticket,
@@ -255,10 +256,9 @@ impl<T: Task> Flow<T> {
         body: &[u8],
         now: Timestamp,
     ) {
-        if !self.awaits(ticket) {
-            return;
-        }
-        match self.task.apply(&self.client, head.into(), body, now) {
+        let Some(sent) = self.awaits(ticket) else { return };
+        // A date that was reached while the answer was on its way says nothing of when it left.
+        match self.task.apply(&self.client, head.into(), body, sent.min(now)) {
             Ok(applied) => {
                 (self.tried, self.failure) = (0, None);
                 self.position = match applied {
@@ -277,7 +277,7 @@ impl<T: Task> Flow<T> {
     /// broke. `cause` is the HTTP client's error, or a text: [`last_error`](Self::last_error) shows
     /// it.
     pub fn lost(&mut self, ticket: Ticket, cause: impl Into<Cause>) {
-        if self.awaits(ticket) {
+        if self.awaits(ticket).is_some() {
             self.failed(FlowError::Client(ClientError::no_response(cause)));
         }
     }
@@ -316,8 +316,12 @@ impl<T: Task> Flow<T> {
         self.failure.as_ref()
     }
 
-    fn awaits(&self, ticket: Ticket) -> bool {
-        matches!(&self.position, Position::Sent(expected, _) if *expected == ticket)
+    /// When the request was made whose answer is awaited with this ticket.
+    fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
+        match self.position {
+            Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
+            _ => None,
+        }
     }
 
     fn is_past_first_page(&self) -> bool {
@@ -353,7 +357,8 @@ impl<T: Task> Flow<T> {
         if let Some(length) = self.retry.wait(retried, self.tried, random, now) {
             return Position::Waiting(Wait::new(length, false, now));
         }
-        let refused = error.action() == Action::RestartList;
+        // Nothing of a request for the first page would change.
+        let refused = error.action() == Action::RestartList && self.is_past_first_page();
         let astray = matches!(error, FlowError::Paging(_)) && self.is_past_first_page();
         if (refused || astray) && self.restarted < self.restarts && self.task.restart() {
             self.progress.restarts = self.progress.restarts.saturating_add(1);
@@ -361,7 +366,7 @@ impl<T: Task> Flow<T> {
             self.tried = 0;
             return Position::Waiting(Wait::OVER);
         }
-        Position::Stopped(match refused {
+        Position::Stopped(match refused && self.restarted > 0 {
             true => FlowError::Restarts { restarts: self.restarts },
             false => error,
         })
@@ -384,7 +389,7 @@ impl<T: Task> Flow<T> {
         match self.task.request(&self.client) {
             Ok(request) => {
                 self.tickets = self.tickets.wrapping_add(1);
-                Position::Sent(Ticket { number: self.tickets, random }, request)
+                Position::Sent(Ticket { number: self.tickets, random }, request, now)
             }
             Err(error) => Position::Stopped(FlowError::Unsendable(error)),
         }
@@ -402,9 +407,16 @@ impl Flow<Sync> {
         if matches!(self.position, Position::Done(_) | Position::Stopped(_)) {
             return;
         }
-        // An answer to another page than the state asks for would be taken for that one.
+        // An answer to another page than the state asks for would be taken for that one. What asks
+        // for a wait asks for it whatever comes next.
         let moved = state.query() != self.task.state.query();
-        if moved || matches!(self.position, Position::Storing(_)) {
+        let is_outdated = match &self.position {
+            Position::Storing(_) => true,
+            Position::Sent(..) => moved,
+            Position::Failed(error) => moved && error.action() != Action::Retry,
+            _ => false,
+        };
+        if is_outdated {
             self.position = Position::Waiting(Wait::OVER);
         }
         match state.bind_like(&self.task.state) {

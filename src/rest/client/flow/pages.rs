@@ -9,7 +9,7 @@ use super::task::{Applied, PageCount, Task, sealed};
 use crate::Timestamp;
 use crate::model::{Call, ListedCall, UnreadableCall};
 use crate::rest::client::sync::{Place, UnreadableKey};
-use crate::rest::client::{Client, Paging, ResponseHead};
+use crate::rest::client::{Client, Paging, PagingError, ResponseHead};
 use crate::rest::{ListCalls, Mode, Quota, UnsendableError};
 
 /// Reads all pages of a list. Created by [`Client::pages`].
@@ -18,6 +18,9 @@ pub struct Pages(pub(super) PagesState);
 
 /// Says where in a list a flow is. Store it with the calls, as JSON or in any form of serde, to
 /// resume after a restart of the program.
+///
+/// It is small: a position in the list. The ids of calls that started at the same instant, and the
+/// keys of unreadable items with no call between them, are kept together, at about 100 bytes each.
 ///
 /// ```
 /// use call_assistant::rest::ListCalls;
@@ -39,16 +42,21 @@ pub struct PagesState {
     /// Of the key that the list was begun with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
-    /// The last call returned.
+    /// Whether the list begins at a cursor, so that its first page is not what came before.
+    #[serde(default)]
+    is_part: bool,
+    /// Where this pass over the list is.
     #[serde(default)]
     place: Option<Place>,
-    /// The unreadable items returned since the list reached that call's `started_at`.
+    /// Where the earlier passes had to stop.
+    #[serde(default)]
+    frontier: Option<Place>,
+    /// The unreadable items since this pass reached the `started_at` of its place.
     #[serde(default)]
     tail: BTreeSet<UnreadableKey>,
-    /// Set after a restart, while the pages show what was returned before: whether they have come
-    /// to the place.
+    /// What earlier passes returned beyond the frontier and this one has not met.
     #[serde(default)]
-    repeats: Option<bool>,
+    unmet: BTreeSet<UnreadableKey>,
 }
 
 /// Holds what a page brought, to store in one transaction.
@@ -77,33 +85,50 @@ impl PagesState {
         }
     }
 
-    /// Moves past a call. Returns whether it is new.
-    fn pass(&mut self, call: &Call) -> bool {
-        if let (Some(at_place), Some(place)) = (&mut self.repeats, &self.place)
-            && place.has_passed(call)
-        {
-            *at_place |= place.is_at(call);
-            return false;
+    /// Moves past a call. `None` if it cannot follow the previous one, otherwise whether it is new.
+    fn pass(&mut self, call: &Call) -> Option<bool> {
+        let passed = |place: &Option<Place>| place.as_ref().is_some_and(|it| it.has_passed(call));
+        let is_known = passed(&self.frontier) || passed(&self.place);
+        if self.place.as_ref().is_some_and(|place| place.is_below(call)) {
+            return passed(&self.frontier).then_some(false);
         }
-        self.repeats = None;
-        if !self.place.as_ref().is_some_and(|place| place.is_at(call)) {
+        let depth = self.depth();
+        self.place = Some(Place::reach(self.place.take(), call));
+        if self.depth().map(|(at, _)| at) != depth.map(|(at, _)| at) {
             self.tail.clear();
         }
-        self.place = Some(Place::reach(self.place.take(), call));
-        true
+        Some(!is_known)
     }
 
     /// Moves past an item that cannot be read. Returns whether it is new.
     fn pass_unreadable(&mut self, item: &UnreadableCall) -> bool {
-        let above_place = self.repeats == Some(false) && self.place.is_some();
-        !above_place && self.tail.insert(UnreadableKey::new(item))
+        let [reached, frontier] =
+            [&self.place, &self.frontier].map(|place| place.as_ref().map(|place| place.depth().0));
+        let is_above = frontier.is_some() && reached.is_none_or(|at| Some(at) > frontier);
+        let key = UnreadableKey::new(item);
+        !is_above && {
+            let is_known = self.unmet.remove(&key);
+            self.tail.insert(key) && !is_known
+        }
+    }
+
+    fn depth(&self) -> Option<(Timestamp, usize)> {
+        self.place.as_ref().map(Place::depth)
     }
 }
 
 impl From<ListCalls> for PagesState {
     fn from(list: ListCalls) -> Self {
-        let paging = Paging::new(list);
-        Self { paging, done: false, mode: None, place: None, tail: BTreeSet::new(), repeats: None }
+        Self {
+            is_part: list.cursor.is_some(),
+            paging: Paging::new(list),
+            done: false,
+            mode: None,
+            place: None,
+            frontier: None,
+            tail: BTreeSet::new(),
+            unmet: BTreeSet::new(),
+        }
     }
 }
 
@@ -126,19 +151,25 @@ impl Task for Pages {
     ) -> Result<Applied<Self>, FlowError> {
         let page = client.read(self.0.paging.list(), head, body)?;
         let mut next = self.0.clone();
-        match next.paging.after(&page)? {
+        let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
+        for (index, item) in page.data.iter().enumerate() {
+            match item {
+                ListedCall::Call(call) => {
+                    if next.pass(call).ok_or(PagingError::Order { index })? {
+                        calls.push(call.clone());
+                    }
+                }
+                ListedCall::Unreadable(item) => {
+                    if next.pass_unreadable(item) {
+                        unreadable.push(item.clone());
+                    }
+                }
+            }
+        }
+        let is_further = next.depth() != self.0.depth() || !unreadable.is_empty();
+        match next.paging.follow(&page, is_further)? {
             Some(paging) => next.paging = paging,
             None => next.done = true,
-        }
-        let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
-        for item in &page.data {
-            match item {
-                ListedCall::Call(call) if next.pass(call) => calls.push(call.clone()),
-                ListedCall::Unreadable(item) if next.pass_unreadable(item) => {
-                    unreadable.push(item.clone());
-                }
-                _ => {}
-            }
         }
         let count = PageCount::new(&page, &calls, &unreadable);
         Ok(Applied::Store(PagesStep { calls, unreadable, next }, count))
@@ -158,8 +189,13 @@ impl Task for Pages {
     }
 
     fn restart(&mut self) -> bool {
-        self.0.paging = self.0.paging.restarted();
-        self.0.repeats = Some(false);
+        let state = &mut self.0;
+        if state.is_part && state.place.is_none() && state.frontier.is_none() {
+            return false;
+        }
+        state.paging = state.paging.restarted();
+        state.frontier = Place::further(state.place.take(), state.frontier.take());
+        state.unmet.append(&mut state.tail);
         true
     }
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use self::walk::{Covered, Walk};
+use self::walk::Walk;
 pub(super) use self::walk::{Place, UnreadableKey};
 use super::flow_error::FlowError;
 use crate::Timestamp;
@@ -91,14 +91,19 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 /// The first page shows what time it was at the service when the walk began, so no clock of the
 /// customer's has to be right. A `created_at` later than both `now` and the answer's `Date` is not
 /// believed, so that one call dated to the year 9999 does not end the sync. If the first page shows
-/// only such calls (the clock is slow, and there is no `Date`), their largest `created_at` becomes
-/// the watermark once `now` has passed it. Until then each walk asks for everything again, returns
-/// nothing twice, and keeps only the ids from a lag below that instant on. The same holds if a
-/// first page without calls leads to a next page.
+/// only such calls (the clock is slow, and there is no `Date`), the watermark stays. The largest
+/// `created_at` of that page becomes the watermark of a walk that begins after `now` or a `Date`
+/// has passed it. Until then each walk asks for the same again, returns nothing twice, and keeps
+/// the id of each call that it returns. The same holds if a first page without calls and without
+/// `Date` leads to a next page.
+///
+/// # Size
 ///
 /// The state is small however long the history: a position in the list, and the ids within the lag
 /// below the watermark. A first sync of years of calls is a walk like any other, and continues
-/// where it stopped.
+/// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
+/// while the watermark stays as above, calls that all started at the same instant, and items that
+/// cannot be read, until the watermark is a lag past them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
     lag: Duration,
@@ -115,9 +120,9 @@ pub struct CallSync {
     watermark: Option<Timestamp>,
     /// The calls returned that a query may list again, with their `created_at`.
     recent: BTreeMap<CallId, Timestamp>,
-    /// What else has been returned, where the watermark could not follow.
+    /// A `created_at` that no clock had reached. It becomes the watermark once one has.
     #[serde(default)]
-    covered: Option<Covered>,
+    kept: Option<Timestamp>,
     /// The unreadable items returned, each with its `created_at`, or else a time after the walk that
     /// showed it last; `None` while that walk is under way.
     #[serde(default)]
@@ -152,7 +157,7 @@ impl CallSync {
             since: None,
             watermark: None,
             recent: BTreeMap::new(),
-            covered: None,
+            kept: None,
             unreadable: BTreeMap::new(),
             walk: None,
         }
@@ -213,8 +218,9 @@ impl CallSync {
     /// Applies the answer to [`query`](Self::query): which calls are fresh, and the state after it.
     ///
     /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::ResponseHead::date);
-    /// without it the sync relies on `now` alone to tell false dates from right ones. The state may
-    /// have [taken a call](Self::take_call) since it was asked; the walk is the same.
+    /// without it the sync relies on `now` alone to tell false dates from right ones. Best, `now` is
+    /// the time at which the page was asked for: an instant that was in the future then may be a
+    /// false date. The state may have [taken a call](Self::take_call) since it was asked; the walk is the same.
     ///
     /// # Errors
     /// The page does not follow the previous one. Nothing has changed then; the same query can be
@@ -227,12 +233,11 @@ impl CallSync {
         now: Timestamp,
     ) -> Result<SyncStep, PagingError> {
         let mut next = self.clone();
-        let mut walk = next
-            .walk
-            .take()
-            .unwrap_or_else(|| Walk::new(self.watermark, self.covered.as_ref(), date, now));
         let latest = date.unwrap_or(now).max(now);
+        let begin = || Walk::new(self.watermark, self.kept, date, latest);
+        let mut walk = next.walk.take().unwrap_or_else(begin);
         walk.look(page, latest);
+        let depth = walk.depth();
         let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
         for (index, item) in page.data.iter().enumerate() {
             match item {
@@ -248,7 +253,8 @@ impl CallSync {
                 }
             }
         }
-        match walk.after(page)? {
+        let is_further = walk.depth() != depth || !unreadable.is_empty();
+        match walk.after(page, is_further)? {
             Some(walk) => next.walk = Some(walk),
             None => next.complete(walk, latest),
         }
@@ -314,8 +320,7 @@ impl CallSync {
     /// Whether it was returned by an earlier walk, is remembered, or was not asked for at all.
     fn is_known(&self, call: &Call) -> bool {
         let outside = self.listed_from().is_some_and(|from| call.created_at < from);
-        let covered = || self.covered.as_ref().is_some_and(|by| by.covers(call, self.lag));
-        outside || self.recent.contains_key(&call.id) || covered()
+        outside || self.recent.contains_key(&call.id)
     }
 
     /// Moves the walk to the next call of a page. `None` if the call cannot follow the previous one,
@@ -345,9 +350,9 @@ impl CallSync {
 
     /// The last page has been applied.
     fn complete(&mut self, walk: Walk, latest: Timestamp) {
-        let shown = walk.latest().max(Some(latest));
+        let shown = walk.goal().max(walk.kept()).max(Some(latest));
         self.watermark = walk.goal();
-        self.covered = walk.into_covered();
+        self.kept = walk.kept();
         if let Some(from) = self.watermark.map(|watermark| watermark.saturating_sub(self.lag)) {
             self.recent.retain(|_, created_at| *created_at >= from);
             // What this walk has shown, the next one may show again.

@@ -19,9 +19,9 @@ pub(super) struct Walk {
     cursors: Cursors,
     /// What the watermark becomes when the walk ends.
     goal: Option<Timestamp>,
-    /// What the walk will have covered when it ends.
+    /// See [`CallSync::kept`](super::CallSync).
     #[serde(default)]
-    covered: Option<Covered>,
+    kept: Option<Timestamp>,
     /// There while no page has shown a call.
     #[serde(default)]
     opening: Option<Opening>,
@@ -31,20 +31,6 @@ pub(super) struct Walk {
     /// Where an earlier pass of the same walk had to stop, if there was one.
     #[serde(default)]
     frontier: Option<Place>,
-}
-
-/// What a walk has returned although its goal does not say so: every call written a lag or more
-/// before `until`, if it started before `top`.
-///
-/// `until` is an instant at which the walk was not yet past any call that started before `top`. It
-/// is no watermark (yet) because it may be a false date, or because what started after `top` was
-/// not looked at from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Covered {
-    until: Timestamp,
-    top: Timestamp,
-    /// Whether the walk's first page began with `top`, so that nothing was above it.
-    whole: bool,
 }
 
 /// How a walk began.
@@ -68,15 +54,15 @@ impl Walk {
     /// A walk whose first page is about to be looked at.
     pub(super) fn new(
         watermark: Option<Timestamp>,
-        covered: Option<&Covered>,
+        kept: Option<Timestamp>,
         date: Option<Timestamp>,
-        now: Timestamp,
+        latest: Timestamp,
     ) -> Self {
-        let until = covered.filter(|covered| covered.whole).map(|covered| covered.until);
+        let passed = kept.filter(|kept| *kept <= latest);
         Self {
             cursors: Cursors::default(),
-            goal: watermark.max(until.filter(|until| *until <= now || Some(*until) <= date)),
-            covered: covered.cloned(),
+            goal: watermark.max(passed),
+            kept: kept.filter(|_| passed.is_none()),
             opening: Some(Opening { date, first: true }),
             place: None,
             frontier: None,
@@ -86,29 +72,20 @@ impl Walk {
     /// Looks for the time at which the walk began: `created_at` is never later than now at the
     /// service.
     pub(super) fn look(&mut self, page: &CallList, latest: Timestamp) {
-        let Some(Opening { date, first }) = self.opening.take() else {
-            return;
-        };
         let written = || page.calls().map(|call| call.created_at);
-        let Some(top) = page.calls().map(|call| call.started_at).max() else {
-            self.opening = Some(Opening { date, first: false });
+        let (Some(Opening { date, first }), Some(largest)) = (self.opening, written().max()) else {
+            self.opening = self.opening.map(|opening| Opening { first: false, ..opening });
             return;
         };
+        self.opening = None;
         // Of a later page, only what was written before the first one came.
         let began = if first { Some(latest) } else { date };
         let believed = began.and_then(|began| written().filter(|at| *at <= began).max());
         self.goal = self.goal.max(believed);
-        if believed.is_some() {
-            return;
+        if believed.is_none() {
+            // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
+            self.kept = [Some(largest), date, self.kept].into_iter().flatten().min();
         }
-        let until = written().filter(|at| *at <= latest).max().or(written().max());
-        let until = match date {
-            Some(date) => until.map(|until| until.min(date)),
-            None => until,
-        };
-        let old = self.covered.take();
-        let new = until.map(|until| Covered { until, top, whole: first });
-        self.covered = Covered::joined(old, new);
     }
 
     pub(super) fn cursor(&self) -> Option<&str> {
@@ -119,13 +96,8 @@ impl Walk {
         self.goal
     }
 
-    /// The latest time at the service that the walk knows of.
-    pub(super) fn latest(&self) -> Option<Timestamp> {
-        self.goal.max(self.covered.as_ref().map(|covered| covered.until))
-    }
-
-    pub(super) fn into_covered(self) -> Option<Covered> {
-        self.covered.filter(|covered| Some(covered.until) > self.goal)
+    pub(super) fn kept(&self) -> Option<Timestamp> {
+        self.kept.filter(|kept| Some(*kept) > self.goal)
     }
 
     pub(super) fn ids(&self) -> usize {
@@ -134,8 +106,12 @@ impl Walk {
     }
 
     /// The walk at the page after this one; `None` if this was the last.
-    pub(super) fn after(&mut self, page: &CallList) -> Result<Option<Self>, PagingError> {
-        let cursors = self.cursors.after(page)?;
+    pub(super) fn after(
+        &self,
+        page: &CallList,
+        is_further: bool,
+    ) -> Result<Option<Self>, PagingError> {
+        let cursors = self.cursors.after(page, is_further)?;
         Ok(cursors.map(|cursors| Self { cursors, ..self.clone() }))
     }
 
@@ -148,9 +124,14 @@ impl Walk {
         }
     }
 
+    /// See [`Place::depth`].
+    pub(super) fn depth(&self) -> Option<(Timestamp, usize)> {
+        self.place.as_ref().map(Place::depth)
+    }
+
     /// Whether a call cannot come after what this pass has reached.
     pub(super) fn is_above(&self, call: &Call) -> bool {
-        self.place.as_ref().is_some_and(|place| call.started_at > place.started_at)
+        self.place.as_ref().is_some_and(|place| place.is_below(call))
     }
 
     pub(super) fn reach(&mut self, call: &Call) {
@@ -160,8 +141,7 @@ impl Walk {
     /// Whether a call's place alone says if it has been returned, so that its id need not be kept:
     /// what was written a lag or more before the walk began was visible all the time.
     pub(super) fn settles(&self, call: &Call, lag: Duration) -> bool {
-        let covered = self.covered.as_ref().is_some_and(|covered| covered.covers(call, lag));
-        covered || self.goal.is_some_and(|goal| call.created_at < goal.saturating_sub(lag))
+        self.goal.is_some_and(|goal| call.created_at < goal.saturating_sub(lag))
     }
 
     /// Whether this walk has returned a call that is not remembered.
@@ -170,22 +150,6 @@ impl Walk {
         [&self.place, &self.frontier].into_iter().flatten().any(|place| {
             place.ids.contains(&call.id) || (settled && call.started_at > place.started_at)
         })
-    }
-}
-
-impl Covered {
-    pub(super) fn covers(&self, call: &Call, lag: Duration) -> bool {
-        call.created_at < self.until.saturating_sub(lag) && call.started_at < self.top
-    }
-
-    /// What a walk covers that began with what another had covered.
-    fn joined(old: Option<Self>, new: Option<Self>) -> Option<Self> {
-        match (old, new) {
-            // What the new one has not looked at, the old one may have.
-            (Some(old), Some(new)) if new.top < old.top => Some(old),
-            (Some(old), Some(new)) => Some(Self { until: old.until.max(new.until), ..new }),
-            (old, new) => new.or(old),
-        }
     }
 }
 
@@ -202,16 +166,21 @@ impl Place {
 
     /// Whether a call is before the place in the list, or at it.
     pub(in crate::rest::client) fn has_passed(&self, call: &Call) -> bool {
-        call.started_at > self.started_at || self.ids.contains(&call.id)
+        self.is_below(call) || self.ids.contains(&call.id)
     }
 
-    /// Whether a call started at the same instant as the place.
-    pub(in crate::rest::client) fn is_at(&self, call: &Call) -> bool {
-        call.started_at == self.started_at
+    /// Whether a call started after the place.
+    pub(in crate::rest::client) fn is_below(&self, call: &Call) -> bool {
+        call.started_at > self.started_at
+    }
+
+    /// Where the place is, and how many calls are known there: changes with each step down.
+    pub(in crate::rest::client) fn depth(&self) -> (Timestamp, usize) {
+        (self.started_at, self.ids.len())
     }
 
     /// The place further down the list.
-    fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub(in crate::rest::client) fn further(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
             (one, other) => return one.or(other),

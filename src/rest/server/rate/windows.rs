@@ -45,8 +45,9 @@ use crate::rest::Quota;
 ///
 /// When it is full and each window could still refuse, none is dropped: its credential would be
 /// admitted twice its quota. A credential without a window is refused instead
-/// ([`RateLimitReason::Room`]); the others are not affected. Only existing credentials come this far,
-/// so a maximum above the number of issued keys is never reached.
+/// ([`RateLimitReason::Room`]); the others are not affected. So is one that would take a look at
+/// more than 64 windows to make room for, with a short wait: the next one looks further. Only
+/// existing credentials come this far, so a maximum above the number of issued keys is never reached.
 ///
 /// A check takes constant time, averaged over many, whether it is full or not. Ids that a caller could
 /// choose so that their hashes are equal would be found slowly: let the service make them.
@@ -85,6 +86,9 @@ type Tick = i64;
 /// How many due windows a newcomer looks at: more than one, so that newcomers keep up with any number
 /// of windows.
 const LOOKS: usize = 4;
+
+/// How many windows a newcomer looks at where they are all in use: everybody waits for it.
+const MOST_LOOKS: usize = 64;
 
 /// No window is due later than in two minutes, rounded up: its newest admission may be a minute ahead.
 const LATEST: Tick = 2 * 60 * 100 + 1;
@@ -133,9 +137,6 @@ impl RateWindows {
             Some(number) => number,
             None => {
                 // Newcomers clean up: where there are none, nothing grows.
-                for _ in 0..LOOKS {
-                    self.look_at_one(now);
-                }
                 self.make_room(now)?;
                 let due = tick(now.saturating_add(Quota::SPAN));
                 let window = RateWindow::default();
@@ -261,17 +262,21 @@ impl RateWindows {
         self.slots.shrink_to_fit();
     }
 
-    /// Looks at due windows until one is idle and goes.
+    /// Looks at some due windows, and at more until one is idle and goes.
     fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
-        while self.len >= self.max {
-            if !self.look_at_one(now) {
-                let next = self.due.keys().next().map_or(0, |due| due.saturating_sub(floor(now)));
-                let wait = Duration::from_millis(next.unsigned_abs().saturating_mul(10));
-                let wait = wait.min(Quota::SPAN);
-                return Err(RateLimitError { wait, reason: RateLimitReason::Room });
+        for looks in 0..MOST_LOOKS {
+            let is_enough = looks >= LOOKS && self.len < self.max;
+            if is_enough || !self.look_at_one(now) {
+                break;
             }
         }
-        Ok(())
+        if self.len < self.max {
+            return Ok(());
+        }
+        // One that is due and was not looked at may go at the next look.
+        let next = self.due.keys().next().map_or(0, |due| due.saturating_sub(floor(now)));
+        let wait = Duration::from_millis(next.max(1).unsigned_abs().saturating_mul(10));
+        Err(RateLimitError { wait: wait.min(Quota::SPAN), reason: RateLimitReason::Room })
     }
 
     /// Forgets the next due window if it is idle, and otherwise notes when it is due again. Returns

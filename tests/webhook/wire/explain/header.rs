@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 
@@ -43,6 +44,11 @@ fn a_header_that_was_changed() {
         let malformed = if header.contains(",x,") { " signature_malformed" } else { "" };
         assert_eq!(found(&header, body, SECRET), format!("proven {code}{malformed}"), "{header}");
     }
+    // A clock that was never set: the time is too new, and nothing else.
+    let headers = DeliveryHeaders::new().signature(right.as_bytes());
+    let unset = Timestamp::from_unix(NOW / 1000).unwrap();
+    let genuine = Evidence::new(headers, body, SECRET).explain(unset);
+    assert_eq!(line(&genuine), "proven time_too_new");
     for (digits, words) in [(63, "cut to 63 digits"), (16, "cut to 16 digits")] {
         let header = &right[..right.len() - 64 + digits];
         let shown = explain(header, body, SECRET).to_string();

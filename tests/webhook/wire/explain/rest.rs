@@ -38,7 +38,8 @@ fn another_delivery() {
         .known_delivery(DeliveryHeaders::new(), other)
         .explain(at(NOW));
     assert_eq!(line(&found), "proven delivery_other");
-    let words = "proven: header and body belong to two deliveries, the other being number 2";
+    let words = "proven: header and body are not of one delivery: \
+                 the header is that of known delivery number 2";
     assert_eq!(found.to_string(), words);
 
     // That header belongs to this body.
@@ -48,7 +49,7 @@ fn another_delivery() {
         .known_delivery(DeliveryHeaders::new().signature(right.as_bytes()), b"lost")
         .explain(at(NOW));
     assert_eq!(line(&found), "proven delivery_other");
-    assert!(found.to_string().ends_with("number 1"), "{found}");
+    assert!(found.to_string().ends_with("the body is that of known delivery number 1"), "{found}");
 
     // Another attempt of the same event has the right body: what became of this one says more.
     let received = [body, b"\n"].concat();
@@ -74,6 +75,91 @@ fn another_attempt_is_not_another_delivery() {
         let found =
             Evidence::new(headers, received, SECRET).known_delivery(known, body).explain(at(NOW));
         assert_eq!(line(&found), expected, "{what}");
+    }
+}
+
+/// Whoever has seen a delivery can send its header again, with any body and delivery header. What is
+/// proven is whose the header is, and not that anything became of its body on the way.
+#[test]
+fn a_header_sent_again_proves_nothing_of_the_body() {
+    let genuine = BODY.as_bytes();
+    let signature = header(genuine);
+    let seen = DeliveryHeaders::new().signature(signature.as_bytes()).delivery(b"evt_1");
+    let header = "the header is that of known delivery number 1";
+    let this = format!("proven: {header}, and this body is not the one it signs: it");
+    for (body, code, words) in [
+        (
+            &br#"{"id":"evt_9"}"#[..],
+            "delivery_other",
+            format!("proven: header and body are not of one delivery: {header}"),
+        ),
+        (b"pwned", "body_changed", format!("{this} differs from byte 0 on")),
+        (b"", "body_empty", format!("{this} is empty")),
+        (&genuine[..20], "body_cut_off", format!("{this} is cut off")),
+    ] {
+        let found =
+            Evidence::new(seen, body, SECRET).known_delivery(seen, genuine).explain(at(NOW));
+        assert_eq!(line(&found), format!("proven {code}"));
+        assert_eq!(found.to_string(), words);
+    }
+}
+
+/// However hostile a delivery is, explaining it takes a bounded number of bytes hashed and compared:
+/// 64 times those given. An id that is longer than any id is none, and of a header no more digests
+/// are read than a well-formed one has.
+#[test]
+fn the_work_is_bounded() {
+    const MIB: usize = 1024 * 1024;
+    let forged = keyed(b"whsec_who-knows", b"who knows");
+    let digests: String = (0..50_000_u64).map(|n| format!(",v1={n:016x}")).collect();
+    let many = format!("t={NOW}{digests}");
+    let text = |len: usize| format!(r#"{{"id":"{}","x":"{}"}}"#, "a".repeat(len), "a".repeat(len));
+    let work = |header: &str, body: &[u8], known: &[&[u8]]| {
+        let headers = DeliveryHeaders::new().signature(header.as_bytes());
+        let evidence = Evidence::new(headers, body, SECRET).known_secret("whsec_another");
+        let evidence = known.iter().fold(evidence, |it, body| it.known_delivery(headers, body));
+        let given = (1 + known.len()) * header.len()
+            + known.iter().map(|body| body.len()).sum::<usize>()
+            + body.len();
+        let work = evidence.explain(at(NOW)).work();
+        assert!(work <= 64 * given.max(2 * MIB), "{work} of {given} bytes");
+        work
+    };
+    let (long, not_json) = (text(MIB), &b"not json"[..]);
+    for (row, header, body, known, most) in [
+        ("nothing", &forged, &b""[..], vec![], MIB),
+        (
+            "an id of a MiB, and a known delivery",
+            &forged,
+            long.as_bytes(),
+            vec![not_json],
+            128 * MIB,
+        ),
+        ("many known deliveries", &forged, long.as_bytes(), vec![not_json; 500], 132 * MIB),
+        ("known deliveries as long", &forged, b"{}", vec![long.as_bytes(); 3], 16 * MIB),
+        ("50,000 digests", &many, b"{}", vec![], 4 * MIB),
+        ("50,000 digests, a known delivery", &many, b"{}", vec![not_json], 4 * MIB),
+    ] {
+        let work = work(header, body, &known);
+        assert!(work > 0 && work <= most, "{row}: {work}");
+    }
+
+    // A text of 256 bytes that both bodies have is no id, so it makes no event of them.
+    for (len, code) in [(255, "body_changed"), (256, "delivery_other")] {
+        let (body, known) = (text(len), format!("not json {}", "a".repeat(len)));
+        let signature = header(known.as_bytes());
+        let headers = DeliveryHeaders::new().signature(signature.as_bytes());
+        let found = Evidence::new(headers, body.as_bytes(), SECRET)
+            .known_delivery(headers, known.as_bytes())
+            .explain(at(NOW));
+        assert_eq!(line(&found), format!("proven {code}"), "{len}");
+    }
+    // The seventeenth digest is one too many.
+    for (before, proven) in [(15, true), (16, false)] {
+        let right = header(b"{}").replace("t=", &format!("t={NOW}{},x=", &digests[..20 * before]));
+        let headers = DeliveryHeaders::new().signature(right.as_bytes());
+        let found = Evidence::new(headers, b"{}\n", SECRET).explain(at(NOW));
+        assert_eq!(line(&found).contains("line_end_added"), proven, "{before}: {right}");
     }
 }
 

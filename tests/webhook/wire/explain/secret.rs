@@ -60,9 +60,9 @@ fn another_secret() {
     assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
 }
 
-/// A text that no verifier takes is wrong, though it made the digest.
+/// A text that no verifier takes is wrong, though it made the digest. Who has it is not known.
 #[test]
-fn what_both_ends_have_wrong_is_said() {
+fn what_signed_and_is_no_secret_is_said() {
     for (given, error) in [
         (&SECRET["whsec_".len()..], "does not begin with whsec_"),
         ("whsec_abc\n", "has a byte at 9 that is not visible ASCII"),
@@ -70,7 +70,8 @@ fn what_both_ends_have_wrong_is_said() {
         let explanation = explain(&keyed(given.as_bytes(), b"{}"), b"{}", given);
         assert_eq!(line(&explanation), "proven secret_unusable", "{given:?}");
         let sentence = format!(
-            "proven: both ends have a text that is not a secret: the signing secret {error}"
+            "proven: the text given signed, but is no secret, and may be guessed: \
+             the signing secret {error}"
         );
         assert_eq!(explanation.to_string(), sentence);
     }
