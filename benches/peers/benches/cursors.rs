@@ -65,7 +65,7 @@ fn ours() -> (CursorKeys, AccountId, String, Cursor) {
     let account = AccountId::parse(ACCOUNT).unwrap();
     let cursor = Cursor {
         after: Position { started_at: now(), id: CallId::parse(CALL).unwrap() },
-        window: CreatedRange::new(Some(now()), Some(now())).unwrap(),
+        created: CreatedRange::new(Some(now()), Some(now())).unwrap(),
     };
     let text = keys.seal(&account, Mode::Live, &cursor);
     (keys, account, text, cursor)
