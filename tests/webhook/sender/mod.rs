@@ -6,6 +6,7 @@ mod clocks;
 mod columns;
 mod day;
 mod disabling;
+mod fairness;
 mod isolation;
 mod ledger;
 mod life;

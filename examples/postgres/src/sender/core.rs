@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Planner, Row};
+use call_assistant::webhook::sender::{BeginError, Limits, Outcome, Pending as Planned, Planner, Row};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -25,8 +25,7 @@ use crate::key_ring::KeyRing;
 use crate::support::shutdown::Shutdown;
 use crate::support::{clock, log};
 
-/// At once. Two hundred endpoints that fall silent together, and half as much again for second
-/// attempts, leave room for all others.
+/// At once. Of these, one account has half at most.
 pub(super) const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// Deliveries read at once.
@@ -42,6 +41,7 @@ const AFTER_ERROR: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     shard: i16,
+    account: i32,
     event_created_at: Timestamp,
     /// Whether it waits in the planner; else it is being read, sent or stored.
     is_planned: bool,
@@ -114,7 +114,7 @@ impl Core {
                         created.push(held.event_created_at);
                     }
                     // It was found twice, and is under way.
-                    _ => self.planner.finished(endpoint, Outcome::Unsent),
+                    _ => self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO),
                 }
             }
             if planned.is_empty() {
@@ -170,7 +170,9 @@ impl Core {
                     }
                 }
             }
-            Message::Finished { endpoint, outcome } => self.planner.finished(endpoint, outcome),
+            Message::Finished { endpoint, outcome, took } => {
+                self.planner.finished(endpoint, outcome, took);
+            }
             Message::Stored { stored, disabled } => {
                 for each in stored {
                     let (id, endpoint) = (each.key.id.cast_unsigned(), each.key.endpoint);
@@ -202,17 +204,16 @@ impl Core {
             _ => {}
         }
         let event_created_at = found.delivery.event_created_at();
-        let held = Held { shard: found.shard, event_created_at, is_planned: true, due, is_retry };
+        let Found { shard, account, .. } = found;
+        let held = Held { shard, account, event_created_at, is_planned: true, due, is_retry };
         self.held.insert(id, held);
-        self.add(id, endpoint, due, is_retry);
+        self.add(id, endpoint, held);
     }
 
-    fn add(&mut self, id: u64, endpoint: u32, due: Timestamp, is_retry: bool) {
-        if is_retry {
-            self.planner.add_retry(id, endpoint, due);
-        } else {
-            self.planner.add(id, endpoint, due);
-        }
+    fn add(&mut self, delivery: u64, endpoint: u32, held: Held) {
+        let Held { account, due, is_retry, .. } = held;
+        let account = account.cast_unsigned();
+        self.planner.add(Planned { delivery, endpoint, account, due, is_retry });
     }
 
     /// Begins an attempt in memory and sends it.
@@ -262,7 +263,7 @@ impl Core {
                 began_at: now,
             };
             let _ = self.done.send(done);
-            return self.planner.finished(endpoint, Outcome::Forbidden);
+            return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
         let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
@@ -270,16 +271,16 @@ impl Core {
         let slot = Slot::new(endpoint, self.sender.clone());
         self.attempts.spawn(async move {
             let sent = client.send(&target, request, patience, &slot).await;
-            let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
+            let (at, outcome, took) = (sent.at.floor_to_micros(), sent.outcome, sent.took);
             let began_at = now;
             let _ = done.send(Done { key, row, attempt, at, sent, began_at });
-            slot.finish(outcome);
+            slot.finish(outcome, took);
         });
     }
 
     /// Ends what is in hand of a delivery that was planned and not begun.
     fn put_back(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
-        self.planner.finished(endpoint, Outcome::Unsent);
+        self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
         self.release(id, endpoint, due);
     }
 
@@ -287,11 +288,11 @@ impl Core {
     fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
         let Some(held) = self.held.get_mut(&id) else { return };
         self.in_hand.remove(held.shard);
-        let (shard, is_retry) = (held.shard, held.is_retry);
         match due {
-            Some(due) if self.owned.borrow().shards.contains_key(&shard) => {
+            Some(due) if self.owned.borrow().shards.contains_key(&held.shard) => {
                 (held.is_planned, held.due) = (true, due);
-                self.add(id, endpoint, due, is_retry);
+                let held = *held;
+                self.add(id, endpoint, held);
             }
             _ => {
                 self.held.remove(&id);

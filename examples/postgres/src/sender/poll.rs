@@ -40,6 +40,8 @@ pub(super) struct Found {
     pub(super) id: i64,
     pub(super) shard: i16,
     pub(super) endpoint: i32,
+    /// 0 if the account is gone.
+    pub(super) account: i32,
     pub(super) delivery: Delivery,
 }
 
@@ -183,7 +185,8 @@ impl Poller {
             (*len, *last) = (len.saturating_add(1), row);
             // A row of a later version is for a process of that version.
             let Ok(delivery) = delivery_of(row) else { continue };
-            found.push(Found { id, shard, endpoint: row.try_get("endpoint")?, delivery });
+            let (endpoint, account) = (row.try_get("endpoint")?, row.try_get("account")?);
+            found.push(Found { id, shard, endpoint, account, delivery });
         }
         if !found.is_empty() {
             let _ = self.messages.send(Message::Found(found));
