@@ -28,7 +28,7 @@ const IDS: [(&str, u16, u16); 19] = [
     ("D", 40, 47),
     ("D", 50, 63),
     ("D", 70, 84),
-    ("D", 89, 89),
+    ("D", 89, 90),
 ];
 
 /// A family, and a number within it.
