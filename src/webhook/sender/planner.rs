@@ -3,6 +3,7 @@
 mod accounts;
 mod lanes;
 mod line;
+mod pending;
 mod slots;
 mod turns;
 
@@ -11,11 +12,14 @@ use core::fmt;
 use core::time::Duration;
 
 use self::lanes::{Entry, Lanes};
+use self::pending::round_up;
 use self::turns::Turns;
 use super::Outcome;
 use super::limits::Limits;
 use super::schedule::{LONGEST_WAIT, farthest};
 use crate::Timestamp;
+
+pub use self::pending::Pending;
 
 /// Decides which delivery to send next, under limits on what is in flight.
 ///
@@ -108,23 +112,6 @@ pub struct Planner {
 /// How many deliveries a step moves into lines at most while others may send: deliveries that are
 /// all due at once do not stop the process.
 const BATCH: usize = 64;
-
-/// A delivery to plan.
-///
-/// All fields are listed, so that it can be written as a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pending {
-    /// The host's number of the delivery.
-    pub delivery: u64,
-    /// The host's number of its endpoint.
-    pub endpoint: u32,
-    /// The host's number of the account. An endpoint stays in the account that is given first.
-    pub account: u32,
-    /// When its next attempt is [due](super::Delivery::due).
-    pub due: Timestamp,
-    /// Whether it has [failed](super::Delivery::attempts) before. A manual attempt is none.
-    pub is_retry: bool,
-}
 
 impl Planner {
     /// Creates an empty planner.
@@ -281,10 +268,6 @@ impl fmt::Debug for Planner {
             .field("in_flight", &self.in_flight())
             .finish_non_exhaustive()
     }
-}
-
-fn round_up(at: Timestamp) -> i64 {
-    at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }
 
 /// The last microsecond of the year 9999, rounded up, is not a timestamp.

@@ -9,8 +9,8 @@ use super::super::limits::Limits;
 use super::accounts::{Accounts, Held, Part};
 use super::lanes::Entry;
 use super::line::Line;
+use super::pending::Pending;
 use super::slots::{Slots, index};
-use super::{Pending, round_up};
 
 /// The endpoints' lines and turns, and what is in flight.
 pub(super) struct Turns {
@@ -133,9 +133,8 @@ impl Turns {
 
     /// Notes whose endpoint it is, unless that is known, before the delivery goes to a lane.
     pub(super) fn know(&mut self, pending: Pending) -> Entry {
-        let Pending { delivery, endpoint, account, due, is_retry } = pending;
-        self.belongs(endpoint, account);
-        Entry { due: round_up(due), delivery, endpoint, is_retry }
+        self.belongs(pending.endpoint, pending.account);
+        pending.entry()
     }
 
     fn belongs(&mut self, endpoint: u32, account: u32) {
