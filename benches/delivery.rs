@@ -15,8 +15,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    self, Delivery, DeliveryColumns, Ended, Endpoint, Limits, Outcome, Planner, RETRY_WAITS, Row,
-    Target, check_public,
+    self, Delivery, DeliveryColumns, Ended, Endpoint, Limits, Outcome, Pending, Planner,
+    RETRY_WAITS, Row, Target, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -172,6 +172,14 @@ mod due {
         all
     }
 
+    /// An account has ten endpoints.
+    fn pending(delivery: u64, endpoint: u32, due: Timestamp) -> Pending {
+        Pending { delivery, endpoint, account: endpoint / 10, due, is_retry: false }
+    }
+
+    const DONE: Outcome = Outcome::Answered(StatusCode::NO_CONTENT);
+    const TOOK: Duration = Duration::from_millis(20);
+
     fn filled(endpoints: u64) -> Planner {
         let limits = Limits { overall: 1_000, per_endpoint: 10 };
         let mut planner = Planner::new(limits);
@@ -179,7 +187,7 @@ mod due {
         let all = entries(endpoints);
         for class in RETRY_WAITS {
             for (delivery, endpoint, due) in all.iter().filter(|(d, ..)| wait(*d) == class) {
-                planner.add(*delivery, *endpoint, *due);
+                planner.add(pending(*delivery, *endpoint, *due));
             }
         }
         planner
@@ -193,8 +201,8 @@ mod due {
                 None => *now = planner.next_due().unwrap(),
             }
         };
-        planner.add(delivery, endpoint, now.saturating_add(wait(delivery)));
-        planner.finished(endpoint, Outcome::Answered(StatusCode::NO_CONTENT));
+        planner.add(pending(delivery, endpoint, now.saturating_add(wait(delivery))));
+        planner.finished(endpoint, DONE, TOOK);
         delivery
     }
 
@@ -213,8 +221,8 @@ mod due {
         bencher.bench_local(|| {
             for _ in 0..STEPS {
                 let (delivery, endpoint) = planner.next(now).unwrap();
-                planner.add(delivery, endpoint, now);
-                planner.finished(endpoint, Outcome::Answered(StatusCode::NO_CONTENT));
+                planner.add(pending(delivery, endpoint, now));
+                planner.finished(endpoint, DONE, TOOK);
             }
         });
     }
@@ -228,7 +236,7 @@ mod due {
             let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
             for (delivery, endpoint, _) in &entries {
                 let now = start().saturating_add(Duration::from_millis(*delivery));
-                planner.add(*delivery, *endpoint, now.saturating_add(wait(*delivery)));
+                planner.add(pending(*delivery, *endpoint, now.saturating_add(wait(*delivery))));
             }
             planner
         });

@@ -35,7 +35,8 @@ use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::receiver;
 use call_assistant::webhook::sender::{
-    self, DisabledReason, EndpointChange, Excerpt, MAX_EXCERPT_LEN, Target,
+    self, DisabledReason, EndpointChange, Excerpt, Limits, MAX_EXCERPT_LEN, Outcome, Pending,
+    Planner, Target,
 };
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use http::response::Parts;
@@ -154,6 +155,48 @@ fn rate_windows_hold_little_and_give_it_back() {
     let ((), info) = counted(|| windows.forget_idle(later));
     assert_eq!(windows.len(), 0);
     assert!(held + info.bytes_current <= 2_048, "{held} {info:?}");
+}
+
+/// A million deliveries, of one endpoint or each of an account of its own, that wait for their time or
+/// in lines. Afterwards no table grows by more than a page in a step. (D-89)
+#[test]
+fn a_million_deliveries_are_planned_in_a_hundred_and_twenty_mebibytes() {
+    const MILLION: u64 = 1_000_000;
+    let limits = Limits { overall: 448, per_endpoint: 8 };
+    for endpoints in [1, MILLION] {
+        let pending = |delivery| {
+            let endpoint = u32::try_from(delivery % endpoints).unwrap();
+            Pending { delivery, endpoint, account: endpoint, due: NOW, is_retry: delivery % 3 == 0 }
+        };
+        let rebuild = || Planner::rebuild(limits, (0..MILLION).map(pending));
+        let (mut planner, mut rebuilt) = counted(rebuild);
+        let mut largest = 0;
+        while planner.pending() > 0 {
+            let (_, info) = counted(|| {
+                for _ in 0..1_000 {
+                    let Some((_, endpoint)) = planner.next(NOW) else { break };
+                    planner.finished(endpoint, Outcome::Refused, Duration::ZERO);
+                }
+            });
+            largest = largest.max(info.bytes_max);
+            rebuilt.bytes_max =
+                rebuilt.bytes_max.max(rebuilt.bytes_current.unsigned_abs() + largest);
+        }
+        let mebibytes = rebuilt.bytes_max as f64 / MEBIBYTE as f64;
+        println!("{endpoints} endpoints: {mebibytes:.1} MiB, then at most {largest} bytes at once");
+        assert!(rebuilt.bytes_max <= 120 * MEBIBYTE as u64, "{endpoints}: {rebuilt:?}");
+        assert!(largest <= 4_096, "{endpoints}: {largest}");
+        // One by one, some tables are half empty.
+        let ((), added) = counted(|| {
+            let mut planner = Planner::new(limits);
+            (0..MILLION).for_each(|delivery| planner.add(pending(delivery)));
+        });
+        println!(
+            "{endpoints} endpoints, added: {:.1} MiB",
+            added.bytes_max as f64 / MEBIBYTE as f64
+        );
+        assert!(added.bytes_max <= 120 * MEBIBYTE as u64, "{endpoints}: {added:?}");
+    }
 }
 
 /// What a service does for every request.

@@ -186,7 +186,7 @@ impl Shared for Local {
 
     async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
         let (mut tables, now) = self.store.write();
-        tables.move_to(id, target)?;
+        tables.move_to(id, target, now)?;
         shown(&tables, id, now)
     }
 

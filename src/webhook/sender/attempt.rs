@@ -1,6 +1,7 @@
 //! One attempt: its number, its deadline, and its request.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use http::Request;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct Attempt {
     pub(super) lease: u32,
     /// The endpoint's, when the attempt began.
     pub(super) generation: u32,
+    /// Which life of the endpoint it began in. An attempt that an earlier version began has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) life: Option<NonZeroU32>,
 }
 
 impl Attempt {

@@ -81,7 +81,7 @@ pub struct DeliveryColumns {
 pub struct EndpointColumns {
     /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.
     pub disabled: Option<DisabledReason>,
-    /// When it became active or was disabled.
+    /// When it became active, was moved or was disabled. All of its microseconds tell lives apart.
     pub since: Timestamp,
     /// Deliveries in a row that failed for good, 0 to 20.
     pub failures: i16,

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
-use super::endpoint::{Effect, Endpoint, Report};
+use super::endpoint::{Effect, Endpoint, Life, Report};
 use super::numbers::{self, next_version};
 use super::outcome::Outcome;
 use super::retention;
@@ -111,17 +111,18 @@ impl Delivery {
             return Err(BeginError::Early { at: self.at });
         }
         self.set(Status::Sending, now.saturating_add(ATTEMPT_LEASE));
-        Ok(self.attempt(now))
+        Ok(self.attempt(endpoint, now))
     }
 
     /// Returns the attempt in flight of a delivery that is [`Status::Sending`]: the same value that
-    /// [`begin`](Self::begin) returned. `None` in any other state.
+    /// [`begin`](Self::begin) returned, for the endpoint as it was read with its URL. `None` in any
+    /// other state.
     ///
     /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
     #[must_use]
-    pub fn in_flight(&self) -> Option<Attempt> {
+    pub fn in_flight(&self, endpoint: &Endpoint) -> Option<Attempt> {
         (self.status == Status::Sending)
-            .then(|| self.attempt(self.at.saturating_sub(ATTEMPT_LEASE)))
+            .then(|| self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE)))
     }
 
     /// Parks a pending delivery whose endpoint is disabled, or was disabled since the delivery was
@@ -158,7 +159,8 @@ impl Delivery {
             }
             _ => self.failed(attempt, now),
         };
-        Report { effect, late: self.version == before, generation: attempt.generation }
+        let life = Life { generation: attempt.generation, began: attempt.life };
+        Report { effect, late: self.version == before, life }
     }
 
     /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
@@ -271,7 +273,7 @@ impl Delivery {
     }
 
     /// The attempt that it is now at.
-    fn attempt(&self, began_at: Timestamp) -> Attempt {
+    fn attempt(&self, endpoint: &Endpoint, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
             number: if self.manual { 1 } else { next },
@@ -280,6 +282,7 @@ impl Delivery {
             deadline: began_at.saturating_add(ATTEMPT_TIMEOUT),
             lease: self.version,
             generation: self.generation,
+            life: endpoint.life().began,
         }
     }
 

@@ -1,5 +1,6 @@
 //! One endpoint's health: active or disabled, and the count that decides.
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ use crate::Timestamp;
 ///     serde_json::to_string(&endpoint)?,
 ///     concat!(
 ///         r#"{"disabled":null,"#,               // or "gone", "failing", "paused", "deleted"
-///         r#""since":"1970-01-01T00:00:00Z","#, // when it became active or disabled
+///         r#""since":"1970-01-01T00:00:00Z","#, // when it became active, moved or disabled
 ///         r#""failures":0,"#,                   // in a row, until now
 ///         r#""generation":0,"#,                 // how often it was enabled again
 ///         r#""version":0}"#,                    // changes with every change
@@ -50,7 +51,7 @@ use crate::Timestamp;
 /// |---|---|---|
 /// | pause | [`pause`](Self::pause) | |
 /// | enable | [`enable`](Self::enable) | redeliver what was missed, if the owner wants it |
-/// | new URL | nothing: count, history and pending deliveries stay | store a new [`Target`](super::Target) |
+/// | new URL | [`moved`](Self::moved) | store a new [`Target`](super::Target) in the same write |
 /// | new secret | nothing | [`EndpointSecrets::rotate`](super::EndpointSecrets::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
 ///
@@ -88,8 +89,18 @@ pub struct Endpoint {
 pub struct Report {
     pub(super) effect: Effect,
     pub(super) late: bool,
-    /// The endpoint's, when the attempt began.
+    pub(super) life: Life,
+}
+
+/// Identifies the life of an endpoint in which an attempt began. A life ends when the endpoint is
+/// enabled again, or moved. Only ever compared for equality.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Life {
+    /// Deliveries belong to it, however often the endpoint is moved.
     pub(super) generation: u32,
+    /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
+    /// attempt is left of it. `None`: not known.
+    pub(super) began: Option<NonZeroU32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,7 +123,8 @@ pub(super) enum Effect {
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
     Unchanged,
-    /// First attempts in a row that failed: one more, or none any more. There is something to store.
+    /// First attempts in a row that failed: one more, or none any more. Or it was
+    /// [moved](Endpoint::moved). There is something to store, and nobody to tell.
     Noted,
     /// The endpoint is suspect.
     Suspect,
@@ -183,9 +195,9 @@ impl Endpoint {
     ///
     /// While the endpoint is disabled, reports change nothing: a 2xx of an attempt that was in
     /// flight does not enable it. Reports of attempts that began before the endpoint was last
-    /// enabled are ignored.
+    /// enabled or [moved](Self::moved) are ignored.
     pub fn record(&mut self, report: Report, now: Timestamp) -> EndpointChange {
-        if self.disabled.is_some() || report.generation != self.generation {
+        if self.disabled.is_some() || !self.is_life(report.life) {
             return EndpointChange::Unchanged;
         }
         match report.effect {
@@ -272,6 +284,28 @@ impl Endpoint {
         }
     }
 
+    /// Begins a new life because its owner has given it another URL, with the count at zero: answers
+    /// to requests that went to the old URL change nothing here, a 410 included. Their 2xx still
+    /// delivers. Store the endpoint and the new [`Target`](super::Target) in one write.
+    ///
+    /// What is pending goes to the new URL: deliveries stay as they are. A delivery that the old URL
+    /// answered with 410 has ended, and can be redelivered. Nobody is told that an endpoint is no
+    /// longer suspect or failing.
+    ///
+    /// A disabled endpoint stays as it is: [enabling](Self::enable) it begins a new life.
+    pub fn moved(&mut self, now: Timestamp) -> EndpointChange {
+        if self.disabled.is_some() {
+            return EndpointChange::Unchanged;
+        }
+        // No two lives have one beginning, whatever the clocks say.
+        let next = self.since.floor_to_micros().saturating_add(Duration::from_micros(1));
+        self.since = now.max(next);
+        self.failures = 0;
+        self.forget_first_failures();
+        self.changed();
+        EndpointChange::Noted
+    }
+
     /// Makes a disabled endpoint active, with the count at zero, and returns since when it was
     /// disabled. `None` if it is active or deleted.
     pub(super) fn activate(&mut self, now: Timestamp) -> Option<Timestamp> {
@@ -298,7 +332,7 @@ impl Endpoint {
         self.disabled
     }
 
-    /// Returns when it became active or was disabled.
+    /// Returns when it became active, was moved or was disabled.
     #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
@@ -335,6 +369,17 @@ impl Endpoint {
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    pub(super) fn life(&self) -> Life {
+        let micros = self.since.unix_micros().rem_euclid(i64::from(u32::MAX));
+        let began = u32::try_from(micros).ok().and_then(|at| NonZeroU32::MIN.checked_add(at));
+        Life { generation: self.generation, began }
+    }
+
+    fn is_life(&self, life: Life) -> bool {
+        let now = self.life();
+        now.generation == life.generation && (life.began.is_none() || now.began == life.began)
     }
 
     fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> EndpointChange {

@@ -314,7 +314,7 @@ pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use missed::{MissedDeliveries, MissedSearch};
 pub use outcome::Outcome;
 pub use plan::{PlanError, RecoveryBy, WebhookPlan};
-pub use planner::Planner;
+pub use planner::{Pending, Planner};
 pub use reason::FailureReason;
 pub use recovery::{RecoverError, Recovery, RecoveryStatus};
 pub use retention::{RETENTION, oldest_kept};

@@ -1,62 +1,87 @@
 //! What to send next, in a process that has much to send.
 
+mod accounts;
 mod lanes;
+mod line;
+mod pending;
+mod slots;
 mod turns;
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
-use self::lanes::{Lanes, Pending};
+use self::lanes::{Entry, Lanes};
+use self::pending::round_up;
 use self::turns::Turns;
 use super::Outcome;
 use super::limits::Limits;
 use super::schedule::{LONGEST_WAIT, farthest};
 use crate::Timestamp;
 
+pub use self::pending::Pending;
+
 /// Decides which delivery to send next, under limits on what is in flight.
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Limits, Outcome, Planner};
+/// use core::time::Duration;
+/// use call_assistant::webhook::sender::{Limits, Outcome, Pending, Planner};
 /// use call_assistant::Timestamp;
 ///
-/// let now = Timestamp::UNIX_EPOCH;
+/// let due = Timestamp::UNIX_EPOCH;
 /// let mut planner = Planner::new(Limits { overall: 100, per_endpoint: 1 });
-/// planner.add(10, 0, now);
-/// planner.add(11, 0, now);
-/// planner.add(20, 1, now);
+/// planner.add(Pending { delivery: 10, endpoint: 0, account: 0, due, is_retry: false });
+/// planner.add(Pending { delivery: 11, endpoint: 0, account: 0, due, is_retry: false });
+/// planner.add(Pending { delivery: 20, endpoint: 1, account: 0, due, is_retry: false });
 ///
-/// assert_eq!(planner.next(now), Some((10, 0)));
-/// assert_eq!(planner.next(now), Some((20, 1))); // 11 waits for 10
-/// assert_eq!(planner.next(now), None);
-/// planner.finished(0, Outcome::TimedOut);
-/// assert_eq!(planner.next(now), Some((11, 0)));
+/// assert_eq!(planner.next(due), Some((10, 0)));
+/// assert_eq!(planner.next(due), Some((20, 1))); // 11 waits for 10
+/// assert_eq!(planner.next(due), None);
+/// planner.finished(0, Outcome::TimedOut, Duration::from_secs(10));
+/// assert_eq!(planner.next(due), Some((11, 0)));
 /// ```
 ///
-/// A process that holds many pending deliveries [adds](Self::add) each with its
-/// [`due`](super::Delivery::due) time, takes the [`next`](Self::next) until there is none, begins
-/// and sends what it took, and reports each attempt that has [`finished`](Self::finished).
+/// A process that holds many pending deliveries [adds](Self::add) each, takes the
+/// [`next`](Self::next) until there is none, begins and sends what it took, and reports each attempt
+/// that has [`finished`](Self::finished).
 ///
-/// Deliveries and endpoints are numbers of the host's. Delivery numbers may be any; endpoint numbers
-/// count from 0 without large gaps, because they index a table.
+/// Deliveries, endpoints and accounts are numbers of the host's. Delivery numbers may be any;
+/// endpoint and account numbers count from 0 without large gaps, because they index tables.
 ///
 /// The planner can be [rebuilt](Self::rebuild) from the stored deliveries at any time. Then it has
-/// forgotten only which endpoints are slow, and learns it again from two timeouts of each. Healthy
-/// endpoints are safe from the first moment on, so that is not stored. It may also be outdated: a delivery that has ended, or
-/// is leased to another sender, is refused by [`Delivery::begin`](super::Delivery::begin), which
-/// costs one step.
+/// forgotten only which endpoints are slow, and learns it again from two attempts of each. Other
+/// accounts are safe from the first moment on, so that is not stored. It may also be outdated: a
+/// delivery that has ended, or is leased to another sender, is refused by
+/// [`Delivery::begin`](super::Delivery::begin), which costs one step.
 ///
 /// # Which endpoint is next
-/// - Endpoints that wait take turns, one delivery each. Of one endpoint, due retries go before first
-///   attempts, so the deliveries that decide whether it is disabled are followed to their ends.
-/// - An endpoint that has nothing in flight may use any free room. Second and further attempts use
-///   at most half of [`overall`](Limits::overall), all endpoints together.
-/// - An endpoint is **slow** after two timeouts without a response between them. The next response,
-///   whatever its status, ends that. A slow endpoint has one attempt in flight. All slow endpoints
-///   together have an eighth of `overall`, at least one. They go first in that part, and nowhere
-///   else.
+/// - Accounts that wait take turns, one delivery each: first who has the fewest attempts in flight,
+///   and of those who has waited longest. Then the endpoints of the account take turns. Of one
+///   endpoint, due retries go before first attempts, so the deliveries that decide whether it is
+///   disabled are followed to their ends.
+/// - An account that has nothing in flight may use any free room. Any other leaves as many attempts
+///   free as it has in flight itself, and at least an eighth of [`overall`](Limits::overall). So one
+///   account never has more than half of `overall` in flight, even while nobody else waits.
+/// - An endpoint that has nothing in flight may use any room of its account. Second and further
+///   attempts use at most a quarter of `overall`, all endpoints of an account together.
+/// - An endpoint is **slow** after two long attempts: such that timed out, or lasted more than eight
+///   seconds, whatever came of them. A quicker response, whatever its status, ends that; a quicker
+///   failure without a response changes nothing. A slow endpoint has one attempt in flight. All slow
+///   endpoints together have an eighth of `overall`, at least one, and no other room. They and all
+///   others go alternately while both have room, so that nobody starves where an eighth is the whole.
 ///
-/// So endpoints that fall silent together hold up the others only if they are more than half of
-/// `overall`, and only until they have timed out twice.
+/// # How long an account waits
+/// The bounds hold whatever the other accounts do: they may have any number of endpoints, and choose
+/// how long each attempt lasts, up to ten seconds, and how it ends.
+///
+/// - The first attempt of an account that has nothing in flight waits for nobody while `k`, the number
+///   of other accounts, is below `overall / 8`. Beyond that, its next turn comes within
+///   `10 s * ceil(2 * (k + 1) / overall)`.
+/// - Of any account, as many attempts begin when they are due as are left free by `k` others:
+///   `overall / (k + 1)` if each has as much as the others, and `overall / 2^k` at least.
+///
+/// Within one account, endpoints that become late together hold up the others only if they are more
+/// than a quarter of `overall`, and only until they are slow.
 ///
 /// # Several processes
 /// A planner knows only what was added to it. What another process accepted, or began before it
@@ -74,9 +99,9 @@ use crate::Timestamp;
 /// A schedule has few different waits, so deliveries that are added for one wait come in order. A
 /// queue for each wait keeps all of them in order, and every step is O(1), however many are pending.
 /// Deliveries that come out of order, because of jitter or a clock that was set, go to a tree, at
-/// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 8 in its
-/// endpoint's line; an endpoint number takes 4 bytes, 32 more where any has had a line, and 32 more
-/// where any has had a line of retries.
+/// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 12 in its
+/// endpoint's line. An endpoint number takes 8 bytes, and 28 more where any has had a line. An account
+/// number takes 48.
 pub struct Planner {
     /// What is not due, or was not looked at yet.
     lanes: Lanes,
@@ -95,29 +120,21 @@ impl Planner {
         Self { lanes: Lanes::default(), turns: Turns::new(limits) }
     }
 
-    /// Creates a planner of what is stored: delivery, endpoint and due time of each pending delivery,
-    /// and whether it is a [retry](Self::add_retry), in any order. Attempts that others have in
-    /// flight are due when their leases expire; leave out those of this process, and count them with
-    /// [`began`](Self::began).
+    /// Creates a planner of what is stored: each pending delivery, in any order. Attempts that others
+    /// have in flight are due when their leases expire; leave out those of this process, and count
+    /// them with [`began`](Self::began).
     ///
     /// Do this before the process accepts events, or together with the first [`add`](Self::add): a
     /// delivery that is accepted in between would be added twice.
     #[must_use]
-    pub fn rebuild(
-        limits: Limits,
-        pending: impl IntoIterator<Item = (u64, u32, Timestamp, bool)>,
-    ) -> Self {
-        let mut all: Vec<Pending> = pending
-            .into_iter()
-            .map(|(delivery, endpoint, due, is_retry)| Pending {
-                due: round_up(due),
-                delivery,
-                endpoint,
-                is_retry,
-            })
-            .collect();
+    pub fn rebuild(limits: Limits, pending: impl IntoIterator<Item = Pending>) -> Self {
+        let mut planner = Self::new(limits);
+        let mut all: Vec<_> = pending.into_iter().map(|each| planner.turns.know(each)).collect();
         all.sort_unstable();
-        Self { lanes: Lanes::sorted(all), ..Self::new(limits) }
+        // All tables at once, so that no step takes long because one of them grows.
+        planner.turns.reserve(all.len());
+        planner.lanes = Lanes::sorted(all);
+        planner
     }
 
     /// Limits the attempts of each endpoint to this number a second, one at a time: two attempts
@@ -126,13 +143,14 @@ impl Planner {
     /// ```
     /// use core::time::Duration;
     /// use call_assistant::Timestamp;
-    /// use call_assistant::webhook::sender::{Limits, Planner};
+    /// use call_assistant::webhook::sender::{Limits, Pending, Planner};
     ///
     /// let limits = Limits { overall: 448, per_endpoint: 8 };
     /// let mut planner = Planner::new(limits).with_rate(20);
     /// let now = Timestamp::UNIX_EPOCH;
-    /// planner.add(1, 0, now);
-    /// planner.add(2, 0, now);
+    /// let pending = Pending { delivery: 1, endpoint: 0, account: 0, due: now, is_retry: false };
+    /// planner.add(pending);
+    /// planner.add(Pending { delivery: 2, ..pending });
     /// assert_eq!(planner.next(now), Some((1, 0)));
     /// assert_eq!(planner.next(now), None);
     /// let later = now.saturating_add(Duration::from_millis(50));
@@ -146,16 +164,10 @@ impl Planner {
         self
     }
 
-    /// Adds a delivery whose first attempt is due at this time. A manual attempt is added like a
-    /// first one.
-    pub fn add(&mut self, delivery: u64, endpoint: u32, due: Timestamp) {
-        self.lanes.add(Pending { due: round_up(due), delivery, endpoint, is_retry: false });
-    }
-
-    /// Adds a delivery whose next attempt is due at this time: one that has
-    /// [failed](super::Delivery::attempts) before.
-    pub fn add_retry(&mut self, delivery: u64, endpoint: u32, due: Timestamp) {
-        self.lanes.add(Pending { due: round_up(due), delivery, endpoint, is_retry: true });
+    /// Adds a delivery.
+    pub fn add(&mut self, pending: Pending) {
+        let entry = self.turns.know(pending);
+        self.lanes.add(entry);
     }
 
     /// Takes the delivery to begin now, and its endpoint. `None` if nothing is due, or everything
@@ -173,7 +185,7 @@ impl Planner {
         loop {
             let mut moved = 0..BATCH;
             while moved.next().is_some()
-                && let Some(Pending { delivery, endpoint, is_retry, .. }) =
+                && let Some(Entry { delivery, endpoint, is_retry, .. }) =
                     self.lanes.pop(now, farthest)
             {
                 // The usual case: nothing else is due, so it needs no line.
@@ -190,20 +202,21 @@ impl Planner {
         }
     }
 
-    /// Reports what came of an attempt of this endpoint, and that it is no longer in flight. Ignored
-    /// for an endpoint that has nothing in flight.
+    /// Reports what came of an attempt of this endpoint and how long it lasted, and that it is no
+    /// longer in flight. Ignored for an endpoint that has nothing in flight.
     ///
     /// What was planned and not begun has finished as [`Outcome::Unsent`].
-    pub fn finished(&mut self, endpoint: u32, outcome: Outcome) {
-        self.turns.finished(endpoint, outcome);
+    pub fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
+        self.turns.finished(endpoint, outcome, took);
     }
 
     /// Counts an attempt that this process has in flight already, after the planner was
     /// [rebuilt](Self::rebuild). It ends with [`finished`](Self::finished).
     ///
-    /// Such attempts may exceed the limits; then nothing else begins.
-    pub fn began(&mut self, endpoint: u32) {
-        self.turns.began(endpoint);
+    /// Such attempts may exceed the limits; then nothing else begins. More than 65,535 of one
+    /// endpoint count as 65,535.
+    pub fn began(&mut self, endpoint: u32, account: u32) {
+        self.turns.began(endpoint, account);
     }
 
     /// Forgets the pending deliveries of an endpoint that this process does not own any more, or
@@ -255,10 +268,6 @@ impl fmt::Debug for Planner {
             .field("in_flight", &self.in_flight())
             .finish_non_exhaustive()
     }
-}
-
-fn round_up(at: Timestamp) -> i64 {
-    at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }
 
 /// The last microsecond of the year 9999, rounded up, is not a timestamp.

@@ -304,4 +304,14 @@ impl<D> Recovery<D> {
     }
 }
 
-row!(Recovery<D>, D);
+row!(Recovery<D> {
+    #[must_use = "store the writes and the recovery"]
+    step(
+        room: u32,
+        found: &[(D, Row<Delivery>)],
+        endpoint: &Endpoint,
+        plan: WebhookPlan,
+        now: Timestamp
+    ) -> Vec<(D, Write<Delivery>)>;
+    cancel() -> bool;
+});

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, Endpoint, Limits, Outcome, Planner, RETRY_WAITS,
+    ATTEMPT_LEASE, BeginError, Delivery, Endpoint, Limits, Outcome, Pending, Planner, RETRY_WAITS,
     RedeliverError, Status,
 };
 
@@ -131,6 +131,10 @@ fn a_lease_from_next_year_does_not_block_a_redelivery() {
     assert_eq!(delivery.redeliver(&endpoint, at(3)), Ok(()));
 }
 
+fn planned(delivery: u64, due: Timestamp) -> Pending {
+    Pending { delivery, endpoint: 0, account: 0, due, is_retry: false }
+}
+
 /// A planner whose host's clock is set back a year does not sleep for a year.
 #[test]
 fn a_planner_sends_what_is_due_too_far_ahead() {
@@ -139,9 +143,9 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     let in_a_year = |seconds: u64| next_year().saturating_add(Duration::from_secs(seconds));
     // More orders than there are lanes.
     for second in (1..=12).rev() {
-        planner.add(second, 0, in_a_year(second));
+        planner.add(planned(second, in_a_year(second)));
     }
-    planner.add(100, 0, at(60));
+    planner.add(planned(100, at(60)));
     let mut sent: Vec<u64> =
         std::iter::from_fn(|| planner.next(start()).map(|(delivery, _)| delivery)).collect();
     sent.sort_unstable();
@@ -149,12 +153,12 @@ fn a_planner_sends_what_is_due_too_far_ahead() {
     assert_eq!((planner.pending(), planner.next_due()), (1, Some(at(60))));
 
     let farthest = 2 * RETRY_WAITS[4];
-    planner.add(200, 0, start().saturating_add(farthest));
+    planner.add(planned(200, start().saturating_add(farthest)));
     assert_eq!(planner.next(start()), None, "a correct clock may have said so");
     // The planner counts in microseconds, and takes nothing that a delivery would call early.
     let mut planner = Planner::new(limits);
     let now = start().saturating_add(NANO);
-    planner.add(200, 0, now.saturating_add(farthest));
+    planner.add(planned(200, now.saturating_add(farthest)));
     assert_eq!(planner.next(now), None, "exactly as far as may be");
     let micro = Duration::from_micros(1);
     assert_eq!(

@@ -191,14 +191,14 @@ fn a_row_that_is_sending_tells_its_attempt() {
     let endpoint = Endpoint::new(start());
     for failed in 0..6 {
         let mut delivery = failed_before(failed, &endpoint, start());
-        assert_eq!(delivery.in_flight(), None, "waiting after {failed}");
+        assert_eq!(delivery.in_flight(&endpoint), None, "waiting after {failed}");
         let attempt = delivery.begin(&endpoint, at(1)).unwrap();
-        assert_eq!(delivery.in_flight(), Some(attempt), "sending after {failed}");
+        assert_eq!(delivery.in_flight(&endpoint), Some(attempt), "sending after {failed}");
         let _ = delivery.finish(&attempt, answered(410), at(2));
-        assert_eq!(delivery.in_flight(), None, "gone after {failed}");
+        assert_eq!(delivery.in_flight(&endpoint), None, "gone after {failed}");
         delivery.redeliver(&endpoint, at(3)).unwrap();
         let attempt = delivery.begin(&endpoint, at(3)).unwrap();
-        assert_eq!(delivery.in_flight(), Some(attempt), "manual after {failed}");
+        assert_eq!(delivery.in_flight(&endpoint), Some(attempt), "manual after {failed}");
     }
 }
 

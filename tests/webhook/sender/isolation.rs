@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, EndpointChange, Limits, Outcome, Planner,
+    Attempt, Delivery, Endpoint, EndpointChange, Limits, Outcome, Pending, Planner,
 };
 
 use super::{answered, event, start};
@@ -52,6 +52,8 @@ struct Seen {
 
 struct World {
     limits: Limits,
+    /// How many endpoints an account has.
+    per_account: u32,
     plans: Vec<Plan>,
     until: Millis,
     queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
@@ -69,8 +71,14 @@ fn at(now: Millis) -> Timestamp {
 
 /// Events come until then; then everything is followed to its end.
 fn run(limits: Limits, plans: Vec<Plan>, until: Millis) -> Vec<Seen> {
+    run_accounts(limits, 1, plans, until)
+}
+
+/// The same where neighbours are of one account.
+fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Millis) -> Vec<Seen> {
     let mut world = World {
         limits,
+        per_account,
         until,
         queue: BinaryHeap::new(),
         order: 0,
@@ -109,7 +117,7 @@ impl World {
         let value = &self.endpoints[endpoint as usize];
         let delivery = Delivery::accept(&event(start()), value, at(now));
         if let Some(due) = delivery.due(at(now)) {
-            self.planner.add(self.deliveries.len() as u64, endpoint, due);
+            self.plan(self.deliveries.len(), endpoint, due, false);
             self.deliveries.push((delivery, endpoint));
         }
         let next = now + self.plans[endpoint as usize].every;
@@ -126,7 +134,7 @@ impl World {
             let due = delivery.due(at(now)).unwrap();
             let is_retry = delivery.attempts() > 0;
             let Ok(attempt) = delivery.begin(&self.endpoints[endpoint], at(now)) else {
-                self.planner.finished(at_endpoint, Outcome::Unsent);
+                self.planner.finished(at_endpoint, Outcome::Unsent, Duration::ZERO);
                 continue;
             };
             let late = at(now).since(due).as_millis() as Millis;
@@ -163,10 +171,17 @@ impl World {
         if matches!(change, EndpointChange::Disabled(_)) {
             seen.disabled = Some(now);
         }
-        self.planner.finished(*endpoint, outcome);
-        if let Some(due) = delivery.due(at(now)) {
-            self.planner.add_retry(*number as u64, *endpoint, due);
+        let took = at(now).since(attempt.began_at());
+        let (number, endpoint, due) = (*number, *endpoint, delivery.due(at(now)));
+        self.planner.finished(endpoint, outcome, took);
+        if let Some(due) = due {
+            self.plan(number, endpoint, due, true);
         }
+    }
+
+    fn plan(&mut self, number: usize, endpoint: u32, due: Timestamp, is_retry: bool) {
+        let (delivery, account) = (number as u64, endpoint / self.per_account);
+        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
     }
 }
 
@@ -203,6 +218,18 @@ fn two_hundred_dead_endpoints_of_four_hundred_hold_up_no_healthy_one() {
     );
     assert!(late <= (3 * without).max(50) && worst <= 50, "{late} {worst}");
     assert!(seen[..200].iter().all(|seen| seen.delivered == 600));
+}
+
+/// Within one account as well: up to a quarter of all attempts may be held by silence.
+#[test]
+fn a_hundred_dead_endpoints_of_an_account_hold_up_none_of_its_healthy_ones() {
+    let plans = (0..100).map(healthy).chain((0..100).map(|number| dead(1_000, number)));
+    let seen = run_accounts(LIMITS, 200, plans.collect(), HOUR / 6);
+    let all = firsts(&seen, 0..100);
+    let worst = all.iter().max().copied().unwrap();
+    println!("within one account: healthy first attempts at most {worst} ms late");
+    assert!(worst <= 50, "{worst}");
+    assert!(seen[..100].iter().all(|seen| seen.delivered == 600));
 }
 
 /// However much arrives meanwhile, and in whatever company.

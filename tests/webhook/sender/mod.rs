@@ -5,6 +5,7 @@ mod attempt;
 mod clocks;
 mod columns;
 mod disabling;
+mod fairness;
 mod isolation;
 mod ledger;
 mod life;

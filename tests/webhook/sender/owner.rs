@@ -1,11 +1,11 @@
 //! What an owner does to an endpoint: pause, new URL, delete, new secret; and what attempts of before
-//! still say. D-79, D-83.
+//! still say. D-79, D-83, D-90.
 
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointSecrets, LogEntry,
-    Outcome, RETENTION, RedeliverError, Status, Target,
+    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
+    EndpointSecrets, LogEntry, Outcome, RETENTION, RedeliverError, Status, Target,
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
@@ -65,10 +65,10 @@ fn a_pause_does_not_replace_another_reason() {
     assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
 }
 
-/// D-83: what is pending goes to the new URL, with the count and the history as they were.
+/// D-83, D-90: what is pending goes to the new URL, and the count begins anew.
 #[test]
 fn a_new_url_is_checked_and_gets_what_is_pending() {
-    let endpoint = endpoint_with_a_failure();
+    let mut endpoint = endpoint_with_a_failure();
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let signer = Signer::new(secret("whsec_one"));
     let attempt = delivery.begin(&endpoint, start()).unwrap();
@@ -76,10 +76,129 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
 
     assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
     let moved = Target::parse("https://new.example.com/hook").unwrap();
+    let before = endpoint;
+    assert_eq!(endpoint.moved(at(5)), EndpointChange::Noted);
+    assert_eq!((endpoint.failures(), endpoint.since()), (0, at(5)));
+    assert_eq!(endpoint.generation(), before.generation());
+    assert_eq!(endpoint.version(), before.version() + 1);
+    assert!(!delivery.park(&endpoint, at(5)), "carried along");
     let attempt = delivery.begin(&endpoint, at(10)).unwrap();
     let request = attempt.request(&moved, &event(start()), &signer, at(10));
     assert_eq!(request.uri(), "https://new.example.com/hook");
-    assert_eq!((attempt.number(), endpoint.failures()), (2, 1));
+    assert_eq!(attempt.number(), 2);
+    // What the new URL answers counts.
+    let report = delivery.finish(&attempt, answered(410), at(11));
+    let gone = EndpointChange::Disabled(DisabledReason::Gone);
+    assert_eq!(endpoint.record(report, at(11)), gone);
+    // While it is disabled, a move leaves it as it is: enabling begins a new life.
+    let before = endpoint;
+    assert_eq!((endpoint.moved(at(12)), endpoint), (EndpointChange::Unchanged, before));
+}
+
+/// D-90: what an owner may do between an attempt and its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Move,
+    Pause,
+    Enable,
+}
+
+/// D-90: answers to requests to the old URL leave the endpoint as it is, whatever else its owner did
+/// meanwhile, at one instant or later, and with a clock that is set back. Their 2xx delivers.
+#[test]
+fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
+    use Does::{Enable, Move, Pause};
+    let orders: [&[Does]; 7] = [
+        &[Move],
+        &[Move, Move],
+        &[Move, Move, Move],
+        &[Move, Pause, Enable],
+        &[Pause, Move, Enable],
+        &[Pause, Enable, Move],
+        &[Pause, Move, Enable, Move],
+    ];
+    let clocks: [fn(u64) -> u64; 3] = [|_| 0, |step| step, |step| 100 - step];
+    for (does, clock) in orders.into_iter().flat_map(|does| clocks.map(|clock| (does, clock))) {
+        for (failed, outcome, expected) in [
+            (0, answered(200), Status::Delivered),
+            (0, answered(410), Status::Gone),
+            (0, answered(500), Status::Waiting),
+            (0, Outcome::Unsent, Status::Waiting),
+            (5, Outcome::TimedOut, Status::Failed),
+            (5, answered(204), Status::Delivered),
+        ] {
+            let row = format!("{does:?} {outcome:?} after {failed}, clock {}", clock(1));
+            let mut endpoint = endpoint_with_a_failure();
+            let mut delivery = failed_before(failed, &endpoint, at(clock(0)));
+            let old = delivery.begin(&endpoint, at(clock(0))).unwrap();
+            for (step, does) in (1..).zip(does) {
+                let now = at(clock(step));
+                match does {
+                    Move => _ = endpoint.moved(now),
+                    Pause => _ = endpoint.pause(now),
+                    Enable => _ = endpoint.enable(now).unwrap(),
+                }
+            }
+            // Something to recover from, at the new URL.
+            let mut other = failed_before(5, &endpoint, at(200));
+            let attempt = other.begin(&endpoint, at(200)).unwrap();
+            let counted = EndpointChange::Counted { failures: 1, warn: false };
+            let report = other.finish(&attempt, Outcome::Dns, at(200));
+            assert_eq!(endpoint.record(report, at(200)), counted, "{row}");
+
+            let before = endpoint;
+            let report = delivery.finish(&old, outcome, at(201));
+            assert_eq!((delivery.status(), report.is_late()), (expected, false), "{row}");
+            assert_eq!(endpoint.record(report, at(201)), EndpointChange::Unchanged, "{row}");
+            assert_eq!(endpoint, before, "{row}");
+            // In one life with moves it goes on at the new URL; after enabling it is parked.
+            if expected == Status::Waiting {
+                let parked = does.contains(&Enable);
+                assert_eq!(delivery.park(&endpoint, at(202)), parked, "{row}");
+                assert_eq!(delivery.redeliver(&endpoint, at(203)).is_ok(), parked, "{row}");
+            }
+        }
+    }
+}
+
+/// D-90: an answer that is stored before the move counted; a sender that took over goes by the URL it
+/// has read, and an attempt read from its row by the endpoint that it was read with.
+#[test]
+fn an_answer_counts_by_the_url_that_it_came_from() {
+    let mut endpoint = endpoint_with_a_failure();
+    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
+    let stalled = delivery.begin(&endpoint, start()).unwrap();
+    assert_eq!(endpoint.moved(at(1)), EndpointChange::Noted);
+    let new = delivery.begin(&endpoint, at(31)).unwrap();
+    assert_eq!(delivery.in_flight(&endpoint), Some(new));
+    let mut late = delivery;
+    let report = late.finish(&stalled, answered(410), at(32));
+    assert_eq!(endpoint.record(report, at(32)), EndpointChange::Unchanged);
+    let report = delivery.finish(&new, answered(410), at(33));
+    let gone = EndpointChange::Disabled(DisabledReason::Gone);
+    assert_eq!(endpoint.record(report, at(33)), gone);
+
+    // Suspect no more, and nobody is told.
+    let mut endpoint = Endpoint::new(start());
+    for second in 0..6 {
+        let mut delivery = failed_before(0, &endpoint, at(20 * second));
+        let attempt = delivery.begin(&endpoint, at(20 * second)).unwrap();
+        let report = delivery.finish(&attempt, Outcome::Refused, at(20 * second));
+        let _ = endpoint.record(report, at(20 * second));
+    }
+    assert!(endpoint.is_suspect());
+    assert_eq!(endpoint.moved(at(200)).alert(), None);
+    assert_eq!((endpoint.is_suspect(), endpoint.first_failed_at()), (false, None));
+    // A column has whole microseconds, and the attempt that began before it was read is of it.
+    let now = at(300).saturating_add(Duration::from_nanos(1_234_567));
+    let _ = endpoint.moved(now);
+    let mut delivery = failed_before(0, &endpoint, at(301));
+    let attempt = delivery.begin(&endpoint, at(301)).unwrap();
+    let columns = EndpointColumns::from(endpoint);
+    let columns = EndpointColumns { since: columns.since.floor_to_micros(), ..columns };
+    let mut read = Endpoint::try_from(columns).unwrap();
+    let report = delivery.finish(&attempt, answered(410), at(302));
+    assert_eq!(read.record(report, at(302)), gone);
 }
 
 /// D-83: deleted for good; the log stays for thirty days.

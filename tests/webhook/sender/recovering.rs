@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, Limits, Outcome, Planner, Recovery, RecoveryBy, RecoveryStatus,
-    Row, WebhookPlan, Write,
+    Attempt, Delivery, Endpoint, Limits, Outcome, Pending, Planner, Recovery, RecoveryBy,
+    RecoveryStatus, Row, WebhookPlan, Write,
 };
 
 use super::isolation::p99;
@@ -124,7 +124,7 @@ impl World {
     fn event(&mut self, endpoint: u32, now: Millis) {
         let delivery =
             Delivery::accept(&event(start()), &self.endpoints[endpoint as usize], at(now));
-        self.planner.add(self.deliveries.len() as u64, endpoint, at(now));
+        self.planner.add(pending(self.deliveries.len(), endpoint, at(now), false));
         self.deliveries.push((delivery, endpoint));
         let next = now + if endpoint == HEALTHY { 100 } else { 1_000 };
         if next < self.until {
@@ -139,7 +139,7 @@ impl World {
             let due = row.due(at(now)).unwrap_or(at(now));
             let is_first = row.version() == 0;
             let Ok(attempt) = row.begin(&self.endpoints[endpoint as usize], at(now)) else {
-                self.planner.finished(endpoint, Outcome::Unsent);
+                self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
                 continue;
             };
             if is_first {
@@ -162,7 +162,7 @@ impl World {
         let report = row.finish(&attempt, answered(200), at(now));
         assert!(!report.is_late(), "{delivery} was delivered twice");
         let _ = self.endpoints[*endpoint as usize].record(report, at(now));
-        self.planner.finished(*endpoint, answered(200));
+        self.planner.finished(*endpoint, answered(200), Duration::from_millis(ANSWER));
         if let Some(count) = self.attempted.get_mut(delivery) {
             *count += 1;
         }
@@ -218,7 +218,7 @@ impl World {
             self.redelivered[id] += 1;
             // To the planner of a process that may die before.
             let due = write.value.due(start()).unwrap();
-            self.planner.add(id as u64, HEALTHY, due);
+            self.planner.add(pending(id, HEALTHY, due, false));
         }
     }
 
@@ -227,7 +227,7 @@ impl World {
         self.attempts.fill(None);
         self.late = None;
         let pending = self.deliveries.iter().enumerate().filter_map(|(id, (row, endpoint))| {
-            Some((id as u64, *endpoint, row.due(at(now))?, row.attempts() > 0))
+            Some(pending(id, *endpoint, row.due(at(now))?, row.attempts() > 0))
         });
         self.planner = Planner::rebuild(LIMITS, pending);
         if self.recovery.status() == RecoveryStatus::Running {
@@ -235,6 +235,11 @@ impl World {
             self.happens(now + pause, Happens::Kill);
         }
     }
+}
+
+/// All are of one account.
+fn pending(id: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
+    Pending { delivery: id as u64, endpoint, account: 0, due, is_retry }
 }
 
 const TEN_MINUTES: Millis = 600_000;

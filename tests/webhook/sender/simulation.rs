@@ -11,7 +11,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome,
-    Planner, Status,
+    Pending, Planner, Status,
 };
 
 use super::{answered, event, start};
@@ -284,10 +284,10 @@ impl World {
                 let rows = self.rows.iter().enumerate().filter_map(|(at, row)| {
                     let endpoint = u32::try_from(row.endpoint).unwrap();
                     let is_retry = row.value.attempts() > 0;
-                    Some((at as u64, endpoint, row.value.due(now)?, is_retry))
+                    Some(pending(at, endpoint, row.value.due(now)?, is_retry))
                 });
                 self.hosts[host].planner = Planner::rebuild(LIMITS, rows.clone());
-                self.hosts[host].known = rows.map(|(at, ..)| at as usize).collect();
+                self.hosts[host].known = rows.map(|row| row.delivery as usize).collect();
                 let up = self.random.below(12 * HOUR);
                 self.after(up, Happens::Crash(host));
                 self.after(0, Happens::Wake(host));
@@ -351,10 +351,8 @@ impl World {
         let host = &mut self.hosts[host];
         if host.known.insert(row) {
             let endpoint = u32::try_from(self.rows[row].endpoint).unwrap();
-            match self.rows[row].value.attempts() {
-                0 => host.planner.add(row as u64, endpoint, due),
-                _ => host.planner.add_retry(row as u64, endpoint, due),
-            }
+            let is_retry = self.rows[row].value.attempts() > 0;
+            host.planner.add(pending(row, endpoint, due, is_retry));
         }
     }
 
@@ -387,7 +385,7 @@ impl World {
                     self.go(host, at, attempt);
                 }
                 Err(error) => {
-                    self.hosts[host].planner.finished(endpoint, Outcome::Unsent);
+                    self.hosts[host].planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
                     self.hosts[host].known.remove(&at);
                     match error {
                         BeginError::Early { .. } | BeginError::Leased { .. } => self.plan(host, at),
@@ -514,7 +512,8 @@ impl World {
             }
         }
         let host_state = &mut self.hosts[host];
-        host_state.planner.finished(u32::try_from(endpoint).unwrap(), outcome);
+        let took = now.since(attempt.began_at());
+        host_state.planner.finished(u32::try_from(endpoint).unwrap(), outcome, took);
         host_state.known.remove(&at);
         self.plan(host, at);
         self.after(0, Happens::Wake(host));
@@ -571,6 +570,11 @@ impl World {
             }
         }
     }
+}
+
+/// An account has two endpoints.
+fn pending(row: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
+    Pending { delivery: row as u64, endpoint, account: endpoint / 2, due, is_retry }
 }
 
 /// SplitMix64: enough to choose by, and the same everywhere.

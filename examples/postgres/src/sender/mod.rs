@@ -68,7 +68,7 @@ enum Message {
     /// What was planned is read, or could not be.
     Read(Vec<(u64, u32)>, Result<ToBegin, DbError>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
-    Finished { endpoint: u32, outcome: Outcome },
+    Finished { endpoint: u32, outcome: Outcome, took: Duration },
     /// These attempts are stored, and these endpoints are disabled by them.
     Stored { stored: Vec<Stored>, disabled: Vec<i32> },
 }

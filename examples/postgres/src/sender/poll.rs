@@ -42,6 +42,8 @@ pub(super) struct PendingRow {
     pub(super) id: i64,
     pub(super) shard: i16,
     pub(super) endpoint: i32,
+    /// 0 if the account is gone.
+    pub(super) account: i32,
     pub(super) delivery: Delivery,
 }
 
@@ -185,7 +187,8 @@ impl Poller {
             (*len, *last) = (len.saturating_add(1), row);
             // A row of a later version is for a process of that version.
             let Ok(delivery) = delivery_of(row) else { continue };
-            found.push(PendingRow { id, shard, endpoint: row.field("endpoint")?, delivery });
+            let (endpoint, account) = (row.field("endpoint")?, row.field("account")?);
+            found.push(PendingRow { id, shard, endpoint, account, delivery });
         }
         if !found.is_empty() {
             let _ = self.messages.send(Message::Found(found));

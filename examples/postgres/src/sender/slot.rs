@@ -1,6 +1,7 @@
 //! What an attempt holds of the planner's limits until nothing of it is left.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use call_assistant::webhook::sender::Outcome;
 use tokio::sync::mpsc::UnboundedSender;
@@ -15,7 +16,7 @@ pub(super) struct Slot(Arc<HeldSlot>);
 #[derive(Debug)]
 struct HeldSlot {
     endpoint: u32,
-    outcome: OnceLock<Outcome>,
+    outcome: OnceLock<(Outcome, Duration)>,
     messages: UnboundedSender<Message>,
 }
 
@@ -25,14 +26,15 @@ impl Slot {
     }
 
     /// Sets what the planner is told when the slot is free.
-    pub(super) fn finish(self, outcome: Outcome) {
-        let _ = self.0.outcome.set(outcome);
+    pub(super) fn finish(self, outcome: Outcome, took: Duration) {
+        let _ = self.0.outcome.set((outcome, took));
     }
 }
 
 impl Drop for HeldSlot {
     fn drop(&mut self) {
-        let outcome = self.outcome.get().copied().unwrap_or(Outcome::Unsent);
-        let _ = self.messages.send(Message::Finished { endpoint: self.endpoint, outcome });
+        let finished = self.outcome.get().copied();
+        let (outcome, took) = finished.unwrap_or((Outcome::Unsent, Duration::ZERO));
+        let _ = self.messages.send(Message::Finished { endpoint: self.endpoint, outcome, took });
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Outcome, Planner, Row};
+use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner, Row};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -39,6 +39,7 @@ const AFTER_ERROR: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownDelivery {
     shard: i16,
+    account: i32,
     event_created_at: Timestamp,
     /// Whether it waits in the planner; else it is being read, sent or stored.
     is_planned: bool,
@@ -111,7 +112,7 @@ impl SenderTask {
                         created.push(known.event_created_at);
                     }
                     // It was found twice, and is under way.
-                    _ => self.planner.finished(endpoint, Outcome::Unsent),
+                    _ => self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO),
                 }
             }
             if planned.is_empty() {
@@ -166,7 +167,9 @@ impl SenderTask {
                     }
                 }
             }
-            Message::Finished { endpoint, outcome } => self.planner.finished(endpoint, outcome),
+            Message::Finished { endpoint, outcome, took } => {
+                self.planner.finished(endpoint, outcome, took);
+            }
             Message::Stored { stored, disabled } => {
                 for each in stored {
                     let (id, endpoint) = (each.key.id.cast_unsigned(), each.key.endpoint);
@@ -198,18 +201,17 @@ impl SenderTask {
             _ => {}
         }
         let event_created_at = found.delivery.event_created_at();
+        let PendingRow { shard, account, .. } = found;
         let known =
-            KnownDelivery { shard: found.shard, event_created_at, is_planned: true, due, is_retry };
+            KnownDelivery { shard, account, event_created_at, is_planned: true, due, is_retry };
         self.known.insert(id, known);
-        self.add(id, endpoint, due, is_retry);
+        self.add(id, endpoint, known);
     }
 
-    fn add(&mut self, id: u64, endpoint: u32, due: Timestamp, is_retry: bool) {
-        if is_retry {
-            self.planner.add_retry(id, endpoint, due);
-        } else {
-            self.planner.add(id, endpoint, due);
-        }
+    fn add(&mut self, delivery: u64, endpoint: u32, known: KnownDelivery) {
+        let KnownDelivery { account, due, is_retry, .. } = known;
+        let account = account.cast_unsigned();
+        self.planner.add(ToSend { delivery, endpoint, account, due, is_retry });
     }
 
     /// Begins an attempt in memory and sends it.
@@ -244,7 +246,7 @@ impl SenderTask {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
             let _ = self.ended.send(EndedAttempt { key, row, attempt, at: now, sent });
-            return self.planner.finished(endpoint, Outcome::Forbidden);
+            return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
         let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
@@ -252,15 +254,15 @@ impl SenderTask {
         let slot = Slot::new(endpoint, self.sender.clone());
         self.attempts.spawn(async move {
             let sent = client.send(&target, request, patience, &slot).await;
-            let (at, outcome) = (sent.at.floor_to_micros(), sent.outcome);
+            let (at, outcome, took) = (sent.at.floor_to_micros(), sent.outcome, sent.took);
             let _ = ended.send(EndedAttempt { key, row, attempt, at, sent });
-            slot.finish(outcome);
+            slot.finish(outcome, took);
         });
     }
 
     /// Ends what is in hand of a delivery that was planned and not begun.
     fn put_back(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
-        self.planner.finished(endpoint, Outcome::Unsent);
+        self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
         self.release(id, endpoint, due);
     }
 
@@ -268,11 +270,11 @@ impl SenderTask {
     fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
         let Some(known) = self.known.get_mut(&id) else { return };
         self.in_hand.remove(known.shard);
-        let (shard, is_retry) = (known.shard, known.is_retry);
         match due {
-            Some(due) if self.owned.borrow().shards.contains_key(&shard) => {
+            Some(due) if self.owned.borrow().shards.contains_key(&known.shard) => {
                 (known.is_planned, known.due) = (true, due);
-                self.add(id, endpoint, due, is_retry);
+                let known = *known;
+                self.add(id, endpoint, known);
             }
             _ => {
                 self.known.remove(&id);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Outcome, Planner};
+use call_assistant::webhook::sender::{Outcome, Pending, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ enum Message {
     /// An attempt is stored as finished, and what is to be sent again.
     Stored(Option<ToSend>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
-    Finished { endpoint: u32, outcome: Outcome },
+    Finished { endpoint: u32, outcome: Outcome, took: Duration },
     /// The clock is to be moved to this instant, by way of all that is due before.
     Advance(Advance),
 }
@@ -125,10 +125,15 @@ impl Sender {
 
     /// Plans all that is pending.
     fn plan(&mut self, now: Timestamp) {
-        let planner = Planner::rebuild(LIMITS, self.store.lock().pending(now));
-        self.planner = planner.with_rate(self.pace.per_second);
+        let tables = self.store.lock();
+        let pending = tables.pending(now).map(|(delivery, endpoint, due, is_retry)| {
+            let account = tables.account_of(endpoint);
+            Pending { delivery, endpoint, account, due, is_retry }
+        });
+        self.planner = Planner::rebuild(LIMITS, pending).with_rate(self.pace.per_second);
         for (endpoint, count) in &self.in_flight {
-            (0..*count).for_each(|_| self.planner.began(*endpoint));
+            let account = tables.account_of(*endpoint);
+            (0..*count).for_each(|_| self.planner.began(*endpoint, account));
         }
     }
 
@@ -209,10 +214,10 @@ impl Sender {
                     self.attempt(delivery, endpoint, begun, shutdown);
                 }
                 Err(later) => {
-                    self.planner.finished(endpoint, Outcome::Unsent);
-                    if let Some(due) = later {
-                        self.planner.add(delivery, endpoint, due);
-                    }
+                    self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
+                    let again =
+                        later.map(|due| ToSend { delivery, endpoint, due, is_retry: false });
+                    self.add(again);
                 }
             }
         }
@@ -232,8 +237,8 @@ impl Sender {
                 self.running = self.running.saturating_sub(1);
                 again.into_iter().collect()
             }
-            Message::Finished { endpoint, outcome } => {
-                self.planner.finished(endpoint, outcome);
+            Message::Finished { endpoint, outcome, took } => {
+                self.planner.finished(endpoint, outcome, took);
                 if let Some(count) = self.in_flight.get_mut(&endpoint) {
                     *count = count.saturating_sub(1);
                 }
@@ -244,13 +249,10 @@ impl Sender {
         self.add(added);
     }
 
-    fn add(&mut self, added: Vec<ToSend>) {
+    fn add(&mut self, added: impl IntoIterator<Item = ToSend>) {
         for ToSend { delivery, endpoint, due, is_retry } in added {
-            if is_retry {
-                self.planner.add_retry(delivery, endpoint, due);
-            } else {
-                self.planner.add(delivery, endpoint, due);
-            }
+            let account = self.store.lock().account_of(endpoint);
+            self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
         }
     }
 
@@ -276,7 +278,7 @@ impl Sender {
                 sent.took.as_millis(),
             ));
             let _ = outbox.0.send(Message::Stored(again));
-            slot.finish(sent.outcome);
+            slot.finish(sent.outcome, sent.took);
         });
     }
 }

@@ -29,6 +29,7 @@ use host::{log, random};
 #[derive(Debug)]
 pub struct EndpointRow {
     pub id: EndpointId,
+    account_number: u32,
     pub account_id: AccountId,
     pub target: Target,
     pub health: Endpoint,
@@ -166,9 +167,11 @@ impl Tables {
         let row = self.account_mut(account.as_str())?;
         row.plan.webhooks.check_webhooks()?;
         row.endpoints.push(number);
+        let account_number = row.endpoints.first().copied().unwrap_or(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
             id,
+            account_number,
             account_id: account.clone(),
             target,
             health: Endpoint::new(now),
@@ -193,6 +196,11 @@ impl Tables {
     /// The endpoint of a number.
     pub fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
         self.endpoints.get(usize::try_from(number).ok()?)
+    }
+
+    /// The number that the planner knows an endpoint's account by: that of its first endpoint.
+    pub fn account_of(&self, endpoint: u32) -> u32 {
+        self.endpoint_of(endpoint).map_or(endpoint, |row| row.account_number)
     }
 
     /// The endpoints of an account that are not deleted, oldest first.

@@ -58,12 +58,14 @@ impl Tables {
         Ok(())
     }
 
-    /// Gives an endpoint another URL. What is pending goes there.
+    /// Gives an endpoint another URL, and a new life. What is pending goes there.
     ///
     /// # Errors
     /// There is no such endpoint, or it is deleted.
-    pub fn move_to(&mut self, id: &str, target: Target) -> Result<(), Refused> {
-        self.own_endpoint(id)?.1.target = target;
+    pub fn move_to(&mut self, id: &str, target: Target, now: Timestamp) -> Result<(), Refused> {
+        let (_, row) = self.own_endpoint(id)?;
+        row.target = target;
+        let _ = row.health.moved(now);
         Ok(())
     }
 

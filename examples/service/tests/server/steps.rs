@@ -9,6 +9,7 @@ use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
+use http::StatusCode;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
@@ -55,6 +56,26 @@ fn accept(tables: &mut Tables, now: Timestamp) -> ToSend {
 
 fn after(now: Timestamp, millis: u64) -> Timestamp {
     now.saturating_add(Duration::from_millis(millis))
+}
+
+// D-90: the store moves the endpoint in one step with its URL.
+#[test]
+fn the_old_urls_answer_disables_nothing() {
+    let now = clock::now();
+    let store = store("http://127.0.0.1:9/hook", now);
+    let mut tables = store.lock();
+    for moves in [true, false] {
+        let sent = accept(&mut tables, now);
+        let begun = tables.begin(sent.delivery, now).unwrap();
+        if moves {
+            let target = Target::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
+            tables.move_to("we_1", target, now).unwrap();
+        }
+        let gone = ended(Outcome::Answered(StatusCode::GONE), now);
+        assert_eq!(tables.finish(sent.delivery, &begun, &gone, FAST), None);
+        let (_, endpoint) = tables.endpoint("we_1").unwrap();
+        assert_eq!(endpoint.health.is_active(), moves);
+    }
 }
 
 // Where waits are scaled as well, an attempt in flight is nobody else's.
@@ -146,7 +167,7 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     let mut tables = store.lock();
     let [slow, last] = [0, 1].map(|_| accept(&mut tables, now).delivery);
     let [slow_begun, last_begun] = [slow, last].map(|number| tables.begin(number, now).unwrap());
-    let gone = Outcome::Answered(http::StatusCode::GONE);
+    let gone = Outcome::Answered(StatusCode::GONE);
     assert_eq!(tables.finish(last, &last_begun, &ended(gone, now), FAST), None);
     assert!(tables.enable("we_1", after(now, 1)).unwrap().is_some());
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome, Planner, Status,
+    Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome, Pending, Planner,
+    Status,
 };
 use http::StatusCode;
 
@@ -234,7 +235,7 @@ impl Sender {
                 u32::try_from(self.rows.len() - 1).expect("as many rows as fit")
             }
         };
-        self.planner.add(u64::from(at), endpoint, self.now);
+        self.plan(at, endpoint, self.now, false);
         self.report.decisions += 1;
     }
 
@@ -261,7 +262,7 @@ impl Sender {
                     // Parked: its endpoint was disabled while it waited.
                     tally.parked += 1;
                     self.free.push(at);
-                    self.planner.finished(endpoint, Outcome::Unsent);
+                    self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
                 }
             }
         }
@@ -279,19 +280,28 @@ impl Sender {
             _ => {}
         }
         self.disabled += u64::from(!target.health.is_active() && target.health.since() == self.now);
-        self.planner.finished(row.endpoint, answer.outcome);
+        let (endpoint, due) = (row.endpoint, row.delivery.due(self.now));
+        let took = self.now.since(answer.attempt.began_at());
+        self.planner.finished(endpoint, answer.outcome, took);
         self.report.decisions += 3;
-        if let Some(due) = row.delivery.due(self.now) {
-            self.planner.add_retry(u64::from(answer.row), row.endpoint, due);
+        let status = row.delivery.status();
+        if let Some(due) = due {
+            self.plan(answer.row, endpoint, due, true);
             self.report.decisions += 1;
             return;
         }
-        match row.delivery.status() {
+        match status {
             Status::Delivered => tally.delivered += 1,
             Status::Gone => tally.gone += 1,
             _ => tally.failed += 1,
         }
         self.free.push(answer.row);
+    }
+
+    /// Each endpoint is of another account.
+    fn plan(&mut self, row: u32, endpoint: u32, due: Timestamp, is_retry: bool) {
+        let (delivery, account) = (row.into(), endpoint);
+        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
     }
 
     fn count_pending(&mut self) {

@@ -9,14 +9,14 @@ const LANES: usize = 8;
 /// Deliveries that no line has yet, first due first.
 #[derive(Default)]
 pub(super) struct Lanes {
-    lanes: [VecDeque<Pending>; LANES],
+    lanes: [VecDeque<Entry>; LANES],
     /// What fits into no lane.
-    unordered: BTreeSet<Pending>,
+    unordered: BTreeSet<Entry>,
 }
 
 /// Ordered by time, then by number, so that the order is total.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pending {
+pub(super) struct Entry {
     /// In microseconds since 1970, rounded up: never early, and less than a microsecond late.
     pub(super) due: i64,
     pub(super) delivery: u64,
@@ -26,27 +26,27 @@ pub(super) struct Pending {
 
 impl Lanes {
     /// All are in order, and fit into one lane.
-    pub(super) fn sorted(pending: Vec<Pending>) -> Self {
+    pub(super) fn sorted(entries: Vec<Entry>) -> Self {
         let mut lanes = Self::default();
         let [first, ..] = &mut lanes.lanes;
-        *first = pending.into();
+        *first = entries.into();
         lanes
     }
 
-    pub(super) fn add(&mut self, pending: Pending) {
+    pub(super) fn add(&mut self, entry: Entry) {
         // The lane that ends closest before it, so that each wait keeps a lane of its own.
-        let fits = self.lanes.iter_mut().filter(|lane| last_due(lane) <= pending.due);
+        let fits = self.lanes.iter_mut().filter(|lane| last_due(lane) <= entry.due);
         match fits.max_by_key(|lane| last_due(lane)) {
-            Some(lane) => lane.push_back(pending),
-            None => _ = self.unordered.insert(pending),
+            Some(lane) => lane.push_back(entry),
+            None => _ = self.unordered.insert(entry),
         }
     }
 
     pub(super) fn retain(&mut self, keep: &mut impl FnMut(u64, u32) -> bool) {
         for lane in &mut self.lanes {
-            lane.retain(|pending| keep(pending.delivery, pending.endpoint));
+            lane.retain(|entry| keep(entry.delivery, entry.endpoint));
         }
-        self.unordered.retain(|pending| keep(pending.delivery, pending.endpoint));
+        self.unordered.retain(|entry| keep(entry.delivery, entry.endpoint));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -59,11 +59,11 @@ impl Lanes {
     }
 
     fn first_unordered(&self) -> i64 {
-        self.unordered.first().map_or(i64::MAX, |pending| pending.due)
+        self.unordered.first().map_or(i64::MAX, |entry| entry.due)
     }
 
     /// Takes the first delivery that is due, or one whose due time is too far ahead to be right.
-    pub(super) fn pop(&mut self, now: i64, farthest: i64) -> Option<Pending> {
+    pub(super) fn pop(&mut self, now: i64, farthest: i64) -> Option<Entry> {
         let unordered = self.first_unordered();
         let lane = self.lanes.iter_mut().min_by_key(|lane| first_due(lane));
         match lane {
@@ -73,7 +73,7 @@ impl Lanes {
         }
     }
 
-    fn pop_misdated(&mut self, farthest: i64) -> Option<Pending> {
+    fn pop_misdated(&mut self, farthest: i64) -> Option<Entry> {
         if let Some(lane) = self.lanes.iter_mut().find(|lane| last_due(lane) > farthest) {
             return lane.pop_back();
         }
@@ -82,11 +82,11 @@ impl Lanes {
     }
 }
 
-fn first_due(lane: &VecDeque<Pending>) -> i64 {
-    lane.front().map_or(i64::MAX, |pending| pending.due)
+fn first_due(lane: &VecDeque<Entry>) -> i64 {
+    lane.front().map_or(i64::MAX, |entry| entry.due)
 }
 
 /// `i64::MIN` if it is empty: then everything fits.
-fn last_due(lane: &VecDeque<Pending>) -> i64 {
-    lane.back().map_or(i64::MIN, |pending| pending.due)
+fn last_due(lane: &VecDeque<Entry>) -> i64 {
+    lane.back().map_or(i64::MIN, |entry| entry.due)
 }

@@ -1,0 +1,283 @@
+//! The planner beside accounts that choose how long each of their attempts lasts and how it ends:
+//! nobody of another account is held up. (D-89)
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Limits, Outcome, Pending, Planner, RETRY_WAITS};
+
+use super::isolation::p99;
+use super::{answered, start};
+
+const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+const TIMEOUT: Millis = 10_000;
+/// How long each world runs, and how often the healthy endpoint has an event in it.
+const SPAN: Millis = 300_000;
+const EVENTS: usize = 300;
+
+/// Milliseconds since the start.
+type Millis = u64;
+
+/// What an adversary's endpoints do with the attempts that they get. All have a backlog that never
+/// ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// 200 after 9 s.
+    LateSuccess,
+    /// 500 after 9.9 s.
+    LateFailure,
+    /// No answer, and then a late one.
+    Alternating,
+    /// Each attempt is held until the account has held its first one for 9.9 s, and then all end
+    /// at once with 200: the latest are quick.
+    Together,
+    /// At once, and then after 9.9 s.
+    QuickThenLate,
+    /// Each account waits for those before it to hold all they can, and does the same.
+    InTurn,
+    /// No answer.
+    Silent,
+}
+
+const MANNERS: [Manner; 7] = [
+    Manner::LateSuccess,
+    Manner::LateFailure,
+    Manner::Alternating,
+    Manner::Together,
+    Manner::QuickThenLate,
+    Manner::InTurn,
+    Manner::Silent,
+];
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Happens {
+    Event,
+    End {
+        endpoint: u32,
+        delivery: u64,
+        took: Millis,
+    },
+    /// An adversary's account begins to have something to send.
+    Begin(u32),
+    Wake,
+}
+
+struct World {
+    limits: Limits,
+    manner: Manner,
+    /// Of each adversary's account.
+    endpoints: u32,
+    queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
+    order: u64,
+    planner: Planner,
+    /// When each delivery was due, and how often it has failed.
+    deliveries: Vec<(Millis, usize)>,
+    /// How often each endpoint was attempted.
+    attempts: Vec<u32>,
+    /// When each account lets go of everything.
+    release: Vec<Millis>,
+    held: Vec<u32>,
+    most_held: u32,
+    /// Of the events of the healthy endpoint that were sent: how long each waited, and when it began.
+    waits: Vec<Millis>,
+    begun: Vec<Millis>,
+}
+
+/// The account and the endpoint that are healthy: the first ones.
+const HEALTHY: u32 = 0;
+const BY_CHANCE: Millis = 37;
+
+fn at(now: Millis) -> Timestamp {
+    start().saturating_add(Duration::from_millis(now))
+}
+
+/// How long each event of the healthy endpoint waited that was sent.
+fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
+    let mut world = World {
+        limits,
+        manner,
+        endpoints,
+        queue: BinaryHeap::new(),
+        order: 0,
+        planner: Planner::new(limits),
+        deliveries: Vec::new(),
+        attempts: vec![0; 1 + (accounts * endpoints) as usize],
+        release: vec![0; 1 + accounts as usize],
+        held: vec![0; 1 + accounts as usize],
+        most_held: 0,
+        waits: Vec::new(),
+        begun: Vec::new(),
+    };
+    for account in 1..=accounts {
+        let begin = if manner == Manner::InTurn { u64::from(account - 1) } else { 0 };
+        world.happens(begin, Happens::Begin(account));
+    }
+    for event in 0..EVENTS as Millis {
+        world.happens(BY_CHANCE + event * 1_000, Happens::Event);
+    }
+    while let Some(Reverse((now, _, what))) = world.queue.pop()
+        && now < SPAN
+    {
+        match what {
+            Happens::Event => world.add(HEALTHY, now, now, 0),
+            Happens::Begin(account) => {
+                for endpoint in 0..endpoints {
+                    for _ in 0..10 {
+                        world.add(1 + (account - 1) * endpoints + endpoint, now, now, 0);
+                    }
+                }
+            }
+            Happens::End { endpoint, delivery, took } => world.end(endpoint, delivery, took, now),
+            Happens::Wake => {}
+        }
+        // Everything of one instant is heard first.
+        if world.queue.peek().is_none_or(|Reverse((next, ..))| *next > now) {
+            world.send(now);
+        }
+    }
+    world
+}
+
+impl World {
+    fn happens(&mut self, at: Millis, what: Happens) {
+        self.order += 1;
+        self.queue.push(Reverse((at, self.order, what)));
+    }
+
+    fn account(&self, endpoint: u32) -> u32 {
+        endpoint.checked_sub(1).map_or(HEALTHY, |other| 1 + other / self.endpoints)
+    }
+
+    fn add(&mut self, endpoint: u32, due: Millis, now: Millis, failed: usize) {
+        let (account, due) = (self.account(endpoint), due.max(now));
+        let delivery = self.deliveries.len() as u64;
+        self.deliveries.push((due, failed));
+        let (due, is_retry) = (at(due), failed > 0);
+        self.planner.add(Pending { delivery, endpoint, account, due, is_retry });
+    }
+
+    fn send(&mut self, now: Millis) {
+        while let Some((delivery, endpoint)) = self.planner.next(at(now)) {
+            let account = self.account(endpoint);
+            let held = &mut self.held[account as usize];
+            *held += 1;
+            self.most_held = self.most_held.max(*held);
+            let (due, _) = self.deliveries[delivery as usize];
+            let took = if endpoint == HEALTHY {
+                self.waits.push(now - due);
+                self.begun.push(now);
+                20
+            } else {
+                // There is always more.
+                self.add(endpoint, now, now, 0);
+                self.took(endpoint, account, now)
+            };
+            self.happens(now + took, Happens::End { endpoint, delivery, took });
+        }
+        assert!(self.planner.in_flight() <= self.limits.overall);
+        if let Some(due) = self.planner.next_due() {
+            self.happens(due.since(start()).as_micros().div_ceil(1_000) as u64, Happens::Wake);
+        }
+    }
+
+    fn took(&mut self, endpoint: u32, account: u32, now: Millis) -> Millis {
+        let attempts = &mut self.attempts[endpoint as usize];
+        *attempts += 1;
+        let is_odd = *attempts % 2 == 1;
+        match self.manner {
+            Manner::LateSuccess => 9_000,
+            Manner::Alternating if is_odd => TIMEOUT,
+            Manner::QuickThenLate if is_odd => 1,
+            Manner::LateFailure | Manner::Alternating | Manner::QuickThenLate => 9_900,
+            Manner::Silent => TIMEOUT,
+            Manner::Together | Manner::InTurn => {
+                let release = &mut self.release[account as usize];
+                if *release <= now {
+                    *release = now + 9_900;
+                }
+                *release - now
+            }
+        }
+    }
+
+    fn end(&mut self, endpoint: u32, delivery: u64, took: Millis, now: Millis) {
+        let outcome = match self.manner {
+            _ if endpoint == HEALTHY => answered(204),
+            _ if took == TIMEOUT => Outcome::TimedOut,
+            Manner::LateFailure => answered(500),
+            _ => answered(200),
+        };
+        let account = self.account(endpoint) as usize;
+        self.held[account] -= 1;
+        self.planner.finished(endpoint, outcome, Duration::from_millis(took));
+        let (_, failed) = self.deliveries[delivery as usize];
+        if !outcome.is_success()
+            && let Some(wait) = RETRY_WAITS.get(failed)
+        {
+            self.add(endpoint, now + wait.as_millis() as Millis, now, failed + 1);
+        }
+    }
+
+    /// All were sent, and none waited.
+    #[track_caller]
+    fn expect_no_wait(mut self, name: &str) {
+        let sent = self.waits.len();
+        self.waits.sort_unstable();
+        let (median, worst) = (self.waits[sent / 2], self.waits[sent - 1]);
+        let (p99, held) = (p99(self.waits), self.most_held);
+        println!("{name}: sent {sent}, p50 {median} p99 {p99} worst {worst} ms; one held {held}");
+        assert_eq!((sent, worst), (EVENTS, 0), "{name}");
+        assert!(held <= self.limits.overall / 2, "{name}: one held {held}");
+    }
+
+    /// However many wait for it, each next one is sent after at most so long.
+    #[track_caller]
+    fn expect_turns(&self, name: &str, most: Millis) {
+        let begun = [0].into_iter().chain(self.begun.iter().copied()).chain([SPAN]);
+        let begun: Vec<_> = begun.collect();
+        let worst = begun.windows(2).map(|two| two[1] - two[0]).max().unwrap();
+        println!("{name}: sent {}, a turn at least each {worst} ms", self.waits.len());
+        assert!(worst <= most, "{name}: {worst} ms, not {most}");
+    }
+}
+
+/// Zero, the bound of the planner's page. (D-89)
+#[test]
+fn an_account_that_answers_late_delays_no_other() {
+    for manner in MANNERS {
+        for endpoints in [500, 1_000, 5_000] {
+            let world = run(LIMITS, 1, endpoints, manner);
+            world.expect_no_wait(&format!("beside one of {endpoints}, {manner:?}"));
+        }
+    }
+}
+
+/// Fewer than an eighth of all attempts: the bound of the planner's page is zero. (D-89)
+#[test]
+fn several_accounts_that_answer_late_delay_no_other() {
+    for manner in MANNERS {
+        for (accounts, endpoints) in [(2, 1_000), (16, 1_000), (55, 20)] {
+            let world = run(LIMITS, accounts, endpoints, manner);
+            world.expect_no_wait(&format!("beside {accounts} of {endpoints}, {manner:?}"));
+        }
+    }
+}
+
+/// The bound of the planner's page where there are more, for the next turn. (D-89)
+#[test]
+fn with_more_accounts_than_attempts_each_has_its_turn() {
+    for manner in MANNERS {
+        for (limits, accounts, endpoints) in [
+            (LIMITS, 100_u32, 20),
+            (LIMITS, 600, 4),
+            (Limits { overall: 1, per_endpoint: 8 }, 1, 8),
+            (Limits { overall: 2, per_endpoint: 8 }, 3, 8),
+        ] {
+            let most = TIMEOUT * u64::from((2 * (accounts + 1)).div_ceil(limits.overall));
+            let name = format!("{} beside {accounts} of {endpoints}, {manner:?}", limits.overall);
+            run(limits, accounts, endpoints, manner).expect_turns(&name, most);
+        }
+    }
+}
