@@ -90,13 +90,11 @@ impl Reader {
             "test_calls",
         ];
         let fields = Fields::of(path, value, &known)?;
-        let id = fields.read("id", AccountId::parse)?;
-        let id = fields.required("id", id)?;
-        let timezone = fields.read("timezone", timezone)?;
+        let id = fields.need("id", AccountId::parse)?;
         let account = Account {
             id: id.clone(),
             business_name: fields.text("business_name")?.map(str::to_owned),
-            timezone: fields.required("timezone", timezone)?,
+            timezone: fields.need("timezone", timezone)?,
             plan: if fields.has("plan") { plan(&fields)? } else { Plan::LARGEST },
             subscription_active: fields.flag("subscription_active")?.unwrap_or(true),
             closing: fields.flag("closing")?.unwrap_or(false),
@@ -164,18 +162,16 @@ fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<V
 
 /// Reads an endpoint's `url`.
 pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
-    let target = if allow_loopback {
-        fields.read("url", Target::parse_allowing_loopback)?
-    } else {
-        // The library knows no flags.
-        fields.read("url", |text| {
-            Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
-                Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
-                Err(_) => error.to_string(),
-            })
-        })?
-    };
-    fields.required("url", target)
+    if allow_loopback {
+        return fields.need("url", Target::parse_allowing_loopback);
+    }
+    // The library knows no flags.
+    fields.need("url", |text| {
+        Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
+            Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
+            Err(_) => error.to_string(),
+        })
+    })
 }
 
 /// Reads an endpoint's `secret`. One that is not given is made.
@@ -239,8 +235,7 @@ fn read_key(
     ];
     let fields = Fields::of(path, value, &known)?;
     let product = Product::default();
-    let key = fields.read("secret", |text| ApiKey::parse_for(&product, text))?;
-    let key = fields.required("secret", key)?;
+    let key = fields.need("secret", |text| ApiKey::parse_for(&product, text))?;
     let id = fields.read("id", CredentialId::parse)?;
     let id = id.unwrap_or_else(|| CredentialId::from_random(random::bytes()));
     let name = fields.text("name")?.unwrap_or_default();

@@ -109,6 +109,27 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A field's number, read by something that knows what it may be. `None` if it is absent or null.
+    pub fn number<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+        expected: impl fmt::Display,
+    ) -> Result<Option<T>, Bad> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let wrong = || Bad::new(self.path(name), format!("expected {expected}"));
+        read(value).map(Some).ok_or_else(wrong)
+    }
+
+    /// A field's text, which has to be there, read by something that knows what it should be.
+    pub fn need<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, Bad> {
+        self.required(name, self.read(name, read)?)
+    }
+
     /// The items of a field that is an array, each with its path. None if it is absent or null.
     pub fn items(&self, name: &str) -> Result<Vec<(String, &'a Value)>, Bad> {
         let Some(value) = self.value(name) else { return Ok(Vec::new()) };

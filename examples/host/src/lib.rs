@@ -28,6 +28,7 @@
 //! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
 //! | [`post`] | one POST to an endpoint |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
+//! | [`program`] | how a program begins and ends |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
 //! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
@@ -47,6 +48,7 @@ pub mod monitor;
 pub mod peer;
 pub mod plan;
 pub mod post;
+pub mod program;
 pub mod random;
 pub mod rows;
 pub mod scale;

@@ -63,7 +63,7 @@ impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn alerts(&self, account: &str) -> Result<Answer, Error> {
         self.store.account(account).await?;
         let alerts = self.store.alerts(account).await?;
-        Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
+        Ok(ok(&json!({ "data": alerts })))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use call_assistant::id::{AccountId, CredentialId};
+use call_assistant::model::Call;
 use call_assistant::rest::Mode;
+use call_assistant::rest::server::CallRow;
 
 use super::Calls;
 use host::plan::Plan;
@@ -52,6 +54,11 @@ impl AccountRow {
             closing: account.closing,
             ..Self::new(account.id, account.timezone)
         }
+    }
+
+    /// A call of it, as the public API looks it up.
+    pub fn call_row(&self, mode: Mode, call: Call) -> CallRow {
+        CallRow { account_id: self.id.clone(), mode, call }
     }
 
     /// As the dashboard has it.

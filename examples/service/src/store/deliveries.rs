@@ -11,16 +11,17 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
     EndpointSecrets, LogEntry, Outcome, RedeliverError, Row, Status, Target, settle,
 };
-use call_assistant::webhook::{Signer, SigningSecret};
 
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::post::Sent;
+use host::rows::NewEndpoint;
 use host::scale::Scale;
 use host::store::Refused;
 use host::{log, random};
@@ -150,26 +151,20 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account, its plan has no webhooks, or the id is taken.
-    pub fn add_endpoint(
-        &mut self,
-        account: &AccountId,
-        id: EndpointId,
-        target: Target,
-        secret: SigningSecret,
-        now: Timestamp,
-    ) -> Result<&EndpointRow, Refused> {
+    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
+        let NewEndpoint { id, account_id, target, secret } = new;
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
         if self.endpoint_numbers.contains_key(&id) {
             return Err(Refused::Conflict("an endpoint of this id is there already".into()));
         }
-        let row = self.account_mut(account.as_str())?;
+        let row = self.account_mut(account_id.as_str())?;
         row.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
         row.endpoints.push(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
             id,
-            account_id: account.clone(),
+            account_id,
             target,
             health: Endpoint::new(now),
             secrets: EndpointSecrets::new(secret),
@@ -178,7 +173,7 @@ impl Tables {
             pending: BTreeSet::new(),
             manual: BTreeSet::new(),
         });
-        self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))
+        Ok(())
     }
 
     /// One endpoint and its number.

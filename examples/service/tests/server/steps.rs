@@ -14,6 +14,7 @@ use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
 use call_assistant_service::store::{AccountRow, ClockStep, Store, Tables, ToSend};
 use host::post::{self, Sent};
+use host::rows::NewEndpoint;
 use host::scale::Scale;
 use host::{clock, shutdown};
 use testing::receiver::{Receiver, Reply};
@@ -36,8 +37,8 @@ fn store(url: &str, now: Timestamp) -> Store {
     let mut tables = store.lock();
     tables.add_account(AccountRow::new(account.clone(), "UTC")).unwrap();
     let target = Target::parse_allowing_loopback(url).unwrap();
-    let endpoint = EndpointId::parse("we_1").unwrap();
-    tables.add_endpoint(&account, endpoint, target, secret, now).unwrap();
+    let id = EndpointId::parse("we_1").unwrap();
+    tables.add_endpoint(NewEndpoint { id, account_id: account, target, secret }, now).unwrap();
     drop(tables);
     store
 }
