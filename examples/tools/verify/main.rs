@@ -29,9 +29,7 @@ mod verdict;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 use host::flags::{Flag, Flags, Help, Stop, last_words};
 use tools::secrets;
@@ -181,11 +179,9 @@ fn main() -> ExitCode {
 
 fn check(flags: &Flags) -> Result<u8, String> {
     let captured = captured(flags)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let headers = captured.headers(&product);
-    let mut secrets = secrets::parse(&secrets::texts(flags)?)?.into_iter();
-    let verifier = Verifier::new(secrets.next().ok_or("no signing secret")?);
-    let verifier = secrets.fold(verifier, Verifier::and);
+    let verifier = secrets::verifier(&secrets::texts(flags)?)?.ok_or("no signing secret")?;
     let verifier = verifier
         .with_tolerance(tolerance(flags)?)
         .map_err(|error| format!("--tolerance: {error}"))?;
@@ -211,13 +207,13 @@ fn check(flags: &Flags) -> Result<u8, String> {
 fn explain(flags: &Flags) -> Result<u8, String> {
     let captured = captured(flags)?;
     let known = known(flags)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let headers = captured.headers(&product);
     let texts = secrets::texts(flags)?;
-    let (first, others) = texts.split_first().ok_or("no signing secret")?;
+    let first = texts.first().ok_or("no signing secret")?;
     let (tolerance, now) = (tolerance(flags)?, now(flags)?);
-    let evidence = Evidence::new(headers, &captured.body, first).with_tolerance(tolerance);
-    let evidence = others.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
+    let evidence = secrets::evidence(headers, &captured.body, &texts).ok_or("no signing secret")?;
+    let evidence = evidence.with_tolerance(tolerance);
     let evidence = known.iter().fold(evidence, |evidence, other| {
         evidence.known_delivery(other.headers(&product), &other.body)
     });
@@ -238,7 +234,7 @@ fn explain(flags: &Flags) -> Result<u8, String> {
 
 fn sign(flags: &Flags) -> Result<u8, String> {
     let secrets = secrets::parse(&secrets::texts(flags)?)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let mut secrets = secrets.into_iter();
     let newest = secrets.next().ok_or("no signing secret")?;
     let signer = secrets
@@ -275,13 +271,6 @@ fn vectors(flags: &Flags) -> Result<u8, String> {
     let failed = outcome.failures.len();
     say(&format!("{} cases, {failed} not as the file says", outcome.cases));
     Ok(u8::from(failed > 0))
-}
-
-fn product(flags: &Flags) -> Result<Product, String> {
-    match flags.text("--product") {
-        Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),
-        None => Ok(Product::default()),
-    }
 }
 
 /// A line on standard output. Whoever was reading may have gone: the exit status still speaks.

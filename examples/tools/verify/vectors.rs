@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
+use call_assistant::webhook::DeliveryHeaders;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tools::secrets;
 
 use crate::verdict::Verdict;
 
@@ -57,13 +58,7 @@ impl Case {
     fn run(&self) -> Result<(), String> {
         let expected: Verdict = serde_json::from_value(Value::Object(self.verdict.clone()))
             .map_err(|error| format!("its verdict: {error}"))?;
-        let mut secrets = Vec::new();
-        for text in &self.secrets {
-            secrets.push(SigningSecret::parse(text).map_err(|error| error.to_string())?);
-        }
-        let mut secrets = secrets.into_iter();
-        let verifier = Verifier::new(secrets.next().ok_or("it has no secret")?);
-        let mut verifier = secrets.fold(verifier, Verifier::and);
+        let mut verifier = secrets::verifier(&self.secrets)?.ok_or("it has no secret")?;
         if let Some(seconds) = self.tolerance {
             verifier = verifier
                 .with_tolerance(Duration::from_secs(seconds))
