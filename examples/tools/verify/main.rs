@@ -35,7 +35,6 @@ use host::flags::{Flag, Flags, Help, Stop, last_words};
 use tools::secrets;
 
 use crate::evidence::{captured, hint, known, now, read_body, tolerance};
-use crate::verdict::Verdict;
 
 const SECRET_FILE: Flag = Flag::value(
     secrets::FILE,
@@ -188,20 +187,20 @@ fn check(flags: &Flags) -> Result<u8, String> {
     let now = now(flags)?;
 
     let result = verifier.verify_parts(headers, &captured.body, now);
-    let verdict = Verdict::of(&result);
+    let verdict = verdict::of(&result);
     match result {
         Ok(verified) => {
             let (secret, age) = (verified.secret(), verified.age_seconds());
-            say(&format!("{}: secret {secret}, {age} s old", verdict.verdict));
+            say(&format!("{}: secret {secret}, {age} s old", verdict::word(&verdict)));
             match verified.event() {
                 Ok(event) => say(&format!("event: {} {}", event.id, event.event_type())),
                 Err(error) => say(&format!("no event: {error}")),
             }
         }
-        Err(error) => say(&format!("{}: {error}", verdict.verdict)),
+        Err(error) => say(&format!("{}: {error}", verdict::word(&verdict))),
     }
     hint(flags, &headers, now).iter().for_each(|hint| say(hint));
-    Ok(verdict.exit_status())
+    Ok(verdict::exit_status(&verdict))
 }
 
 fn explain(flags: &Flags) -> Result<u8, String> {
