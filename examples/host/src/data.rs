@@ -52,7 +52,7 @@ pub fn load(
 /// # Errors
 /// The path of the field that is wrong, and what is.
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
-    let file = Fields::of("", value, &["accounts"])?;
+    let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
     let mut reader = Reader {
         allow_loopback,
@@ -77,19 +77,9 @@ struct Reader {
 
 impl Reader {
     fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
-        let known = [
-            "id",
-            "business_name",
-            "timezone",
-            "plan",
-            "subscription_active",
-            "closing",
-            "keys",
-            "endpoints",
-            "calls",
-            "test_calls",
-        ];
-        let fields = Fields::of(path, value, &known)?;
+        let known = "id, business_name, timezone, plan, subscription_active, closing, \
+                     keys, endpoints, calls, test_calls";
+        let fields = Fields::of(path, value, known)?;
         let id = fields.need("id", AccountId::parse)?;
         let account = Account {
             id: id.clone(),
@@ -136,7 +126,7 @@ impl Reader {
         value: &Value,
         account: &Account,
     ) -> Result<NewEndpoint, Bad> {
-        let fields = Fields::of(path, value, &["id", "url", "secret"])?;
+        let fields = Fields::of(path, value, "id, url, secret")?;
         let id = fields.read("id", EndpointId::parse)?;
         let id = id.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
         let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
@@ -222,18 +212,9 @@ fn read_key(
     account: &AccountId,
     now: Timestamp,
 ) -> Result<(StoredKey, ApiKey), Bad> {
-    let known = [
-        "id",
-        "name",
-        "secret",
-        "mode",
-        "scopes",
-        "state",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-    ];
-    let fields = Fields::of(path, value, &known)?;
+    let known = "id, name, secret, mode, scopes, state, created_at, expires_at, \
+                 revoked_at";
+    let fields = Fields::of(path, value, known)?;
     let product = Product::default();
     let key = fields.need("secret", |text| ApiKey::parse_for(&product, text))?;
     let id = fields.read("id", CredentialId::parse)?;
@@ -258,7 +239,7 @@ fn read_key(
     stored.scopes = scopes(&fields)?;
     if !fields.has("scopes") {
         let default = json!({ "scopes": scopes_of_state });
-        stored.scopes = scopes(&Fields::of(path, &default, &["scopes"])?)?;
+        stored.scopes = scopes(&Fields::of(path, &default, "scopes")?)?;
     }
     let expired = ended.filter(|_| state == "expired");
     let revoked = ended.filter(|_| state == "revoked");

@@ -27,6 +27,7 @@
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
 //! | [`post`] | one POST to an endpoint |
+//! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
 //! | [`program`] | how a program begins and ends |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
@@ -52,6 +53,7 @@ pub mod program;
 pub mod random;
 pub mod rows;
 pub mod scale;
+pub mod sending;
 pub mod serve;
 pub mod shutdown;
 pub mod store;

@@ -122,8 +122,8 @@ impl DeliveryFault {
 impl Faults {
     /// Takes an order, as JSON.
     pub(super) fn order(&self, body: &Value) -> Result<Value, Bad> {
-        let known = ["fault", "next", "probability", "seed", "retry_after", "milliseconds"];
-        let fields = Fields::of("", body, &known)?;
+        let known = "fault, next, probability, seed, retry_after, milliseconds";
+        let fields = Fields::of("", body, known)?;
         let name = fields.required("fault", fields.text("fault")?)?;
         let fault = fault(name, &fields)?;
         let often = often(&fields)?;

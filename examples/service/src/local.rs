@@ -100,7 +100,7 @@ impl ApiStore for Local {
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
         let tables = self.store.lock();
-        let row = tables.account(id.as_str())?;
+        let row = &tables.account(id.as_str())?.account;
         let mut account = model::Account::new(row.id.clone(), row.timezone.as_str());
         account.business_name.clone_from(&row.business_name);
         let status = AccountStatus {
@@ -150,9 +150,11 @@ impl Shared for Local {
     async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;
-        row.plan = change.plan.unwrap_or(row.plan);
-        row.subscription_active = change.subscription_active.unwrap_or(row.subscription_active);
-        row.closing = change.closing.unwrap_or(row.closing);
+        let account = &mut row.account;
+        account.plan = change.plan.unwrap_or(account.plan);
+        account.subscription_active =
+            change.subscription_active.unwrap_or(account.subscription_active);
+        account.closing = change.closing.unwrap_or(account.closing);
         Ok(row.shown())
     }
 

@@ -52,7 +52,7 @@ impl<S: Store, X> Dashboard<S, X> {
 
     /// Emits any event.
     pub(super) async fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["type", "data"])?;
+        let fields = Fields::of("", &asked.body, "type, data")?;
         let event_type = fields.text("type")?;
         let event_type = fields.required("type", event_type)?;
         if event_type.is_empty()

@@ -32,7 +32,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["url", "secret"])?;
+        let fields = Fields::of("", &asked.body, "url, secret")?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
         let account_id = self.store.account(id).await?.id;
@@ -44,7 +44,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn move_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["url"])?;
+        let fields = Fields::of("", &asked.body, "url")?;
         let target = data::target(&fields, self.allow_loopback)?;
         Ok(ok(&show::endpoint(&self.store.move_endpoint(id, target).await?)))
     }
@@ -68,7 +68,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn rotate_secret(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["secret", "overlap_seconds"])?;
+        let fields = Fields::of("", &asked.body, "secret, overlap_seconds")?;
         let secret = data::secret(&fields)?;
         let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);
         let bounds = format!("whole seconds, {LONGEST_OVERLAP} at most");

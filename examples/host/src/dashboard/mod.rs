@@ -207,7 +207,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
 }
 
 fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
-    Fields::of("", &asked.body, &[]).map(drop).map_err(Error::Bad)
+    Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
 }
 
 /// The methods of a path, if there is such a path.

@@ -81,7 +81,7 @@ fn order(asked: &Asked<'_>, faults: &Faults) -> Result<Answer, Error> {
 /// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
 /// that time have ended.
 async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
-    let fields = Fields::of("", &asked.body, &["advance_seconds", "to"])?;
+    let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
     let now = clock::now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
     let by = fields.number("advance_seconds", span, "a number from 0 up")?;

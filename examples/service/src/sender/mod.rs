@@ -4,7 +4,6 @@
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
 mod attempt;
-mod slot;
 mod steps;
 
 use std::collections::HashMap;
@@ -12,34 +11,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Outcome, Planner};
+use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use attempt::send;
-use slot::Slot;
 use steps::Watch;
 
 use crate::faults::Faults;
 use crate::store::{Begun, Store, ToSend};
 use host::post;
 use host::scale::Scale;
+use host::sending::{LIMITS, Slot, given_up, until};
 use host::shutdown::Shutdown;
 use host::{clock, log};
-
-/// At once. Two hundred endpoints that fall silent together, and half as much again for second
-/// attempts, leave room for all others.
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// How often what is older than thirty days is forgotten, and owners are reminded.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// How long recoveries wait from one step to the next: so what is new meets a process with time left.
 const RECOVERIES: Duration = Duration::from_millis(10);
-
-/// How long attempts in flight have to end once the end is asked for.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How fast to send, as the command line has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,9 +156,10 @@ impl Sender {
             if self.moves_clock() {
                 continue;
             }
+            let due = self.planner.next_due();
             tokio::select! {
                 () = shutdown.requested() => {}
-                () = until(self.planner.next_due()) => {}
+                () = until(due.unwrap_or(Timestamp::MAX)), if due.is_some() => {}
                 () = tokio::time::sleep_until(step_at), if recovering => {}
                 _ = housekeeping.tick() => self.store.lock().keep_house(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
@@ -263,7 +256,10 @@ impl Sender {
             (Arc::clone(&self.store), self.outbox.clone(), self.pace.scale);
         let (client, shutdown) = (self.client.clone(), shutdown.clone());
         let faults = self.faults.clone();
-        let slot = Slot::new(endpoint, outbox.clone());
+        let told = outbox.clone();
+        let slot = Slot::new(move |outcome| {
+            let _ = told.0.send(Message::Finished { endpoint, outcome });
+        });
         tokio::spawn(async move {
             let began = Instant::now();
             let sent = tokio::select! {
@@ -282,21 +278,5 @@ impl Sender {
             let _ = outbox.0.send(Message::Stored(again));
             slot.finish(sent.outcome);
         });
-    }
-}
-
-async fn given_up(shutdown: &Shutdown) {
-    shutdown.requested().await;
-    tokio::time::sleep(GRACE).await;
-}
-
-async fn until(due: Option<Timestamp>) {
-    match due {
-        // A millisecond more than the wait, for timers count in whole ones.
-        Some(due) => {
-            let wait = due.since(clock::now());
-            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
-        }
-        None => std::future::pending().await,
     }
 }

@@ -23,6 +23,7 @@ use super::{AccountRow, Tables};
 use host::post::Sent;
 use host::rows::NewEndpoint;
 use host::scale::Scale;
+use host::sending::UNSENT;
 use host::store::Refused;
 use host::{log, random};
 
@@ -159,7 +160,7 @@ impl Tables {
             return Err(Refused::Conflict("an endpoint of this id is there already".into()));
         }
         let row = self.account_mut(account_id.as_str())?;
-        row.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
+        row.check_webhooks()?;
         row.endpoints.push(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
@@ -210,7 +211,7 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Vec<ToSend>, Refused> {
         let account = self.account_mut(body.account_id().as_str())?;
-        if account.plan.webhooks.check_webhooks().is_err() {
+        if account.check_webhooks().is_err() {
             return Ok(Vec::new());
         }
         let endpoints = match only {
@@ -311,7 +312,6 @@ impl Tables {
         }
         for (_, mut entry) in settled.log {
             if sent.outcome == Outcome::Unsent && !entry.late {
-                // Whatever we are short of will not be there at once.
                 row.state.postpone(UNSENT, at);
                 entry.next_at = row.next_at();
             }
@@ -353,8 +353,7 @@ impl Tables {
     /// # Errors
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
     pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
-        let account = self.account(self.delivery(id)?.account_id.as_str())?;
-        account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
+        self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
@@ -461,6 +460,3 @@ impl Tables {
         self.delivery_numbers.get(id).copied().ok_or(Refused::NotFound("delivery"))
     }
 }
-
-/// How long to wait after an attempt that could not be made.
-const UNSENT: Duration = Duration::from_secs(1);

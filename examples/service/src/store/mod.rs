@@ -90,12 +90,12 @@ impl Tables {
     ///
     /// # Errors
     /// There is one of this id.
-    pub fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
-        if self.accounts.contains_key(&account.id) {
+    fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+        if self.accounts.contains_key(&account.account.id) {
             return Err(Refused::Conflict("an account of this id is there already".into()));
         }
-        self.order.push(account.id.clone());
-        self.accounts.insert(account.id.clone(), account);
+        self.order.push(account.account.id.clone());
+        self.accounts.insert(account.account.id.clone(), account);
         self.changed();
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Tables {
     /// # Errors
     /// It is not consistent with what is there.
     pub fn load(&mut self, new: NewAccount, now: Timestamp) -> Result<(), Refused> {
-        let mut row = AccountRow::of(new.account);
+        let mut row = AccountRow::new(new.account);
         for (mode, calls) in [(Mode::Live, new.calls), (Mode::Test, new.test_calls)] {
             for call in calls {
                 row.calls_mut(mode).add(call)?;
