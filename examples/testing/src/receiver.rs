@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -41,6 +42,19 @@ pub struct Got {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+}
+
+impl Got {
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    /// Whether this secret signed it, as of now.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        let verifier = Verifier::new(SigningSecret::parse(secret).unwrap());
+        verifier.verify(&self.headers, &self.body, now()).is_ok()
+    }
 }
 
 #[derive(Default, Debug)]

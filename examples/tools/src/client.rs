@@ -1,6 +1,7 @@
 //! An HTTP client, over TLS where an address says so.
 
 use std::error::Error;
+use std::io;
 use std::path::Path;
 
 use http::{Request, Response};
@@ -67,7 +68,8 @@ fn in_words(error: &legacy::Error) -> String {
             return "the connection was closed without an answer".to_owned();
         }
     }
-    match cause.is::<rustls::Error>() {
+    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
         true => format!("TLS: {cause}"),
         false if error.is_connect() => format!("cannot connect: {cause}"),
         false => format!("no answer: {cause}"),

@@ -288,7 +288,7 @@ fn the_log_names_what_was_sent_and_where() {
 #[test]
 fn a_delivery_is_overtaken() {
     let hook = Hook::start(&[Reply::Status(204)]);
-    let id = |got: &Got| got.headers["x-service-delivery"].to_str().unwrap().to_owned();
+    let id = |got: &Got| got.header("x-service-delivery").to_owned();
     let event = |delivery: &str| hook.delivery(delivery)["event_id"].as_str().unwrap().to_owned();
     let mut came = 0;
     eventually("one is overtaken", || {

@@ -36,7 +36,7 @@ fn receiver(then: &'static [Then]) -> (String, Came) {
             std::thread::spawn(move || {
                 for nth in 0.. {
                     let Some(got) = read(&mut stream) else { return };
-                    let id = got.headers["x-service-delivery"].to_str().unwrap().to_owned();
+                    let id = got.header("x-service-delivery").to_owned();
                     all.lock().unwrap().push((number, id));
                     match then[nth.min(then.len() - 1)] {
                         Then::Answer(answer) => stream.write_all(answer.as_bytes()).unwrap(),
