@@ -5,7 +5,6 @@
 //! duplicate, by itself. The terminal says what it should have said.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::SetUp;
 use crate::kept::Kept;
-use host::flags::Flags;
+use host::flags::{Flags, say};
 use host::serve::{read_body, serve};
 use host::{clock, log, shutdown};
 use tools::client::Client;
@@ -297,9 +296,4 @@ fn plain(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response
-}
-
-/// A line for whoever develops the program. Texts of strangers in it have been escaped.
-fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -68,10 +68,15 @@ fn in_words(error: &legacy::Error) -> String {
             return "the connection was closed without an answer".to_owned();
         }
     }
-    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+    match is_of_tls(cause) {
         true => format!("TLS: {cause}"),
         false if error.is_connect() => format!("cannot connect: {cause}"),
         false => format!("no answer: {cause}"),
     }
+}
+
+/// Whether this is an error of TLS, also as the cause of one of a stream.
+fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is::<rustls::Error>() || inner.is_some_and(|inner| is_of_tls(inner))
 }

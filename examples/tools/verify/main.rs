@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
-use host::flags::{Flag, Flags, Help, Stop, last_words};
+use host::flags::{Flag, Flags, Help, last_words, say};
 use tools::secrets;
 
 use crate::evidence::{captured, hint, known, now, read_body, tolerance};
@@ -148,8 +148,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).map(|text| text.into_string());
     let command = match arguments.next() {
         Some(Ok(name)) if name == "-h" || name == "--help" => {
-            // Whoever asked may have stopped reading, with `head` for instance.
-            let _ = io::stdout().write_all(ALL.text().as_bytes());
+            say(ALL.text().trim_end());
             return ExitCode::SUCCESS;
         }
         Some(Ok(name)) => COMMANDS.iter().find(|command| command.name == name),
@@ -159,15 +158,7 @@ fn main() -> ExitCode {
         ALL.exit("the first argument has to be check, explain, sign or vectors");
     };
     let Ok(arguments) = arguments.collect() else { help.exit("an argument is not UTF-8") };
-    let flags = match help.parse(arguments) {
-        Ok(flags) => flags,
-        Err(Stop::Help) => {
-            let _ = io::stdout().write_all(help.text().as_bytes());
-            return ExitCode::SUCCESS;
-        }
-        Err(Stop::Wrong(message)) => help.exit(&message),
-    };
-    match run(&flags) {
+    match run(&help.read_or_exit(arguments)) {
         Ok(status) => ExitCode::from(status),
         Err(message) => {
             last_words(&format!("verify: {message}"));
@@ -270,9 +261,4 @@ fn vectors(flags: &Flags) -> Result<u8, String> {
     let failed = outcome.failures.len();
     say(&format!("{} cases, {failed} not as the file says", outcome.cases));
     Ok(u8::from(failed > 0))
-}
-
-/// A line on standard output. Whoever was reading may have gone: the exit status still speaks.
-fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }
