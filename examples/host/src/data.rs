@@ -52,7 +52,7 @@ pub fn load(
 /// # Errors
 /// The path of the field that is wrong, and what is.
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
-    let file = Fields::of("", value, &["accounts"])?;
+    let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
     let mut reader = Reader {
         allow_loopback,
@@ -77,26 +77,14 @@ struct Reader {
 
 impl Reader {
     fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
-        let known = [
-            "id",
-            "business_name",
-            "timezone",
-            "plan",
-            "subscription_active",
-            "closing",
-            "keys",
-            "endpoints",
-            "calls",
-            "test_calls",
-        ];
-        let fields = Fields::of(path, value, &known)?;
-        let id = fields.read("id", AccountId::parse)?;
-        let id = fields.required("id", id)?;
-        let timezone = fields.read("timezone", timezone)?;
+        let known = "id, business_name, timezone, plan, subscription_active, closing, \
+                     keys, endpoints, calls, test_calls";
+        let fields = Fields::of(path, value, known)?;
+        let id = fields.need("id", AccountId::parse)?;
         let account = Account {
             id: id.clone(),
             business_name: fields.text("business_name")?.map(str::to_owned),
-            timezone: fields.required("timezone", timezone)?,
+            timezone: fields.need("timezone", timezone)?,
             plan: if fields.has("plan") { plan(&fields)? } else { Plan::LARGEST },
             subscription_active: fields.flag("subscription_active")?.unwrap_or(true),
             closing: fields.flag("closing")?.unwrap_or(false),
@@ -138,7 +126,7 @@ impl Reader {
         value: &Value,
         account: &Account,
     ) -> Result<NewEndpoint, Bad> {
-        let fields = Fields::of(path, value, &["id", "url", "secret"])?;
+        let fields = Fields::of(path, value, "id, url, secret")?;
         let id = fields.read("id", EndpointId::parse)?;
         let id = id.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
         let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
@@ -164,18 +152,16 @@ fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<V
 
 /// Reads an endpoint's `url`.
 pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> {
-    let target = if allow_loopback {
-        fields.read("url", Target::parse_allowing_loopback)?
-    } else {
-        // The library knows no flags.
-        fields.read("url", |text| {
-            Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
-                Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
-                Err(_) => error.to_string(),
-            })
-        })?
-    };
-    fields.required("url", target)
+    if allow_loopback {
+        return fields.need("url", Target::parse_allowing_loopback);
+    }
+    // The library knows no flags.
+    fields.need("url", |text| {
+        Target::parse(text).map_err(|error| match Target::parse_allowing_loopback(text) {
+            Ok(_) => format!("{error}; --allow-loopback-endpoints accepts it"),
+            Err(_) => error.to_string(),
+        })
+    })
 }
 
 /// Reads an endpoint's `secret`. One that is not given is made.
@@ -226,21 +212,11 @@ fn read_key(
     account: &AccountId,
     now: Timestamp,
 ) -> Result<(StoredKey, ApiKey), Bad> {
-    let known = [
-        "id",
-        "name",
-        "secret",
-        "mode",
-        "scopes",
-        "state",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-    ];
-    let fields = Fields::of(path, value, &known)?;
+    let known = "id, name, secret, mode, scopes, state, created_at, expires_at, \
+                 revoked_at";
+    let fields = Fields::of(path, value, known)?;
     let product = Product::default();
-    let key = fields.read("secret", |text| ApiKey::parse_for(&product, text))?;
-    let key = fields.required("secret", key)?;
+    let key = fields.need("secret", |text| ApiKey::parse_for(&product, text))?;
     let id = fields.read("id", CredentialId::parse)?;
     let id = id.unwrap_or_else(|| CredentialId::from_random(random::bytes()));
     let name = fields.text("name")?.unwrap_or_default();
@@ -263,7 +239,7 @@ fn read_key(
     stored.scopes = scopes(&fields)?;
     if !fields.has("scopes") {
         let default = json!({ "scopes": scopes_of_state });
-        stored.scopes = scopes(&Fields::of(path, &default, &["scopes"])?)?;
+        stored.scopes = scopes(&Fields::of(path, &default, "scopes")?)?;
     }
     let expired = ended.filter(|_| state == "expired");
     let revoked = ended.filter(|_| state == "revoked");

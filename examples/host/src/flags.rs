@@ -207,6 +207,11 @@ impl Flags {
     }
 }
 
+/// Says a line on standard output. Whoever was reading may have gone, with `head` for instance.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
 /// Says why a program ends. Who has gone does not hear it.
 pub fn last_words(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

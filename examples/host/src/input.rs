@@ -50,14 +50,16 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Takes an object with these fields and no others.
-    pub fn of(path: &str, value: &'a Value, known: &[&str]) -> Result<Self, Bad> {
+    /// Takes an object with these fields and no others; `known` names them with `, ` in between.
+    pub fn of(path: &str, value: &'a Value, known: &str) -> Result<Self, Bad> {
         let map = value.as_object().ok_or_else(|| Bad::new(path, "expected an object"))?;
-        if let Some(unknown) = map.keys().find(|name| !known.contains(&name.as_str())) {
+        if let Some(unknown) =
+            map.keys().find(|name| name.is_empty() || known.split(", ").all(|known| known != *name))
+        {
             // A name as long as a secret is not repeated.
             let named = unknown.len() <= 30 && unknown.bytes().all(|b| b.is_ascii_graphic());
             let unknown = if named { unknown.as_str() } else { "?" };
-            let message = format!("unknown field; there are {}", known.join(", "));
+            let message = format!("unknown field; there are {known}");
             return Err(Bad::new(join(path, unknown), message));
         }
         Ok(Self { path: path.to_owned(), map })
@@ -109,6 +111,27 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A field's number, read by something that knows what it may be. `None` if it is absent or null.
+    pub fn number<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+        expected: impl fmt::Display,
+    ) -> Result<Option<T>, Bad> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let wrong = || Bad::new(self.path(name), format!("expected {expected}"));
+        read(value).map(Some).ok_or_else(wrong)
+    }
+
+    /// A field's text, which has to be there, read by something that knows what it should be.
+    pub fn need<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, Bad> {
+        self.required(name, self.read(name, read)?)
+    }
+
     /// The items of a field that is an array, each with its path. None if it is absent or null.
     pub fn items(&self, name: &str) -> Result<Vec<(String, &'a Value)>, Bad> {
         let Some(value) = self.value(name) else { return Ok(Vec::new()) };
@@ -118,23 +141,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-const CALL: [&str; 9] = [
-    "id",
-    "caller",
-    "started_at",
-    "answered_at",
-    "ended_at",
-    "duration_seconds",
-    "summary",
-    "appointment_ids",
-    "created_at",
-];
+const CALL: &str = "id, caller, started_at, answered_at, ended_at, duration_seconds, summary, \
+                    appointment_ids, created_at";
 
 /// Reads a call, with `defaults` for the fields that are absent.
 pub fn call(path: &str, value: &Value, defaults: &Map<String, Value>) -> Result<Call, Bad> {
-    Fields::of(path, value, &CALL)?;
+    Fields::of(path, value, CALL)?;
     if let Some(caller) = value.get("caller") {
-        Fields::of(&join(path, "caller"), caller, &["contact_id", "phone_number", "display_name"])?;
+        Fields::of(&join(path, "caller"), caller, "contact_id, phone_number, display_name")?;
     }
     let mut whole = defaults.clone();
     whole.extend(value.as_object().cloned().unwrap_or_default());

@@ -27,7 +27,9 @@
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
 //! | [`post`] | one POST to an endpoint |
+//! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
+//! | [`program`] | how a program begins and ends |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
 //! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
@@ -47,9 +49,11 @@ pub mod monitor;
 pub mod peer;
 pub mod plan;
 pub mod post;
+pub mod program;
 pub mod random;
 pub mod rows;
 pub mod scale;
+pub mod sending;
 pub mod serve;
 pub mod shutdown;
 pub mod store;

@@ -29,9 +29,8 @@ enum Message {
 /// Writes one line, with the time in front. Nothing secret belongs in it, and control characters,
 /// which could forge another line, are written as escapes.
 pub fn line(text: &str) {
-    let text: String = text.chars().flat_map(visible).collect();
     let log = log();
-    let line = Message::Line(format!("{} {text}\n", clock::now()));
+    let line = Message::Line(format!("{} {}\n", clock::now(), escaped(text)));
     if let Err(TrySendError::Full(_)) = log.lines.try_send(line) {
         log.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -45,10 +44,16 @@ pub fn flush() {
     }
 }
 
-fn visible(character: char) -> impl Iterator<Item = char> {
-    let escape = character.is_control();
-    let plain = (!escape).then_some(character);
-    plain.into_iter().chain(character.escape_default().filter(move |_| escape))
+/// A text whose control characters are written as escapes.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() {
+            true => escaped.extend(character.escape_default()),
+            false => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 fn log() -> &'static Log {

@@ -15,6 +15,8 @@ use call_assistant::webhook::sender::{
     Tally, Target,
 };
 
+use serde::Serialize;
+
 use super::plan::Plan;
 
 /// One account.
@@ -73,7 +75,7 @@ pub struct EndpointRow {
 }
 
 /// How an endpoint has answered in the last hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LastHour {
     /// Attempts that were made; those that were not sent are not among them.
     pub attempts: u64,
@@ -198,7 +200,7 @@ pub struct Metrics {
 }
 
 /// Something that an owner should be told.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct AlertRow {
     pub id: String,
     pub endpoint_id: EndpointId,

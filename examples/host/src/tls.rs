@@ -3,18 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
-
-/// Connects to servers of HTTP, as [`config`] has it.
-///
-/// # Errors
-/// As [`config`].
-pub fn connector(file: Option<&Path>) -> Result<TlsConnector, String> {
-    config(file, b"http/1.1").map(|config| TlsConnector::from(Arc::new(config)))
-}
 
 /// Believes Mozilla's roots, and those of a PEM file besides, of servers that speak this protocol.
 ///

@@ -104,33 +104,26 @@ impl RequestFault {
 }
 
 impl DeliveryFault {
-    const ALL: [Self; 6] = [
-        Self::Twice,
-        Self::OutOfOrder,
-        Self::WrongSignature,
-        Self::OldTimestamp,
-        Self::UnknownType,
-        Self::ChangedObject,
+    const NAMES: [(&str, Self); 6] = [
+        ("twice", Self::Twice),
+        ("out_of_order", Self::OutOfOrder),
+        ("wrong_signature", Self::WrongSignature),
+        ("old_timestamp", Self::OldTimestamp),
+        ("unknown_type", Self::UnknownType),
+        ("changed_object", Self::ChangedObject),
     ];
 
     /// The name it is ordered by.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Twice => "twice",
-            Self::OutOfOrder => "out_of_order",
-            Self::WrongSignature => "wrong_signature",
-            Self::OldTimestamp => "old_timestamp",
-            Self::UnknownType => "unknown_type",
-            Self::ChangedObject => "changed_object",
-        }
+        Self::NAMES.iter().find(|(_, fault)| *fault == self).map_or("", |(name, _)| name)
     }
 }
 
 impl Faults {
     /// Takes an order, as JSON.
     pub(super) fn order(&self, body: &Value) -> Result<Value, Bad> {
-        let known = ["fault", "next", "probability", "seed", "retry_after", "milliseconds"];
-        let fields = Fields::of("", body, &known)?;
+        let known = "fault, next, probability, seed, retry_after, milliseconds";
+        let fields = Fields::of("", body, known)?;
         let name = fields.required("fault", fields.text("fault")?)?;
         let fault = fault(name, &fields)?;
         let often = often(&fields)?;
@@ -256,9 +249,8 @@ fn throw(dice: &mut u64) -> f64 {
 
 fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
     let number = |name: &str, most: u64| {
-        let Some(value) = fields.value(name) else { return Ok(None) };
-        let wrong = || Bad::new(fields.path(name), format!("expected 1 to {most}"));
-        value.as_u64().filter(|n| (1..=most).contains(n)).map(Some).ok_or_else(wrong)
+        let read = |value: &Value| value.as_u64().filter(|n| (1..=most).contains(n));
+        fields.number(name, read, format!("1 to {most}"))
     };
     let retry_after = number("retry_after", u64::from(u32::MAX))?;
     let milliseconds = number("milliseconds", SLOWEST_MS)?;
@@ -268,8 +260,8 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
     if milliseconds.is_some() && name != "slow" {
         return Err(Bad::new(fields.path("milliseconds"), "only slow has it"));
     }
-    if let Some(fault) = DeliveryFault::ALL.into_iter().find(|fault| fault.as_str() == name) {
-        return Ok(Fault::Delivery(fault));
+    if let Some((_, fault)) = DeliveryFault::NAMES.iter().find(|(known, _)| *known == name) {
+        return Ok(Fault::Delivery(*fault));
     }
     let fault = match name {
         "lookup_fails" => RequestFault::LookupFails,
@@ -284,7 +276,7 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
         name => match ErrorCode::from(name) {
             code if code.status().is_some() => RequestFault::Error(code),
             _ => {
-                let deliveries = DeliveryFault::ALL.map(DeliveryFault::as_str);
+                let deliveries = DeliveryFault::NAMES.map(|(name, _)| name);
                 let known = format!(
                     "expected a documented error code, lookup_fails, slow, cut, {}",
                     deliveries.join(", ")
@@ -297,20 +289,9 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
 }
 
 fn often(fields: &Fields<'_>) -> Result<Often, Bad> {
-    let chance = match fields.value("probability") {
-        None => None,
-        Some(value) => {
-            let wrong = || Bad::new(fields.path("probability"), "expected above 0 and up to 1");
-            Some(value.as_f64().filter(|of| *of > 0.0 && *of <= 1.0).ok_or_else(wrong)?)
-        }
-    };
-    let whole = |name: &str| match fields.value(name) {
-        None => Ok(None),
-        Some(value) => {
-            let wrong = || Bad::new(fields.path(name), "expected a whole number from 0 up");
-            value.as_u64().map(Some).ok_or_else(wrong)
-        }
-    };
+    let share = |value: &Value| value.as_f64().filter(|of| *of > 0.0 && *of <= 1.0);
+    let chance = fields.number("probability", share, "above 0 and up to 1")?;
+    let whole = |name: &str| fields.number(name, Value::as_u64, "a whole number from 0 up");
     match (chance, whole("next")?, whole("seed")?) {
         (Some(of), None, seed) => {
             let seed = seed.unwrap_or(0);

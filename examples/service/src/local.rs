@@ -1,6 +1,7 @@
 //! The store as both halves of the host see it: the traits of `examples/host`, answered at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
@@ -46,6 +47,31 @@ impl Local {
         self.outbox.send(accepted);
         ids
     }
+
+    /// Changes an endpoint, and shows it as it is then.
+    fn changed(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<()>,
+    ) -> Done<EndpointRow> {
+        let (mut tables, now) = self.store.write();
+        change(&mut tables, now)?;
+        let (_, row) = tables.endpoint(id)?;
+        Ok(tables.shown_endpoint(row, now))
+    }
+
+    /// Makes an attempt due, and shows its delivery as it is then.
+    fn again(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Tables, Timestamp) -> Done<ToSend>,
+    ) -> Done<DeliveryRow> {
+        let (mut tables, now) = self.store.write();
+        let again = change(&mut tables, now)?;
+        let shown = tables.shown_delivery(tables.delivery(id)?)?;
+        self.outbox.send(vec![again]);
+        Ok(shown)
+    }
 }
 
 impl ApiStore for Local {
@@ -56,7 +82,15 @@ impl ApiStore for Local {
         received: Received,
         now: Timestamp,
     ) -> Result<(Identified, ()), Rejection> {
-        Ok((self.store.identify(received, now)?, ()))
+        let mut tables = self.store.lock();
+        let key = received.digest().and_then(|digest| tables.key_of(digest.as_bytes()));
+        let identified = received.identify(key.as_deref(), now)?;
+        // A page shows it to the second.
+        let every = Duration::from_secs(1);
+        if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
+            tables.changed();
+        }
+        Ok((identified, ()))
     }
 
     async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
@@ -65,15 +99,30 @@ impl ApiStore for Local {
     }
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {
-        self.store.status(id).ok_or(Refused::NotFound("account"))
+        let tables = self.store.lock();
+        let row = &tables.account(id.as_str())?.account;
+        let mut account = model::Account::new(row.id.clone(), row.timezone.as_str());
+        account.business_name.clone_from(&row.business_name);
+        let status = AccountStatus {
+            account_id: row.id.clone(),
+            closing: row.closing,
+            subscribed: row.subscription_active,
+            api_in_plan: row.plan.public_api,
+        };
+        Ok((account, status))
     }
 
     async fn page(&self, query: &CallsQuery) -> Done<Vec<CallRow>> {
-        Ok(self.store.page(query))
+        let (tables, mode) = (self.store.lock(), query.mode());
+        let row = tables.account(query.account_id().as_str())?;
+        let calls = row.calls(mode).page(query);
+        Ok(calls.into_iter().map(|call| row.call_row(mode, call)).collect())
     }
 
     async fn call(&self, query: &CallQuery) -> Done<Option<CallRow>> {
-        Ok(self.store.call(query))
+        let (tables, mode) = (self.store.lock(), query.mode());
+        let row = tables.account(query.account_id().as_str())?;
+        Ok(row.calls(mode).find(query.call_id()).map(|call| row.call_row(mode, call.clone())))
     }
 }
 
@@ -101,9 +150,11 @@ impl Shared for Local {
     async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;
-        row.plan = change.plan.unwrap_or(row.plan);
-        row.subscription_active = change.subscription_active.unwrap_or(row.subscription_active);
-        row.closing = change.closing.unwrap_or(row.closing);
+        let account = &mut row.account;
+        account.plan = change.plan.unwrap_or(account.plan);
+        account.subscription_active =
+            change.subscription_active.unwrap_or(account.subscription_active);
+        account.closing = change.closing.unwrap_or(account.closing);
         Ok(row.shown())
     }
 
@@ -161,15 +212,12 @@ impl Shared for Local {
     }
 
     async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
-        let (tables, now) = self.store.write();
-        shown(&tables, id, now)
+        self.changed(id, |_, _| Ok(()))
     }
 
     async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
-        let (mut tables, now) = self.store.write();
         let id = new.id.clone();
-        tables.add_endpoint(&new.account_id, new.id, new.target, new.secret, now)?;
-        shown(&tables, id.as_str(), now)
+        self.changed(id.as_str(), |tables, now| tables.add_endpoint(new, now))
     }
 
     async fn enable(&self, id: &str) -> Done<Enabled> {
@@ -185,27 +233,19 @@ impl Shared for Local {
     }
 
     async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
-        let (mut tables, now) = self.store.write();
-        tables.move_to(id, target, now)?;
-        shown(&tables, id, now)
+        self.changed(id, |tables, now| tables.move_to(id, target, now))
     }
 
     async fn pause(&self, id: &str) -> Done<EndpointRow> {
-        let (mut tables, now) = self.store.write();
-        tables.pause(id, now)?;
-        shown(&tables, id, now)
+        self.changed(id, |tables, now| tables.pause(id, now))
     }
 
     async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
-        let (mut tables, now) = self.store.write();
-        tables.delete(id, now)?;
-        shown(&tables, id, now)
+        self.changed(id, |tables, now| tables.delete(id, now))
     }
 
     async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
-        let (mut tables, now) = self.store.write();
-        tables.rotate(id, new, now)?;
-        shown(&tables, id, now)
+        self.changed(id, |tables, now| tables.rotate(id, new, now))
     }
 
     async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
@@ -224,21 +264,11 @@ impl Shared for Local {
     }
 
     async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
-        let (mut tables, now) = self.store.write();
-        let again = tables.redeliver(id, now)?;
-        let shown = tables.shown_delivery(tables.delivery(id)?)?;
-        drop(tables);
-        self.outbox.send(vec![again]);
-        Ok(shown)
+        self.again(id, |tables, now| tables.redeliver(id, now))
     }
 
     async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
-        let (mut tables, now) = self.store.write();
-        let sent = tables.send_now(id, now)?;
-        let shown = tables.shown_delivery(tables.delivery(id)?)?;
-        drop(tables);
-        self.outbox.send(vec![sent]);
-        Ok(shown)
+        self.again(id, |tables, now| tables.send_now(id, now))
     }
 
     async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
@@ -279,9 +309,4 @@ impl Shared for Local {
         let (tables, now) = self.store.write();
         Ok(tables.metrics(now))
     }
-}
-
-fn shown(tables: &Tables, id: &str, now: Timestamp) -> Done<EndpointRow> {
-    let (_, row) = tables.endpoint(id)?;
-    Ok(tables.shown_endpoint(row, now))
 }

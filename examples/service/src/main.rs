@@ -11,12 +11,11 @@
 
 use std::error::Error;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::rest::server::CursorKeys;
-use tokio::net::TcpListener;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::flags::{self, Options};
@@ -26,9 +25,9 @@ use call_assistant_service::sender::Sender;
 use call_assistant_service::store::Store;
 use host::api::Api;
 use host::dashboard::{Access, Dashboard};
-use host::flags::last_words;
 use host::monitor::Monitor;
 use host::post;
+use host::program::{self, listen};
 use host::serve::{Limits, serve};
 use host::store::Store as _;
 use host::{clock, log, random, shutdown};
@@ -39,26 +38,11 @@ const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(
 
 const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
-fn main() {
-    let options = flags::read();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let ended = match runtime {
-        Ok(runtime) => {
-            let ended = runtime.block_on(run(&options));
-            // A name that is still being looked up holds nobody up, nor does an unread line.
-            runtime.shutdown_background();
-            ended
-        }
-        Err(error) => Err(error.into()),
-    };
-    log::flush();
-    if let Err(error) = ended {
-        last_words(&format!("service: {error}"));
-        std::process::exit(1);
-    }
+fn main() -> ExitCode {
+    program::run("service", run(flags::read()))
 }
 
-async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let now = clock::now();
     let accounts = match &options.data {
         Some(file) => data::load(file, options.allow_loopback, now)
@@ -120,8 +104,4 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         task.await?;
     }
     Ok(())
-}
-
-async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| format!("{flag} {address}: {error}"))
 }

@@ -1,12 +1,13 @@
 //! A customer's endpoint: answers as it is told to, and keeps what it got.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -15,6 +16,8 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub enum Reply {
     /// A status, and a short body.
     Status(u16),
+    /// A status, and this body.
+    Body(u16, &'static str),
     /// A status, with so many fields of this length.
     Fields(u16, usize, usize),
     /// A status, once [`Receiver::release`] is called.
@@ -39,6 +42,19 @@ pub struct Got {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+}
+
+impl Got {
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    /// Whether this secret signed it, as of now.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        let verifier = Verifier::new(SigningSecret::parse(secret).unwrap());
+        verifier.verify(&self.headers, &self.body, now()).is_ok()
+    }
 }
 
 #[derive(Default, Debug)]
@@ -126,13 +142,8 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
     };
     let _ = match reply {
         Reply::Status(204) => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
-        Reply::Status(status) => stream.write_all(
-            format!(
-                "HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\nLocation: /elsewhere\r\n\r\n\
-                 <b>hello</b>"
-            )
-            .as_bytes(),
-        ),
+        Reply::Status(status) => with_body(&mut stream, status, "<b>hello</b>"),
+        Reply::Body(status, body) => with_body(&mut stream, status, body),
         Reply::Fields(status, count, len) => {
             let fields = format!("X-Field: {}\r\n", "y".repeat(len - 11)).repeat(count);
             stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n").as_bytes())
@@ -168,28 +179,39 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
     let _ = stream.flush();
 }
 
+fn with_body(stream: &mut impl Write, status: u16, body: &str) -> io::Result<()> {
+    let fields = format!("Content-Length: {}\r\nLocation: /elsewhere", body.len());
+    stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n\r\n{body}").as_bytes())
+}
+
+/// Reads a delivery, if one comes.
 pub fn read(stream: &mut impl Read) -> Option<Got> {
+    let (line, headers) = read_head(stream)?;
+    let path = line.strip_prefix("POST ")?.strip_suffix(" HTTP/1.1")?.to_owned();
+    let length: usize = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(Got { at: now(), path, headers, body })
+}
+
+/// Reads the head of a request, if one comes: its first line, and its fields.
+pub fn read_head(stream: &mut impl Read) -> Option<(String, HeaderMap)> {
     let mut bytes = Vec::new();
     let mut byte = [0; 1];
     while !bytes.ends_with(b"\r\n\r\n") {
-        if stream.read(&mut byte).ok()? == 0 {
-            return None;
-        }
+        stream.read_exact(&mut byte).ok()?;
         bytes.push(byte[0]);
     }
     let head = String::from_utf8(bytes).ok()?;
     let mut lines = head.trim_end().split("\r\n");
-    let path = lines.next()?.strip_prefix("POST ")?.strip_suffix(" HTTP/1.1")?.to_owned();
+    let first = lines.next()?.to_owned();
     let mut headers = HeaderMap::new();
     for line in lines {
         let (name, value) = line.split_once(": ")?;
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         headers.append(name, HeaderValue::from_str(value).ok()?);
     }
-    let length: usize = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    Some(Got { at: now(), path, headers, body })
+    Some((first, headers))
 }
 
 fn now() -> Timestamp {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Record, fault, whole_lines};
 use crate::told;
+use host::flags::say;
 use host::log;
 
 /// What was done, and the journal it is done from.
@@ -98,8 +99,7 @@ impl Actions {
             return Err(error);
         }
         self.reached = next;
-        // Whoever was reading may have gone. That is no reason to stop.
-        let _ = writeln!(io::stdout(), "{done}");
+        say(&done);
         Ok(())
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::Timestamp;
-use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::receiver::ReceiptError;
 use call_assistant::webhook::{DeliveryHeaders, Verifier, VerifyError, WebhookResponse};
 use http::header::{ALLOW, HeaderMap, HeaderValue};
@@ -21,6 +20,7 @@ use crate::journal::{Journal, Record, StoreError, Stored};
 use host::serve::{self, BodyError, read_body};
 use host::shutdown::Trigger;
 use host::{clock, log};
+use tools::secrets;
 
 /// The longest body that is read. Events have a few kilobytes.
 const LONGEST_BODY: usize = 1024 * 1024;
@@ -152,13 +152,10 @@ impl Intake {
         let (headers, body) = (headers.clone(), body.clone());
         let (secrets, product) = (secrets.clone(), self.product.clone());
         tokio::task::spawn_blocking(move || {
-            let Some((first, others)) = secrets.split_first() else { return };
             let headers = DeliveryHeaders::from_map(&product, &headers);
-            let evidence =
-                others.iter().fold(Evidence::new(headers, &body, first), |evidence, secret| {
-                    evidence.known_secret(secret)
-                });
-            log::line(&format!("that mismatch: {}", evidence.explain(now)));
+            if let Some(evidence) = secrets::evidence(headers, &body, &secrets) {
+                log::line(&format!("that mismatch: {}", evidence.explain(now)));
+            }
         });
     }
 }

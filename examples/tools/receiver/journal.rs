@@ -1,7 +1,7 @@
 //! The journal: every event that was accepted, once, on disk before it is acknowledged.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::receiver::EventKey;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use tools::files;
 
 /// An open journal, and which events are in it.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Journal {
     /// The file cannot be opened or read, or a line is damaged. Nothing is repaired by guessing:
     /// which events those were, only a copy of the file can tell.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
-        let file = open_to_append(path).map_err(|error| error.to_string())?;
+        let file = files::open_to_append(path).map_err(|error| error.to_string())?;
         let mut known = HashSet::new();
         let len = whole_lines(&file, |line, _| {
             let record: Record = serde_json::from_slice(line).map_err(|error| fault(&error))?;
@@ -131,14 +132,6 @@ impl Journal {
         self.known.extend(fresh);
         Ok(stored)
     }
-}
-
-/// Opens a file to read and to append to. If it is new, its name is put onto the disk, too.
-pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(file)
 }
 
 /// What is wrong with a line, without a word of it.

@@ -65,15 +65,15 @@ use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::webhook::Verifier;
-use host::flags::{Flag, Flags, Help, last_words};
+use host::flags::{Flag, Flags, Help};
 use host::serve::{Limits, serve};
-use host::{log, shutdown};
+use host::{log, program, shutdown};
 use tokio::net::TcpListener;
 use tools::{files, secrets};
 
 use crate::actions::Actions;
 use crate::intake::Intake;
-use crate::journal::{Journal, open_to_append};
+use crate::journal::Journal;
 
 const HELP: Help = Help {
     usage: "receiver (--secret whsec_... | --secret-file FILE | --secret-env NAME) \
@@ -139,35 +139,14 @@ const LAST_ACTIONS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
-    let set_up = match SetUp::from_flags(&flags) {
-        Ok(set_up) => set_up,
-        Err(message) => HELP.exit(&message),
-    };
-    let relay = match relay::Plan::from_flags(&flags) {
-        Ok(relay) => relay,
-        Err(message) => HELP.exit(&message),
-    };
-    let run = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let run = run.map_err(|error| format!("cannot start: {error}"));
-    let ended = run.and_then(|runtime| {
-        let ended = runtime.block_on(async {
-            match relay {
-                Some(plan) => relay::run(plan, set_up).await,
-                None => receive(set_up).await,
-            }
-        });
-        // An action that does not end holds nobody up.
-        runtime.shutdown_background();
-        ended
-    });
-    log::flush();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            last_words(&format!("receiver: {message}"));
-            ExitCode::FAILURE
+    let set_up = SetUp::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
+    let relay = relay::Plan::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
+    program::run("receiver", async {
+        match relay {
+            Some(plan) => relay::run(plan, set_up).await,
+            None => receive(set_up).await,
         }
-    }
+    })
 }
 
 /// What the command line says.
@@ -191,13 +170,8 @@ impl SetUp {
             Some(text) => vec![text.to_owned()],
             None => secrets::texts(flags)?,
         };
-        let product = match flags.text("--product") {
-            Some(name) => Product::new(name).map_err(|error| format!("--product: {error}"))?,
-            None => Product::default(),
-        };
-        let mut parsed = secrets::parse(&texts)?.into_iter();
-        let first = parsed.next().ok_or("no signing secret")?;
-        let verifier = parsed.fold(Verifier::new(first), Verifier::and);
+        let product = tools::product(flags)?;
+        let verifier = secrets::verifier(&texts)?.ok_or("no signing secret")?;
         Ok(Self {
             verifier: verifier.with_product(product.clone()),
             secrets: texts,
@@ -257,11 +231,9 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     }
 }
 
-/// # Errors
-/// Another program listens there, or nobody may.
+/// Listens, and says where.
 async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
-    let listener = TcpListener::bind(at).await;
-    let listener = listener.map_err(|error| format!("--listen {at}: {error}"))?;
+    let listener = program::listen("--listen", at).await?;
     let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
     Ok((listener, address))
 }
@@ -272,7 +244,7 @@ fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
     path.push(".actions");
     let path = PathBuf::from(path);
     let of_actions = |error: String| format!("{}: {error}", path.display());
-    let actions = open_to_append(&path).map_err(|error| of_actions(error.to_string()))?;
+    let actions = files::open_to_append(&path).map_err(|error| of_actions(error.to_string()))?;
     // Before anything is read: what another receiver is writing would look half-written.
     files::hold(&actions).map_err(of_actions)?;
 

@@ -5,29 +5,25 @@
 //! duplicate, by itself. The terminal says what it should have said.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, ReceiptError};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use http::{Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::SetUp;
 use crate::kept::Kept;
-use host::flags::Flags;
+use host::flags::{Flags, say};
 use host::serve::{read_body, serve};
 use host::{clock, log, shutdown};
+use tools::client::Client;
 use tools::secrets;
 
 /// The longest body of a request, and of the program's answer.
@@ -100,7 +96,9 @@ pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
     let Plan { to, kept, signer, id, since } = plan;
     let SetUp { verifier, secrets, product, listen, .. } = set_up;
     let seen = Mutex::new(Seen { inbox: Inbox::new(INBOX), recent: VecDeque::new() });
-    let relay = Arc::new(Relay { to, verifier, secrets, product, signer, kept, seen });
+    // A program under development comes and goes, and its connections with it.
+    let client = Client::new(None, 0)?;
+    let relay = Arc::new(Relay { client, to, verifier, secrets, product, signer, kept, seen });
     if id.is_some() || since.is_some() {
         return match relay.replay(id.as_deref(), since).await? {
             true => Ok(()),
@@ -121,6 +119,7 @@ pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
 
 /// Where requests go, and what is known of them.
 struct Relay {
+    client: Client,
     to: Uri,
     verifier: Verifier,
     /// The secrets' texts, as explanations take them.
@@ -136,12 +135,6 @@ struct Relay {
 struct Seen {
     inbox: Inbox,
     recent: VecDeque<(HeaderMap, Bytes)>,
-}
-
-/// What the program answered.
-struct Answered {
-    status: StatusCode,
-    body: Bytes,
 }
 
 impl Relay {
@@ -166,7 +159,7 @@ impl Relay {
             }
         };
         match self.pass(&name, &head.headers, body, now).await {
-            Some(answered) => plain(answered.status, answered.body),
+            Some(answered) => plain(answered.status(), answered.into_body()),
             // The sender comes again.
             None => plain(StatusCode::BAD_GATEWAY, Bytes::new()),
         }
@@ -185,7 +178,7 @@ impl Relay {
         for request in found {
             let body = Bytes::from(request.body);
             let passed = self.pass(&request.name, &request.headers, body, clock::now()).await;
-            all &= passed.is_some_and(|answered| answered.status.is_success());
+            all &= passed.is_some_and(|answered| answered.status().is_success());
         }
         Ok(all)
     }
@@ -197,7 +190,7 @@ impl Relay {
         headers: &HeaderMap,
         body: Bytes,
         now: Timestamp,
-    ) -> Option<Answered> {
+    ) -> Option<Response<Bytes>> {
         let (verdict, claim) = match self.verifier.receive(headers, &body, now) {
             Ok(receipt) => {
                 let what = match receipt.event() {
@@ -226,8 +219,9 @@ impl Relay {
         let answered = self.forward(headers, body, now).await;
         let took = began.elapsed().as_millis();
         match &answered {
-            Ok(Answered { status, body }) => {
-                let text = String::from_utf8_lossy(body);
+            Ok(answered) => {
+                let status = answered.status();
+                let text = String::from_utf8_lossy(answered.body());
                 let shown: String = text.chars().take(SHOWN).collect();
                 // Quoted, with what could move a terminal's cursor escaped.
                 let shown = if shown.is_empty() { String::new() } else { format!(": {shown:?}") };
@@ -237,7 +231,7 @@ impl Relay {
         }
         // Only what the program has taken is a duplicate when it comes again.
         if let Some(claimed) = claim {
-            let is_done = answered.as_ref().is_ok_and(|answered| answered.status.is_success());
+            let is_done = answered.as_ref().is_ok_and(|answered| answered.status().is_success());
             self.seen(|seen| match is_done {
                 true => seen.inbox.done(claimed, clock::now()),
                 false => seen.inbox.failed(claimed),
@@ -260,10 +254,8 @@ impl Relay {
         let (secrets, product) = (self.secrets.clone(), self.product.clone());
         // Its thousands of digests are not computed where requests are answered.
         let explained = tokio::task::spawn_blocking(move || {
-            let (first, others) = secrets.split_first()?;
-            let evidence =
-                Evidence::new(DeliveryHeaders::from_map(&product, &headers), &body, first);
-            let evidence = others.iter().fold(evidence, |evidence, it| evidence.known_secret(it));
+            let headers = DeliveryHeaders::from_map(&product, &headers);
+            let evidence = secrets::evidence(headers, &body, &secrets)?;
             let evidence = recent.iter().fold(evidence, |evidence, (headers, body)| {
                 evidence.known_delivery(DeliveryHeaders::from_map(&product, headers), body)
             });
@@ -278,38 +270,20 @@ impl Relay {
         headers: &HeaderMap,
         body: Bytes,
         now: Timestamp,
-    ) -> Result<Answered, String> {
+    ) -> Result<Response<Bytes>, String> {
         let mut request = Request::new(Full::new(body.clone()));
         *request.method_mut() = Method::POST;
-        let path = self.to.path_and_query().map_or("/", |path| path.as_str());
-        *request.uri_mut() = path.parse().map_err(|error| format!("{error}"))?;
+        *request.uri_mut() = self.to.clone();
         *request.headers_mut() = headers.clone();
-        let authority = self.to.authority().map_or("", |authority| authority.as_str());
-        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+        for name in [CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING] {
             request.headers_mut().remove(name);
         }
-        let host = HeaderValue::try_from(authority).map_err(|error| error.to_string())?;
-        request.headers_mut().insert(HOST, host);
         if let Some(signer) = &self.signer {
             let signature = signer.sign(&body, now);
             let value = HeaderValue::try_from(signature.as_str()).map_err(|e| e.to_string())?;
             request.headers_mut().insert(self.product.signature_header().clone(), value);
         }
-        let exchange = async {
-            let host = self.to.host().unwrap_or_default().trim_matches(['[', ']']);
-            let address = (host, self.to.port_u16().unwrap_or(80));
-            let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
-            let handshake = http1::handshake(TokioIo::new(stream)).await;
-            let (mut sender, connection) = handshake.map_err(|error| error.to_string())?;
-            let driver = tokio::spawn(connection);
-            let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), LONGEST_BODY).collect().await;
-            driver.abort();
-            let body = body.map_err(|error| format!("{status}, and a broken body: {error}"))?;
-            Ok(Answered { status, body: body.to_bytes() })
-        };
-        let answered = timeout(PATIENCE, exchange).await;
+        let answered = timeout(PATIENCE, self.client.send(request, LONGEST_BODY)).await;
         answered.unwrap_or_else(|_| Err(format!("{} s are over", PATIENCE.as_secs())))
     }
 
@@ -322,9 +296,4 @@ fn plain(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response
-}
-
-/// A line for whoever develops the program. Texts of strangers in it have been escaped.
-fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -6,6 +6,7 @@
 use call_assistant::json::JsonObject;
 use call_assistant::model::{Appointment, Call};
 use call_assistant::webhook::event::{Event, EventData};
+use host::log;
 
 /// What a body that was verified earlier says.
 pub(crate) fn what_happened(body: &[u8]) -> String {
@@ -31,7 +32,7 @@ fn told(data: &EventData) -> String {
         EventData::ContactCreated(contact) => format!("added {}", identified(contact.object())),
         EventData::ContactUpdated(contact) => format!("changed {}", identified(contact.object())),
         EventData::UsageThresholdReached(counters) => {
-            let counters = visible(counters.as_str());
+            let counters = log::escaped(counters.as_str());
             format!("three quarters of the included minutes are used: {counters}")
         }
         EventData::Ping { message, .. } => format!("{message:?}"),
@@ -62,16 +63,4 @@ fn appointment_told(appointment: &Appointment, what: &str) -> String {
 
 fn identified(object: &JsonObject) -> String {
     object.get_str("id").map_or("one without an id".to_owned(), |id| format!("{id:?}"))
-}
-
-/// JSON as it came; a control character in it is escaped.
-fn visible(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character.is_control() {
-            true => text.extend(character.escape_default()),
-            false => text.push(character),
-        }
-    }
-    text
 }

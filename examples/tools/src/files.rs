@@ -1,7 +1,8 @@
 //! Files that one process at a time may write.
 
-use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// Keeps a file from every other process that asks, until it is closed: at the latest when this
 /// process ends, however it ends. What is no file, as `/dev/null`, is everybody's.
@@ -19,4 +20,23 @@ pub fn hold(file: &File) -> Result<(), String> {
         Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(error.to_string()),
     }
+}
+
+/// Opens a file to read and to append to. If it is new, its name is put onto the disk, too.
+///
+/// # Errors
+/// It cannot be opened, or its folder cannot be.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    sync_folder_of(path)?;
+    Ok(file)
+}
+
+/// Puts a new name in a folder onto the disk.
+///
+/// # Errors
+/// The folder cannot be opened or synced.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -2,10 +2,26 @@
 //!
 //! | | |
 //! |---|---|
+//! | [`client`] | an HTTP client |
 //! | [`secrets`] | signing secrets from a file or the environment |
 //! | [`files`] | files that one process at a time writes |
 //! | [`simulate`] | the day of the program `simulate` |
 
+use call_assistant::Product;
+use host::flags::Flags;
+
+pub mod client;
 pub mod files;
 pub mod secrets;
 pub mod simulate;
+
+/// Whose header names and keys are meant.
+///
+/// # Errors
+/// `--product` is no name of one.
+pub fn product(flags: &Flags) -> Result<Product, String> {
+    match flags.text("--product") {
+        Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),
+        None => Ok(Product::default()),
+    }
+}

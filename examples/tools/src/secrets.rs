@@ -6,7 +6,8 @@
 use std::env::VarError;
 use std::fs;
 
-use call_assistant::webhook::SigningSecret;
+use call_assistant::webhook::explain::Evidence;
+use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
 
 use host::flags::Flags;
 
@@ -67,4 +68,25 @@ pub fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
         SigningSecret::parse(text).map_err(|error| format!("secret {at}, on line {line}: {error}"))
     };
     texts.iter().enumerate().map(parse).collect()
+}
+
+/// A verifier that takes what any of these secrets signed. `None` without a secret.
+///
+/// # Errors
+/// As [`parse`].
+pub fn verifier(texts: &[String]) -> Result<Option<Verifier>, String> {
+    let mut secrets = parse(texts)?.into_iter();
+    let first = secrets.next().map(Verifier::new);
+    Ok(first.map(|first| secrets.fold(first, Verifier::and)))
+}
+
+/// What there is to explain a mismatch with. `None` without a secret.
+pub fn evidence<'a>(
+    headers: DeliveryHeaders<'a>,
+    body: &'a [u8],
+    texts: &'a [String],
+) -> Option<Evidence<'a>> {
+    let (first, others) = texts.split_first()?;
+    let evidence = Evidence::new(headers, body, first);
+    Some(others.iter().fold(evidence, |evidence, text| evidence.known_secret(text)))
 }

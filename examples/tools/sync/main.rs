@@ -35,28 +35,24 @@
 mod asking;
 mod progress;
 mod store;
-mod wire;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::time::Duration;
 
-use call_assistant::Product;
 use call_assistant::Timestamp;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::client::{Action, CallSync, Client, Pace, Retry, Step};
 use call_assistant::rest::{BaseUrl, GetAccount, Quota};
-use host::flags::{Flag, Flags, Help, last_words};
+use host::flags::{Flag, Flags, Help};
 use host::shutdown::Shutdown;
-use host::{clock, shutdown};
+use host::{clock, program, shutdown};
+use tools::client::Client as HttpClient;
 use tools::secrets;
 
 use crate::asking::{Failed, Host};
 use crate::progress::Report;
 use crate::store::Store;
-use crate::wire::Wire;
 
 const HELP: Help = Help {
     usage: "sync --api URL (--key KEY | --key-file FILE | --key-env NAME) --state FILE \
@@ -92,25 +88,14 @@ const DEFAULT_VARIABLE: &str = "SERVICE_API_KEY";
 
 fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
-    let set_up = match SetUp::from_flags(&flags) {
-        Ok(set_up) => set_up,
-        Err(message) => HELP.exit(&message),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("cannot start: {error}"));
-    match runtime.and_then(|runtime| runtime.block_on(run(set_up))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            last_words(&format!("sync: {message}"));
-            ExitCode::FAILURE
-        }
-    }
+    let set_up = SetUp::from_flags(&flags).unwrap_or_else(|message| HELP.exit(&message));
+    program::run("sync", run(set_up))
 }
 
 /// What the command line says.
 struct SetUp {
     client: Client,
-    wire: Wire,
+    http: HttpClient,
     begin: CallSync,
     every: Option<Duration>,
     time_scale: f64,
@@ -120,10 +105,7 @@ struct SetUp {
 
 impl SetUp {
     fn from_flags(flags: &Flags) -> Result<Self, String> {
-        let product = match flags.text("--product") {
-            Some(name) => Product::new(name).map_err(|error| format!("--product: {error}"))?,
-            None => Product::default(),
-        };
+        let product = tools::product(flags)?;
         let api = flags.text("--api").ok_or("--api is missing: where is the service?")?;
         let base = BaseUrl::parse(api).map_err(|error| format!("--api: {error}"))?;
         let key = key_text(flags)?;
@@ -135,10 +117,10 @@ impl SetUp {
             }
             None => CallSync::new(),
         };
-        let every = match flags.text("--every") {
-            Some(text) => Some(text.parse::<Span>().map_err(|error| format!("--every: {error}"))?),
-            None => None,
-        };
+        let every = flags.text("--every").map(|text| {
+            span(text).ok_or("--every: not a span like 60s, 5m, 2h or 500ms".to_owned())
+        });
+        let every = every.transpose()?;
         let time_scale: f64 = flags.read("--time-scale", 1.0)?;
         if !(0.0..=1e6).contains(&time_scale) {
             return Err("--time-scale: not a number from 0 to 1000000".to_owned());
@@ -150,10 +132,9 @@ impl SetUp {
         if taken.contains(&Some(&out)) {
             return Err("--out: this is where the state is kept".to_owned());
         }
-        let wire = Wire::new(&base, flags.text("--trust-ca").map(Path::new))?;
-        let every = every.map(|Span(span)| span);
+        let http = HttpClient::new(flags.text("--trust-ca").map(Path::new), 1)?;
         let client = Client::from_parts(base, key);
-        Ok(Self { client, wire, begin, every, time_scale, state, out })
+        Ok(Self { client, http, begin, every, time_scale, state, out })
     }
 }
 
@@ -176,41 +157,25 @@ fn key_text(flags: &Flags) -> Result<String, String> {
 }
 
 /// A span of time as people write it.
-#[derive(Clone, Copy, Debug)]
-struct Span(Duration);
-
-impl FromStr for Span {
-    type Err = SpanError;
-
-    fn from_str(text: &str) -> Result<Self, SpanError> {
-        let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-        let number: u64 = digits.parse().map_err(|_| SpanError)?;
-        let span = match text.strip_prefix(digits).ok_or(SpanError)? {
-            "ms" => Duration::from_millis(number),
-            "" | "s" => Duration::from_secs(number),
-            "m" => Duration::from_secs(number.saturating_mul(60)),
-            "h" => Duration::from_secs(number.saturating_mul(3600)),
-            _ => return Err(SpanError),
-        };
-        if span.is_zero() { Err(SpanError) } else { Ok(Self(span)) }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SpanError;
-
-impl fmt::Display for SpanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a span like 60s, 5m, 2h or 500ms")
-    }
+fn span(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let number: u64 = digits.parse().ok()?;
+    let span = match text.strip_prefix(digits)? {
+        "ms" => Duration::from_millis(number),
+        "" | "s" => Duration::from_secs(number),
+        "m" => Duration::from_secs(number.saturating_mul(60)),
+        "h" => Duration::from_secs(number.saturating_mul(3600)),
+        _ => return None,
+    };
+    Some(span).filter(|span| !span.is_zero())
 }
 
 async fn run(set_up: SetUp) -> Result<(), String> {
-    let SetUp { client, wire, begin, every, time_scale, state, out } = set_up;
+    let SetUp { client, http, begin, every, time_scale, state, out } = set_up;
     let (_trigger, shutdown) =
         shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;
-    let mut host = Host { wire, report: Report::new(), shutdown, time_scale };
+    let mut host = Host { http, report: Report::new(), shutdown, time_scale };
     match keep(&mut host, &client, &mut store, every).await {
         Ok(()) | Err(Failed::Stopped) => Ok(()),
         Err(Failed::Flow(error)) => {

@@ -6,6 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::rest::client::Progress;
 
 use host::clock;
+use host::flags::say;
 
 /// Shows how far a flow is.
 pub(crate) struct Report {
@@ -49,8 +50,7 @@ impl Report {
         self.shown.clear();
         self.draw();
         let to = watermark.map(|at| format!(", up to {at}")).unwrap_or_default();
-        // Whoever was reading may have gone.
-        let _ = writeln!(io::stdout(), "{fresh} new calls, {calls} in all{to}");
+        say(&format!("{fresh} new calls, {calls} in all{to}"));
     }
 
     /// A line of its own, above the bar.

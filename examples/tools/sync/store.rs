@@ -1,7 +1,7 @@
 //! The calls and the state, in two files that agree after any crash.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use call_assistant::rest::client::{CallSync, SyncStep};
@@ -34,7 +34,7 @@ impl Store {
     /// # Errors
     /// A file cannot be read or written, another process has them, or they are not of one sync.
     pub(crate) fn open(path: &Path, out_path: &Path, begin: CallSync) -> Result<Self, String> {
-        let out = OpenOptions::new().append(true).create(true).open(out_path);
+        let out = files::open_to_append(out_path);
         let out = out.map_err(|error| at(out_path)(error.to_string()))?;
         // Before the state is read: another process would be about to replace it.
         files::hold(&out).map_err(at(out_path))?;
@@ -58,7 +58,6 @@ impl Store {
             cut.map_err(|error| at(out_path)(error.to_string()))?;
         }
         if fresh {
-            sync_folder_of(out_path)?;
             // Before the first call is written: a file of calls without a state is nobody's.
             store.replace_state(store.state.clone())?;
         }
@@ -110,10 +109,10 @@ impl Store {
             let mut file = File::create(&new)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            fs::rename(&new, &self.path)
+            fs::rename(&new, &self.path)?;
+            files::sync_folder_of(&self.path)
         };
-        write().map_err(|error| at(&self.path)(error.to_string()))?;
-        sync_folder_of(&self.path)?;
+        write().map_err(|error: io::Error| at(&self.path)(error.to_string()))?;
         self.state = state;
         Ok(())
     }
@@ -137,14 +136,6 @@ fn read(bytes: &[u8]) -> Result<State, String> {
         return Err(format!("this is a state of format {format}, and only 1 is known here"));
     }
     serde_json::from_slice(bytes).map_err(|error| format!("this state is damaged: {error}"))
-}
-
-/// Makes a new name in a folder last.
-fn sync_folder_of(path: &Path) -> Result<(), String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| at(folder)(error.to_string()))
 }
 
 fn at(path: &Path) -> impl Fn(String) -> String {

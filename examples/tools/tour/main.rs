@@ -17,26 +17,22 @@ mod world;
 use std::error::Error;
 use std::process::ExitCode;
 
+use host::flags::Help;
+
 use crate::table::Table;
 use crate::world::World;
 
-const HELP: &str = "\
-Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are\n\
-walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
-and missed calls are recovered. Exit status: 0 all was as the rules say, 1 something was not.\n\
-\n\
-Usage: tour [--help]\n";
+const HELP: Help = Help {
+    usage: "tour",
+    about: "Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are\n\
+            walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
+            and missed calls are recovered. Exit status: 0 all was as the rules say, 1 something was not.",
+    flags: &[],
+    positional: 0,
+};
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if arguments.iter().any(|it| it == "--help" || it == "-h") {
-        table::say(HELP);
-        return ExitCode::SUCCESS;
-    }
-    if !arguments.is_empty() {
-        eprintln!("the tour takes no argument\nUsage: tour [--help]");
-        return ExitCode::from(2);
-    }
+    HELP.parse_or_exit();
     let mut table = Table::default();
     if let Err(error) = tour(&mut table) {
         eprintln!("the tour broke off: {error}");

@@ -21,7 +21,7 @@ pub(crate) fn captured(flags: &Flags) -> Result<Capture, String> {
     let given = ["--signature", "--headers", "--request"].map(|flag| flags.text(flag));
     let lines = match given {
         [Some(text), None, None] => {
-            let name = crate::product(flags)?.signature_header().as_str().to_owned();
+            let name = tools::product(flags)?.signature_header().as_str().to_owned();
             vec![(name, text.as_bytes().to_vec())]
         }
         [None, Some(path), None] => {

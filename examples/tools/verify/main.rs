@@ -29,15 +29,12 @@ mod verdict;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
-use host::flags::{Flag, Flags, Help, Stop, last_words};
+use host::flags::{Flag, Flags, Help, last_words, say};
 use tools::secrets;
 
 use crate::evidence::{captured, hint, known, now, read_body, tolerance};
-use crate::verdict::Verdict;
 
 const SECRET_FILE: Flag = Flag::value(
     secrets::FILE,
@@ -151,8 +148,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).map(|text| text.into_string());
     let command = match arguments.next() {
         Some(Ok(name)) if name == "-h" || name == "--help" => {
-            // Whoever asked may have stopped reading, with `head` for instance.
-            let _ = io::stdout().write_all(ALL.text().as_bytes());
+            say(ALL.text().trim_end());
             return ExitCode::SUCCESS;
         }
         Some(Ok(name)) => COMMANDS.iter().find(|command| command.name == name),
@@ -162,15 +158,7 @@ fn main() -> ExitCode {
         ALL.exit("the first argument has to be check, explain, sign or vectors");
     };
     let Ok(arguments) = arguments.collect() else { help.exit("an argument is not UTF-8") };
-    let flags = match help.parse(arguments) {
-        Ok(flags) => flags,
-        Err(Stop::Help) => {
-            let _ = io::stdout().write_all(help.text().as_bytes());
-            return ExitCode::SUCCESS;
-        }
-        Err(Stop::Wrong(message)) => help.exit(&message),
-    };
-    match run(&flags) {
+    match run(&help.read_or_exit(arguments)) {
         Ok(status) => ExitCode::from(status),
         Err(message) => {
             last_words(&format!("verify: {message}"));
@@ -181,43 +169,41 @@ fn main() -> ExitCode {
 
 fn check(flags: &Flags) -> Result<u8, String> {
     let captured = captured(flags)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let headers = captured.headers(&product);
-    let mut secrets = secrets::parse(&secrets::texts(flags)?)?.into_iter();
-    let verifier = Verifier::new(secrets.next().ok_or("no signing secret")?);
-    let verifier = secrets.fold(verifier, Verifier::and);
+    let verifier = secrets::verifier(&secrets::texts(flags)?)?.ok_or("no signing secret")?;
     let verifier = verifier
         .with_tolerance(tolerance(flags)?)
         .map_err(|error| format!("--tolerance: {error}"))?;
     let now = now(flags)?;
 
     let result = verifier.verify_parts(headers, &captured.body, now);
-    let verdict = Verdict::of(&result);
+    let verdict = verdict::of(&result);
     match result {
         Ok(verified) => {
             let (secret, age) = (verified.secret(), verified.age_seconds());
-            say(&format!("{}: secret {secret}, {age} s old", verdict.verdict));
+            say(&format!("{}: secret {secret}, {age} s old", verdict::word(&verdict)));
             match verified.event() {
                 Ok(event) => say(&format!("event: {} {}", event.id, event.event_type())),
                 Err(error) => say(&format!("no event: {error}")),
             }
         }
-        Err(error) => say(&format!("{}: {error}", verdict.verdict)),
+        Err(error) => say(&format!("{}: {error}", verdict::word(&verdict))),
     }
     hint(flags, &headers, now).iter().for_each(|hint| say(hint));
-    Ok(verdict.exit_status())
+    Ok(verdict::exit_status(&verdict))
 }
 
 fn explain(flags: &Flags) -> Result<u8, String> {
     let captured = captured(flags)?;
     let known = known(flags)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let headers = captured.headers(&product);
     let texts = secrets::texts(flags)?;
-    let (first, others) = texts.split_first().ok_or("no signing secret")?;
+    let first = texts.first().ok_or("no signing secret")?;
     let (tolerance, now) = (tolerance(flags)?, now(flags)?);
-    let evidence = Evidence::new(headers, &captured.body, first).with_tolerance(tolerance);
-    let evidence = others.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
+    let evidence = secrets::evidence(headers, &captured.body, &texts).ok_or("no signing secret")?;
+    let evidence = evidence.with_tolerance(tolerance);
     let evidence = known.iter().fold(evidence, |evidence, other| {
         evidence.known_delivery(other.headers(&product), &other.body)
     });
@@ -238,7 +224,7 @@ fn explain(flags: &Flags) -> Result<u8, String> {
 
 fn sign(flags: &Flags) -> Result<u8, String> {
     let secrets = secrets::parse(&secrets::texts(flags)?)?;
-    let product = product(flags)?;
+    let product = tools::product(flags)?;
     let mut secrets = secrets.into_iter();
     let newest = secrets.next().ok_or("no signing secret")?;
     let signer = secrets
@@ -275,16 +261,4 @@ fn vectors(flags: &Flags) -> Result<u8, String> {
     let failed = outcome.failures.len();
     say(&format!("{} cases, {failed} not as the file says", outcome.cases));
     Ok(u8::from(failed > 0))
-}
-
-fn product(flags: &Flags) -> Result<Product, String> {
-    match flags.text("--product") {
-        Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),
-        None => Ok(Product::default()),
-    }
-}
-
-/// A line on standard output. Whoever was reading may have gone: the exit status still speaks.
-fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{DeliveryHeaders, SigningSecret, Verifier};
+use call_assistant::webhook::DeliveryHeaders;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use tools::secrets;
 
-use crate::verdict::Verdict;
+use crate::verdict;
 
 /// How a run went.
 pub(crate) struct Outcome {
@@ -35,7 +36,7 @@ struct Case {
     tolerance: Option<u64>,
     /// The verdict and what goes with it.
     #[serde(flatten)]
-    verdict: Map<String, Value>,
+    verdict: Value,
 }
 
 /// # Errors
@@ -55,15 +56,7 @@ pub(crate) fn run(text: &[u8]) -> Result<Outcome, String> {
 
 impl Case {
     fn run(&self) -> Result<(), String> {
-        let expected: Verdict = serde_json::from_value(Value::Object(self.verdict.clone()))
-            .map_err(|error| format!("its verdict: {error}"))?;
-        let mut secrets = Vec::new();
-        for text in &self.secrets {
-            secrets.push(SigningSecret::parse(text).map_err(|error| error.to_string())?);
-        }
-        let mut secrets = secrets.into_iter();
-        let verifier = Verifier::new(secrets.next().ok_or("it has no secret")?);
-        let mut verifier = secrets.fold(verifier, Verifier::and);
+        let mut verifier = secrets::verifier(&self.secrets)?.ok_or("it has no secret")?;
         if let Some(seconds) = self.tolerance {
             verifier = verifier
                 .with_tolerance(Duration::from_secs(seconds))
@@ -83,12 +76,11 @@ impl Case {
         let now = Timestamp::from_parts(self.now, self.now_nanos)
             .ok_or("its now is outside the years 0000 to 9999")?;
 
-        let verdict = Verdict::of(&verifier.verify_parts(headers, &body, now));
-        if verdict == expected {
-            return Ok(());
+        let (expected, found) =
+            (&self.verdict, verdict::of(&verifier.verify_parts(headers, &body, now)));
+        match found == *expected {
+            true => Ok(()),
+            false => Err(format!("expected {expected}, found {found}")),
         }
-        let [expected, verdict] =
-            [expected, verdict].map(|it| serde_json::to_string(&it).unwrap_or_default());
-        Err(format!("expected {expected}, found {verdict}"))
     }
 }

@@ -1,71 +1,49 @@
 //! What the verifier says, in the words of `tests/vectors/README.md`.
 
 use call_assistant::webhook::{MalformedReason, Verified, VerifyError};
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-/// A verdict and the fields that go with it. A field that this program does not know would make a
-/// case pass that says something else, so there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Verdict {
-    pub(crate) verdict: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    age: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    header: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    part: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    length: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<u64>,
-}
-
-impl Verdict {
-    pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Self {
-        use VerifyError as E;
-        match result {
-            Ok(verified) => Self {
-                secret: Some(verified.secret()),
-                age: Some(verified.age_seconds()),
-                ..named("accepted")
-            },
-            Err(error) => match *error {
-                E::Missing => named("missing"),
-                E::Repeated => Self { header: Some("signature".to_owned()), ..named("repeated") },
-                E::Malformed(reason) => malformed(reason),
-                E::UppercaseDigest { part } => {
-                    Self { part: Some(part), ..named("digest_uppercase") }
-                }
-                E::Mismatch => named("mismatch"),
-                E::TooOld { age, .. } => Self { by: Some(age.as_secs()), ..named("too_old") },
-                E::TooNew { ahead, .. } => Self { by: Some(ahead.as_secs()), ..named("too_new") },
-                // One that a later version tells apart.
-                _ => named("refused"),
-            },
+/// A verdict, and what goes with it.
+pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Value {
+    use VerifyError as E;
+    match result {
+        Ok(verified) => {
+            let (secret, age) = (verified.secret(), verified.age_seconds());
+            json!({ "verdict": "accepted", "secret": secret, "age": age })
         }
-    }
-
-    /// 0 accepted, 1 mismatch, 3 a matter of time, 4 a matter of the header's form.
-    pub(crate) fn exit_status(&self) -> u8 {
-        match self.verdict.as_str() {
-            "accepted" => 0,
-            "mismatch" => 1,
-            "too_old" | "too_new" => 3,
-            _ => 4,
-        }
+        Err(error) => match *error {
+            E::Missing => named("missing"),
+            E::Repeated => json!({ "verdict": "repeated", "header": "signature" }),
+            E::Malformed(reason) => malformed(reason),
+            E::UppercaseDigest { part } => at_part("digest_uppercase", part),
+            E::Mismatch => named("mismatch"),
+            E::TooOld { age, .. } => json!({ "verdict": "too_old", "by": age.as_secs() }),
+            E::TooNew { ahead, .. } => json!({ "verdict": "too_new", "by": ahead.as_secs() }),
+            // One that a later version tells apart.
+            _ => named("refused"),
+        },
     }
 }
 
-fn malformed(reason: MalformedReason) -> Verdict {
+/// The verdict in one word.
+pub(crate) fn word(verdict: &Value) -> &str {
+    verdict.get("verdict").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// 0 accepted, 1 mismatch, 3 a matter of time, 4 a matter of the header's form.
+pub(crate) fn exit_status(verdict: &Value) -> u8 {
+    match word(verdict) {
+        "accepted" => 0,
+        "mismatch" => 1,
+        "too_old" | "too_new" => 3,
+        _ => 4,
+    }
+}
+
+fn malformed(reason: MalformedReason) -> Value {
     use MalformedReason as F;
-    let at_part = |name, part| Verdict { part: Some(part), ..named(name) };
     match reason {
-        F::TooLong { len } => Verdict { length: Some(len), ..named("too_long") },
+        F::TooLong { len } => json!({ "verdict": "too_long", "length": len }),
         F::TooManyParts => named("too_many_parts"),
         F::NotPair { part } => at_part("not_pair", part),
         F::Space { part } => at_part("blank", part),
@@ -75,15 +53,19 @@ fn malformed(reason: MalformedReason) -> Verdict {
         F::Timestamp { part } => at_part("timestamp", part),
         F::NoDigest => named("no_digest"),
         F::DigestLength { part, len } => {
-            Verdict { length: Some(len), ..at_part("digest_length", part) }
+            json!({ "verdict": "digest_length", "part": part, "length": len })
         }
         F::DigestCharacter { part, at } => {
-            Verdict { at: Some(at), ..at_part("digest_character", part) }
+            json!({ "verdict": "digest_character", "part": part, "at": at })
         }
         _ => named("refused"),
     }
 }
 
-fn named(verdict: &str) -> Verdict {
-    Verdict { verdict: verdict.to_owned(), ..Verdict::default() }
+fn named(verdict: &str) -> Value {
+    json!({ "verdict": verdict })
+}
+
+fn at_part(verdict: &str, part: usize) -> Value {
+    json!({ "verdict": verdict, "part": part })
 }

@@ -28,8 +28,8 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let known = ["plan", "subscription_active", "closing"];
-        let fields = Fields::of("", &asked.body, &known)?;
+        let known = "plan, subscription_active, closing";
+        let fields = Fields::of("", &asked.body, known)?;
         let change = AccountChange {
             plan: fields.has("plan").then(|| data::plan(&fields)).transpose()?,
             subscription_active: fields.flag("subscription_active")?,
@@ -44,8 +44,8 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn create_key(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let known = ["name", "mode", "scopes", "expires_at"];
-        let fields = Fields::of("", &asked.body, &known)?;
+        let known = "name, mode, scopes, expires_at";
+        let fields = Fields::of("", &asked.body, known)?;
         let name = fields.text("name")?;
         let name = fields.required("name", name)?;
         if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {

@@ -25,7 +25,7 @@ const NEWEST: usize = 100;
 impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn calls(&self, id: &str) -> Result<Answer, Error> {
         let calls = self.store.latest_calls(id, NEWEST).await?;
-        Ok(ok(&show::list(calls.iter().map(show::call).collect())))
+        Ok(ok(&json!({ "data": calls })))
     }
 
     /// Records a call and emits `call.ended`, in one write.
@@ -33,7 +33,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
         let account = self.store.account(id).await?.id;
         let event = new_event(account.clone(), Origin::voice(), asked.now).call_ended(&call);
-        let mut shown = show::call(&call);
+        let mut shown = show::value(&call);
         let event = match event {
             Ok(body) => {
                 shown["event_id"] = json!(body.id());
@@ -52,7 +52,7 @@ impl<S: Store, X> Dashboard<S, X> {
 
     /// Emits any event.
     pub(super) async fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["type", "data"])?;
+        let fields = Fields::of("", &asked.body, "type, data")?;
         let event_type = fields.text("type")?;
         let event_type = fields.required("type", event_type)?;
         if event_type.is_empty()

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::EndpointSecrets;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, created, ok};
 use crate::data;
-use crate::input::{Bad, Fields};
+use crate::input::Fields;
 use crate::random;
 use crate::rows::{NewEndpoint, NewSecret};
 use crate::store::Store;
@@ -32,7 +32,7 @@ impl<S: Store, X> Dashboard<S, X> {
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["url", "secret"])?;
+        let fields = Fields::of("", &asked.body, "url, secret")?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
         let account_id = self.store.account(id).await?.id;
@@ -44,7 +44,7 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn move_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["url"])?;
+        let fields = Fields::of("", &asked.body, "url")?;
         let target = data::target(&fields, self.allow_loopback)?;
         Ok(ok(&show::endpoint(&self.store.move_endpoint(id, target).await?)))
     }
@@ -68,19 +68,12 @@ impl<S: Store, X> Dashboard<S, X> {
     }
 
     pub(super) async fn rotate_secret(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, &["secret", "overlap_seconds"])?;
+        let fields = Fields::of("", &asked.body, "secret, overlap_seconds")?;
         let secret = data::secret(&fields)?;
-        let overlap = match fields.value("overlap_seconds") {
-            None => EndpointSecrets::OVERLAP,
-            Some(value) => {
-                let seconds = value.as_u64().filter(|seconds| *seconds <= LONGEST_OVERLAP);
-                let wrong = || {
-                    let bounds = format!("expected whole seconds, {LONGEST_OVERLAP} at most");
-                    Bad::new(fields.path("overlap_seconds"), bounds)
-                };
-                Duration::from_secs(seconds.ok_or_else(wrong)?)
-            }
-        };
+        let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);
+        let bounds = format!("whole seconds, {LONGEST_OVERLAP} at most");
+        let overlap = fields.number("overlap_seconds", seconds, bounds)?;
+        let overlap = overlap.map_or(EndpointSecrets::OVERLAP, Duration::from_secs);
         let new = NewSecret { secret: secret.clone(), overlap };
         let mut shown = show::endpoint(&self.store.rotate_secret(id, new).await?);
         shown["secret"] = secret.reveal().into();

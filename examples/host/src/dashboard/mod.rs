@@ -14,6 +14,7 @@ mod overview;
 mod recovery;
 mod show;
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use base64::engine::general_purpose::STANDARD;
 use call_assistant::Timestamp;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -109,9 +111,9 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 return Err(Error::Stopping);
             }
             self.access.check(&head.headers)?;
-            let decoded: Vec<String> =
+            let decoded: Vec<Cow<'_, str>> =
                 head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
-            let path: Vec<&str> = decoded.iter().map(String::as_str).collect();
+            let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
             route = template::<X>(&path);
             let body = match head.method {
                 Method::POST | Method::PATCH => {
@@ -205,7 +207,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
 }
 
 fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
-    Fields::of("", &asked.body, &[]).map(drop).map_err(Error::Bad)
+    Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
 }
 
 /// The methods of a path, if there is such a path.
@@ -263,16 +265,6 @@ fn policy(page: &str) -> HeaderValue {
 }
 
 /// Percent-decodes a segment of a path. What is broken stays as it is: no id is like that.
-fn decode(segment: &str) -> String {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let decoded = after.get(..2).filter(|_| first == b'%').and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 16).ok()
-        });
-        bytes.push(decoded.unwrap_or(first));
-        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| segment.to_owned())
+fn decode(segment: &str) -> Cow<'_, str> {
+    percent_decode_str(segment).decode_utf8().unwrap_or(Cow::Borrowed(segment))
 }

@@ -49,7 +49,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let endpoint = |row| {
             let mut shown = show::endpoint(row);
             let hour = hours.iter().find(|(id, _)| *id == row.id);
-            shown["last_hour"] = hour.map_or(Value::Null, |(_, hour)| show::last_hour(hour));
+            shown["last_hour"] = hour.map_or(Value::Null, |(_, hour)| show::value(hour));
             shown
         };
         let rest = json!({
@@ -57,9 +57,9 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             "plans": PLANS.map(|plan| plan.name),
             "keys": keys.iter().map(|key| show::key(key, asked.now)).collect::<Vec<_>>(),
             "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
-            "calls": calls.iter().map(show::call).collect::<Vec<_>>(),
+            "calls": calls,
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
-            "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+            "alerts": alerts,
             "sandbox": self.extension.shown(),
             "now": asked.now,
         });

@@ -14,8 +14,8 @@ use crate::store::Store;
 impl<S: Store, X> Dashboard<S, X> {
     /// Starts a recovery, or only counts with `dry_run`.
     pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let known = ["from", "until", "types", "statuses", "dry_run"];
-        let fields = Fields::of("", &asked.body, &known)?;
+        let known = "from, until, types, statuses, dry_run";
+        let fields = Fields::of("", &asked.body, known)?;
         let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
         let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
         let types = texts(&fields, "types", |text| Ok(EventType::from(text)))?;
@@ -63,7 +63,7 @@ impl<S: Store, X> Dashboard<S, X> {
     pub(super) async fn alerts(&self, account: &str) -> Result<Answer, Error> {
         self.store.account(account).await?;
         let alerts = self.store.alerts(account).await?;
-        Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
+        Ok(ok(&json!({ "data": alerts })))
     }
 }
 

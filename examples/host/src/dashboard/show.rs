@@ -1,7 +1,6 @@
 //! Rows as the dashboard's JSON. No secret is in any of it: those are shown once, when made.
 
 use call_assistant::Timestamp;
-use call_assistant::model::Call;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{FAILURES_TO_DISABLE, LogEntry, Outcome, RecoveryBy, Status};
@@ -10,9 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::plan::key_state;
-use crate::rows::{
-    Account, AlertRow, DeliveryRow, EndpointRow, LISTED_BODY, LastHour, RecoveryRow,
-};
+use crate::rows::{Account, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow};
 
 /// An account and how it stands.
 pub(super) fn account(row: &Account) -> Value {
@@ -136,16 +133,6 @@ fn attempt(entry: &LogEntry) -> Value {
     shown
 }
 
-/// How an endpoint has answered in the last hour.
-pub(super) fn last_hour(hour: &LastHour) -> Value {
-    json!({
-        "attempts": hour.attempts,
-        "succeeded": hour.succeeded,
-        "p50_ms": hour.p50_ms,
-        "p99_ms": hour.p99_ms,
-    })
-}
-
 /// A recovery, as far as it has come.
 pub(super) fn recovery(row: &RecoveryRow) -> Value {
     let search = row.missed.search();
@@ -165,29 +152,13 @@ pub(super) fn recovery(row: &RecoveryRow) -> Value {
     })
 }
 
-/// Something that an owner should be told.
-pub(super) fn alert(row: &AlertRow) -> Value {
-    json!({
-        "id": row.id,
-        "endpoint_id": row.endpoint_id,
-        "url": row.url,
-        "at": row.at,
-        "kind": row.kind,
-        "message": row.message,
-    })
-}
-
-/// A call as the public API has it.
-pub(super) fn call(call: &Call) -> Value {
-    value(call)
-}
-
 /// A list.
 pub(super) fn list(items: Vec<Value>) -> Value {
     json!({ "data": items })
 }
 
-fn value(shown: &impl Serialize) -> Value {
+/// What is shown as it is.
+pub(super) fn value(shown: &impl Serialize) -> Value {
     // Rows have names for keys and nothing that JSON has no form for.
     serde_json::to_value(shown).unwrap_or_default()
 }

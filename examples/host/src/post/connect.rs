@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{FailureReason, Outcome, Target};
@@ -33,7 +34,8 @@ impl Trust {
     /// # Errors
     /// The file is not to be had, or not what it should be.
     pub(super) fn new(file: Option<&Path>) -> Result<Self, String> {
-        tls::connector(file).map(Self)
+        let config = tls::config(file, b"http/1.1")?;
+        Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
     /// Speaks TLS on a connection to a target.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Excerpt, FailureReason, Limits, LogEntry, Outcome, Target};
+use call_assistant::webhook::sender::{Excerpt, FailureReason, LogEntry, Outcome, Target};
 use http::header::{HOST, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body_util::Full;
@@ -24,10 +24,6 @@ use self::kept::Kept;
 use crate::clock;
 
 pub use self::connect::on_thread;
-
-/// Attempts in flight at once. Two hundred endpoints that fall silent together, and half as much again
-/// for second attempts, leave room for all others.
-pub const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
 /// What an attempt holds of its endpoint's limit: a clone of it is dropped when the attempt ends, and
 /// another when the thread that looks up the name has returned, which may be later. So there are

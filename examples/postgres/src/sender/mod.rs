@@ -19,7 +19,6 @@ mod read;
 mod recover;
 mod remind;
 mod settle;
-mod slot;
 mod task;
 
 use std::collections::HashMap;
@@ -39,9 +38,10 @@ use self::task::SenderTask;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
 use crate::key_ring::KeyRing;
-use host::post::{self, LIMITS};
+use host::post;
 use host::random;
 use host::scale::Scale;
+use host::sending::LIMITS;
 use host::shutdown::Shutdown;
 
 /// What the command line says.

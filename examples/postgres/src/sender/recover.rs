@@ -17,7 +17,7 @@ use crate::db::{
 };
 use crate::queue::{self, Key, Search, Table, lock_recovery, recovery_text, write_recovery};
 use host::log;
-use host::post::LIMITS;
+use host::sending::LIMITS;
 
 /// How many redeliveries of one endpoint are pending at once: half of what may be in flight to it, so
 /// that new events find room.

@@ -24,6 +24,7 @@ use crate::queue::{self, Key, Locked, Table};
 use host::log;
 use host::post::Sent;
 use host::scale::Scale;
+use host::sending::UNSENT;
 
 /// An attempt that has ended.
 #[derive(Debug)]
@@ -153,9 +154,6 @@ async fn store(
     let _ = messages.send(Message::Stored { stored, disabled });
     settled
 }
-
-/// How long to wait after an attempt that could not be made.
-const UNSENT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {

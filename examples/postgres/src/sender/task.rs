@@ -15,7 +15,6 @@ use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
 use super::read::{self, Pending, Planned, Receiver, ToBegin};
 use super::settle::EndedAttempt;
-use super::slot::Slot;
 use super::{DRAIN, Message};
 use crate::clock;
 use crate::db::Database;
@@ -24,6 +23,7 @@ use crate::queue::{self, Key};
 use host::log;
 use host::post;
 use host::scale::Scale;
+use host::sending::{self, Slot};
 use host::shutdown::Shutdown;
 
 /// Deliveries read at once.
@@ -251,7 +251,10 @@ impl SenderTask {
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
         let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
         let (target, client, ended) = (target.clone(), self.client.clone(), self.ended.clone());
-        let slot = Slot::new(endpoint, self.sender.clone());
+        let messages = self.sender.clone();
+        let slot = Slot::new(move |outcome, took| {
+            let _ = messages.send(Message::Finished { endpoint, outcome, took });
+        });
         self.attempts.spawn(async move {
             let sent = client.send(&target, request, patience, &slot).await;
             let (at, outcome, took) = (sent.at.floor_to_micros(), sent.outcome, sent.took);
@@ -315,11 +318,7 @@ impl SenderTask {
 
 async fn until(due: Option<Timestamp>) {
     match due {
-        // A millisecond more than the wait, for timers count in whole ones.
-        Some(due) => {
-            let wait = due.since(clock::now());
-            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
-        }
+        Some(due) => sending::until(due).await,
         // Not for ever: a lease may be valid again.
         None => tokio::time::sleep(AFTER_ERROR).await,
     }

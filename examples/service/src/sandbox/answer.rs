@@ -1,24 +1,21 @@
 //! Answers of the public API with the faults that were ordered.
 
-use std::future::Future as _;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::client::testing;
-use http::header::DATE;
+use http::header::{CONTENT_LENGTH, DATE};
 use http::{HeaderValue, Request, Response};
-use http_body_util::{Either, Full};
-use hyper::body::{Bytes, Frame, Incoming, SizeHint};
+use http_body_util::channel::Channel;
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::{Bytes, Incoming};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
-use tokio::time::Sleep;
 
 use crate::faults::{Faults, RequestFault};
 use host::api::Api;
@@ -26,38 +23,7 @@ use host::store::ApiStore;
 use host::{clock, log, random};
 
 /// A body, whole or not.
-pub type Body = Either<Full<Bytes>, Cut>;
-
-/// The first half of a body whose length was promised. Then the connection ends.
-#[derive(Debug)]
-pub struct Cut {
-    half: Option<Bytes>,
-    promised: u64,
-    /// Long enough for the half to be on its way.
-    end: Pin<Box<Sleep>>,
-}
-
-impl hyper::body::Body for Cut {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        match self.half.take() {
-            Some(half) => Poll::Ready(Some(Ok(Frame::data(half)))),
-            None => self.end.as_mut().poll(context).map(|()| {
-                let aborted = io::ErrorKind::ConnectionAborted;
-                Some(Err(aborted.into()))
-            }),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.promised)
-    }
-}
+pub type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;
 
 /// Answers a request of the public API, with a fault if one is ordered.
 pub async fn answer<S: ApiStore>(
@@ -114,13 +80,18 @@ fn error(canned: Response<Vec<u8>>) -> Response<Body> {
     Response::from_parts(head, Either::Left(Full::from(body)))
 }
 
+/// The first half of a body whose length is promised. Then the connection ends.
 async fn cut(whole: Response<Full<Bytes>>) -> Response<Body> {
-    use http_body_util::BodyExt as _;
-    let (head, body) = whole.into_parts();
+    let (mut head, body) = whole.into_parts();
     let Ok(body) = body.collect().await;
     let body = body.to_bytes();
-    let promised = u64::try_from(body.len()).unwrap_or(u64::MAX);
-    let half = Some(body.slice(..body.len() / 2)).filter(|half| !half.is_empty());
-    let end = Box::pin(tokio::time::sleep(Duration::from_millis(50)));
-    Response::from_parts(head, Either::Right(Cut { half, promised, end }))
+    head.headers.entry(CONTENT_LENGTH).or_insert(body.len().into());
+    let (mut sender, sent) = Channel::new(1);
+    tokio::spawn(async move {
+        let _ = sender.send_data(body.slice(..body.len() / 2)).await;
+        // Long enough for the half to be on its way.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        sender.abort(io::ErrorKind::ConnectionAborted.into());
+    });
+    Response::from_parts(head, Either::Right(sent))
 }

@@ -81,14 +81,11 @@ fn order(asked: &Asked<'_>, faults: &Faults) -> Result<Answer, Error> {
 /// Moves the clock. On the way it stops whenever something is due, and goes on when the attempts of
 /// that time have ended.
 async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
-    let fields = Fields::of("", &asked.body, &["advance_seconds", "to"])?;
+    let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
     let now = clock::now();
-    let seconds = fields.value("advance_seconds").map(|value| {
-        let wrong = || Bad::new(fields.path("advance_seconds"), "expected a number from 0 up");
-        let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0).ok_or_else(wrong)?;
-        Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
-    });
-    let to = match (seconds.transpose()?, fields.read("to", Timestamp::parse)?) {
+    let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
+    let by = fields.number("advance_seconds", span, "a number from 0 up")?;
+    let to = match (by, fields.read("to", Timestamp::parse)?) {
         (Some(by), None) => now.saturating_add(by),
         (None, Some(to)) => to,
         _ => return Err(Bad::new("", "expected advance_seconds or to").into()),

@@ -8,11 +8,11 @@ use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use serde_json::Value;
 
-use super::slot::Slot;
 use crate::faults::{DeliveryFault, Faults};
 use crate::store::Begun;
 use host::post;
 use host::scale::Scale;
+use host::sending::Slot;
 use host::{clock, log, random};
 
 /// Twice the tolerance of a receiver.

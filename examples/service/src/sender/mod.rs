@@ -4,7 +4,6 @@
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
 
 mod attempt;
-mod slot;
 mod steps;
 
 use std::collections::HashMap;
@@ -18,13 +17,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use attempt::send;
-use slot::Slot;
 use steps::Watch;
 
 use crate::faults::Faults;
 use crate::store::{Begun, Store, ToSend};
-use host::post::{self, LIMITS};
+use host::post;
 use host::scale::Scale;
+use host::sending::{LIMITS, Slot, given_up, until};
 use host::shutdown::Shutdown;
 use host::{clock, log};
 
@@ -33,9 +32,6 @@ const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// How long recoveries wait from one step to the next: so what is new meets a process with time left.
 const RECOVERIES: Duration = Duration::from_millis(10);
-
-/// How long attempts in flight have to end once the end is asked for.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How fast to send, as the command line has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,9 +161,10 @@ impl Sender {
             if self.moves_clock() {
                 continue;
             }
+            let due = self.planner.next_due();
             tokio::select! {
                 () = shutdown.requested() => {}
-                () = until(self.planner.next_due()) => {}
+                () = until(due.unwrap_or(Timestamp::MAX)), if due.is_some() => {}
                 () = tokio::time::sleep_until(step_at), if recovering => {}
                 _ = housekeeping.tick() => self.store.lock().keep_house(clock::now()),
                 Some(message) = self.messages.recv() => self.hear(message),
@@ -261,7 +258,10 @@ impl Sender {
             (Arc::clone(&self.store), self.outbox.clone(), self.pace.scale);
         let (client, shutdown) = (self.client.clone(), shutdown.clone());
         let faults = self.faults.clone();
-        let slot = Slot::new(endpoint, outbox.clone());
+        let told = outbox.clone();
+        let slot = Slot::new(move |outcome, took| {
+            let _ = told.0.send(Message::Finished { endpoint, outcome, took });
+        });
         tokio::spawn(async move {
             let began = Instant::now();
             let sent = tokio::select! {
@@ -280,21 +280,5 @@ impl Sender {
             let _ = outbox.0.send(Message::Stored(again));
             slot.finish(sent.outcome, sent.took);
         });
-    }
-}
-
-async fn given_up(shutdown: &Shutdown) {
-    shutdown.requested().await;
-    tokio::time::sleep(GRACE).await;
-}
-
-async fn until(due: Option<Timestamp>) {
-    match due {
-        // A millisecond more than the wait, for timers count in whole ones.
-        Some(due) => {
-            let wait = due.since(clock::now());
-            tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
-        }
-        None => std::future::pending().await,
     }
 }

@@ -11,17 +11,19 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
     EndpointSecrets, LogEntry, Outcome, RedeliverError, Row, Status, Target, settle,
 };
-use call_assistant::webhook::{Signer, SigningSecret};
 
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::post::Sent;
+use host::rows::NewEndpoint;
 use host::scale::Scale;
+use host::sending::UNSENT;
 use host::store::Refused;
 use host::{log, random};
 
@@ -151,28 +153,22 @@ impl Tables {
     ///
     /// # Errors
     /// There is no such account, its plan has no webhooks, or the id is taken.
-    pub fn add_endpoint(
-        &mut self,
-        account: &AccountId,
-        id: EndpointId,
-        target: Target,
-        secret: SigningSecret,
-        now: Timestamp,
-    ) -> Result<&EndpointRow, Refused> {
+    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
+        let NewEndpoint { id, account_id, target, secret } = new;
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
         if self.endpoint_numbers.contains_key(&id) {
             return Err(Refused::Conflict("an endpoint of this id is there already".into()));
         }
-        let row = self.account_mut(account.as_str())?;
-        row.plan.webhooks.check_webhooks()?;
+        let row = self.account_mut(account_id.as_str())?;
+        row.check_webhooks()?;
         row.endpoints.push(number);
         let account_number = row.endpoints.first().copied().unwrap_or(number);
         self.endpoint_numbers.insert(id.clone(), number);
         self.endpoints.push(EndpointRow {
             id,
             account_number,
-            account_id: account.clone(),
+            account_id,
             target,
             health: Endpoint::new(now),
             secrets: EndpointSecrets::new(secret),
@@ -181,7 +177,7 @@ impl Tables {
             pending: BTreeSet::new(),
             manual: BTreeSet::new(),
         });
-        self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))
+        Ok(())
     }
 
     /// One endpoint and its number.
@@ -223,7 +219,7 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Vec<ToSend>, Refused> {
         let account = self.account_mut(body.account_id().as_str())?;
-        if account.plan.webhooks.check_webhooks().is_err() {
+        if account.check_webhooks().is_err() {
             return Ok(Vec::new());
         }
         let endpoints = match only {
@@ -324,7 +320,6 @@ impl Tables {
         }
         for (_, mut entry) in settled.log {
             if sent.outcome == Outcome::Unsent && !entry.late {
-                // Whatever we are short of will not be there at once.
                 row.state.postpone(UNSENT, at);
                 entry.next_at = row.next_at();
             }
@@ -366,8 +361,7 @@ impl Tables {
     /// # Errors
     /// There is no such delivery, it is not one to be made again, or the plan lacks webhooks.
     pub fn redeliver(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
-        let account = self.account(self.delivery(id)?.account_id.as_str())?;
-        account.plan.webhooks.check_webhooks()?;
+        self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let number = self.delivery_number(id)?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
@@ -474,6 +468,3 @@ impl Tables {
         self.delivery_numbers.get(id).copied().ok_or(Refused::NotFound("delivery"))
     }
 }
-
-/// How long to wait after an attempt that could not be made.
-const UNSENT: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ impl Tables {
         let endpoint = match &filter.endpoint {
             None => None,
             Some(id) => match self.endpoint(id.as_str())? {
-                (number, row) if row.account_id == account.id => Some(number),
+                (number, row) if row.account_id == account.account.id => Some(number),
                 _ => return Err(Refused::NotFound("endpoint")),
             },
         };

@@ -16,21 +16,15 @@ mod recovery;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
-use call_assistant::model::{Account, Call};
 use call_assistant::rest::Mode;
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{CallQuery, CallsQuery};
-use call_assistant::rest::server::{CallRow, Identified, Received};
 use call_assistant::webhook::sender::Tally;
 
 use host::clock;
-use host::rows::{NewAccount, NewEndpoint};
+use host::rows::NewAccount;
 use host::store::Refused;
 
 pub use accounts::AccountRow;
@@ -79,60 +73,6 @@ impl Store {
         let tables = self.lock();
         (tables, clock::now())
     }
-
-    /// Takes an exchange past its credential: finds the key, and notes that it was used.
-    ///
-    /// # Errors
-    /// There is no key, or it is of no use: the finished refusal.
-    pub fn identify(&self, received: Received, now: Timestamp) -> Result<Identified, Rejection> {
-        let mut tables = self.lock();
-        let digest = received.digest().map(|digest| *digest.as_bytes());
-        let key = digest.and_then(|digest| tables.keys.get_mut(&digest));
-        let identified = received.identify(key.as_deref(), now)?;
-        // A page shows it to the second.
-        let every = Duration::from_secs(1);
-        if key.is_some_and(|key| key.note_use(every, identified.used_at())) {
-            tables.changed();
-        }
-        Ok(identified)
-    }
-
-    /// An account as the public API has it, and how it stands.
-    pub fn status(&self, id: &AccountId) -> Option<(Account, AccountStatus)> {
-        let tables = self.lock();
-        let row = tables.accounts.get(id)?;
-        let mut account = Account::new(row.id.clone(), row.timezone.as_str());
-        account.business_name.clone_from(&row.business_name);
-        let status = AccountStatus {
-            account_id: row.id.clone(),
-            closing: row.closing,
-            subscribed: row.subscription_active,
-            api_in_plan: row.plan.public_api,
-        };
-        Some((account, status))
-    }
-
-    /// The rows of a page.
-    pub fn page(&self, query: &CallsQuery) -> Vec<CallRow> {
-        let tables = self.lock();
-        let Some(row) = tables.accounts.get(query.account_id()) else { return Vec::new() };
-        let calls = row.calls(query.mode()).page(query);
-        calls.into_iter().map(|call| row.call_row(query.mode(), call)).collect()
-    }
-
-    /// The row of a call.
-    pub fn call(&self, query: &CallQuery) -> Option<CallRow> {
-        let tables = self.lock();
-        let row = tables.accounts.get(query.account_id())?;
-        let call = row.calls(query.mode()).find(query.call_id())?;
-        Some(row.call_row(query.mode(), call.clone()))
-    }
-}
-
-impl AccountRow {
-    fn call_row(&self, mode: Mode, call: Call) -> CallRow {
-        CallRow { account_id: self.id.clone(), mode, call }
-    }
 }
 
 impl Tables {
@@ -141,7 +81,8 @@ impl Tables {
         self.version
     }
 
-    fn changed(&mut self) {
+    /// Says that something that a page shows has changed.
+    pub fn changed(&mut self) {
         self.version = self.version.wrapping_add(1);
     }
 
@@ -149,12 +90,12 @@ impl Tables {
     ///
     /// # Errors
     /// There is one of this id.
-    pub fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
-        if self.accounts.contains_key(&account.id) {
+    fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+        if self.accounts.contains_key(&account.account.id) {
             return Err(Refused::Conflict("an account of this id is there already".into()));
         }
-        self.order.push(account.id.clone());
-        self.accounts.insert(account.id.clone(), account);
+        self.order.push(account.account.id.clone());
+        self.accounts.insert(account.account.id.clone(), account);
         self.changed();
         Ok(())
     }
@@ -164,7 +105,7 @@ impl Tables {
     /// # Errors
     /// It is not consistent with what is there.
     pub fn load(&mut self, new: NewAccount, now: Timestamp) -> Result<(), Refused> {
-        let mut row = AccountRow::of(new.account);
+        let mut row = AccountRow::new(new.account);
         for (mode, calls) in [(Mode::Live, new.calls), (Mode::Test, new.test_calls)] {
             for call in calls {
                 row.calls_mut(mode).add(call)?;
@@ -174,8 +115,8 @@ impl Tables {
         for (key, _) in new.keys {
             self.add_key(key)?;
         }
-        for NewEndpoint { id, account_id, target, secret } in new.endpoints {
-            self.add_endpoint(&account_id, id, target, secret, now)?;
+        for endpoint in new.endpoints {
+            self.add_endpoint(endpoint, now)?;
         }
         Ok(())
     }
@@ -229,6 +170,11 @@ impl Tables {
         self.changed();
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;
         self.keys.get_mut(digest).ok_or(Refused::NotFound("key"))
+    }
+
+    /// The key with this secret, to note that it is used.
+    pub fn key_of(&mut self, digest: &[u8; 32]) -> Option<&mut StoredKey> {
+        self.keys.get_mut(digest)
     }
 
     /// Whether an account has a call of this id, in whichever mode.

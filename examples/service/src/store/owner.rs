@@ -19,7 +19,7 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Option<MissedDeliveries>, Refused> {
         let account_id = self.endpoint(id)?.1.account_id.clone();
-        self.account(account_id.as_str())?.plan.webhooks.check_webhooks()?;
+        self.account(account_id.as_str())?.check_webhooks()?;
         let (_, row) = self.own_endpoint(id)?;
         let (reason, missed) = (row.health.disabled(), row.health.enable(now));
         if let Some(reason) = reason {
@@ -86,8 +86,7 @@ impl Tables {
     /// There is no such delivery, it does not wait, or the plan lacks webhooks.
     pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
         let number = self.delivery_number(id)?;
-        let account = self.account(self.delivery(id)?.account_id.as_str())?;
-        account.plan.webhooks.check_webhooks()?;
+        self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         if row.state.status() != Status::Waiting {
             return Err(Refused::Conflict("the delivery does not wait".into()));

@@ -73,7 +73,7 @@ impl Tables {
         let (number, row) = self.endpoint(endpoint)?;
         let (health, endpoint_id, account_id) =
             (row.health, row.id.clone(), row.account_id.clone());
-        let plan = self.account(account_id.as_str())?.plan.webhooks;
+        let plan = self.account(account_id.as_str())?.account.plan.webhooks;
         let recovery = missed.recover(counted, RecoveryBy::Dashboard, plan, &health, now).map_err(
             |error| match error {
                 RecoverError::Plan(error) => Refused::Plan(error),
@@ -119,7 +119,7 @@ impl Tables {
         }
         let (number, health) = (entry.endpoint, endpoint.health);
         let account = entry.account_id.as_str();
-        let plan = self.account(account).ok()?.plan.webhooks;
+        let plan = self.account(account).ok()?.account.plan.webhooks;
         let after = entry.recovery.after().copied();
         let found = self.missed(account, number, entry.recovery.missed(), after).ok()?;
         let found: Vec<(u64, Row<Delivery>)> = found

@@ -3,12 +3,10 @@
 use serde_json::{Value, json};
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{Service, eventually};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{FJORD, Service, eventually};
 
 fn alerts(service: &Service) -> Vec<Value> {
-    let shown = service.ask("GET", &format!("{FJORD}/alerts"), &json!({}), 200);
+    let shown = service.show(&format!("{FJORD}/alerts"));
     let mut alerts = shown["data"].as_array().unwrap().clone();
     alerts.reverse();
     alerts
@@ -34,17 +32,14 @@ fn an_early_sign_and_its_end() {
     let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
     let bad = [Reply::Status(503); 10];
     let replies = [bad.as_slice(), &[Reply::Status(204)]].concat();
-    let url = receiver.url("/hook", &replies);
-    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    let endpoint = format!("/endpoints/{}", made["id"].as_str().unwrap());
-    let shown = || service.ask("GET", &endpoint, &json!({}), 200);
+    let endpoint = service.hook(&receiver.url("/hook", &replies));
+    let shown = || service.show(&endpoint);
     let sent = |count: usize| {
-        service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+        service.ping(&endpoint);
         eventually("it is sent", || (receiver.got("/hook").len() >= count).then_some(()));
     };
     // Five first attempts that fail, over a minute: what was tried again in it failed as well.
-    service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
-    eventually("the first", || (receiver.got("/hook").len() == 1).then_some(()));
+    sent(1);
     assert_eq!(shown()["suspect_since"], Value::Null);
     (2..=4).for_each(sent);
     assert!(kinds(&service).is_empty());
@@ -58,7 +53,7 @@ fn an_early_sign_and_its_end() {
     told(&service, &["suspect", "recovered"]);
     assert_eq!(shown()["suspect_since"], Value::Null);
     assert_eq!(shown()["consecutive_failures"], 0);
-    service.logged("the first attempts of several deliveries", 1);
+    service.logged_times("the first attempts of several deliveries", 1);
 }
 
 // Disabled with what is missed, and again after one day and three.
@@ -66,12 +61,12 @@ fn an_early_sign_and_its_end() {
 fn an_endpoint_that_stays_disabled() {
     let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
     let url = receiver.url("/gone", &[Reply::Status(410)]);
-    service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    service.endpoint(&url);
+    service.call();
     told(&service, &["disabled"]);
     let message = alerts(&service)[0]["message"].as_str().unwrap().to_owned();
     assert_eq!(message, "disabled: it answered 410; it has missed 1 so far");
-    service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    service.call();
     pass(&service, 86_401);
     told(&service, &["disabled", "still_disabled"]);
     pass(&service, 86_400);
@@ -81,6 +76,6 @@ fn an_endpoint_that_stays_disabled() {
     let last = alerts(&service).pop().unwrap();
     assert_eq!(last["message"], "disabled for 3 days: it answered 410; it has missed 2 so far");
     assert_eq!(last["url"], url);
-    service.logged(" disabled: gone;", 1);
-    service.logged(" disabled for ", 2);
+    service.logged_times(" disabled: gone;", 1);
+    service.logged_times(" disabled for ", 2);
 }

@@ -1,19 +1,8 @@
 //! How the binary starts and ends.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Output;
-
 use serde_json::{Value, json};
 
-use testing::running::{File, Process, Service, command, request};
-
-fn run(arguments: &[&str]) -> Output {
-    command().args(arguments).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
+use testing::running::{File, Running, Service, command, request, run, service, spawn};
 
 #[test]
 fn mistakes_end_it_with_a_word() {
@@ -27,16 +16,12 @@ fn mistakes_end_it_with_a_word() {
         (["--allow-loopback-endpoints", "x"], "there is an argument too many"),
         (["--data=a", "--data=b"], "--data is given twice"),
     ] {
-        let output = run(&arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(said(&output).starts_with(message), "{arguments:?}: {}", said(&output));
-        assert!(output.stdout.is_empty());
+        let told = run(command().args(arguments), b"").is(2, message);
+        assert!(told.stderr.starts_with(message) && told.stdout.is_empty(), "{arguments:?}");
     }
-    let help = run(&["--help"]);
-    assert!(help.status.success());
-    let text = String::from_utf8(help.stdout).unwrap();
+    let help = run(command().arg("--help"), b"").is(0, "").stdout;
     for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
-        assert!(text.contains(flag), "{flag}");
+        assert!(help.contains(flag), "{flag}");
     }
 }
 
@@ -75,11 +60,8 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
         (call(r#""note":1"#), "accounts[0].calls[0].note: unknown field"),
     ] {
         let file = File::new("bad.json", &text);
-        let output = run(&["--data", file.path(), "--listen", "127.0.0.1:0"]);
-        assert_eq!(output.status.code(), Some(1), "{text}");
-        let said = said(&output);
-        assert!(said.contains(message), "{text}: {said}");
-        assert!(!said.contains("oops"), "{said}");
+        let told = run(&mut service(&["--data", file.path()]), b"").is(1, message);
+        assert!(!told.stderr.contains("oops"), "{text}");
     }
 }
 
@@ -95,7 +77,7 @@ fn data_is_what_it_says() {
         ],
     }]});
     let file = File::new("good.json", &data.to_string());
-    let mut service = Service::start(&["--data", file.path()]);
+    let service = Service::start(&["--data", file.path()]);
     assert_eq!(
         service.first["accounts"],
         json!([{ "id": "acct_1", "keys": [
@@ -109,16 +91,16 @@ fn data_is_what_it_says() {
     assert_eq!(account["business_name"], json!(null));
     assert_eq!(service.get("/v1/account", &service.key("acct_1", "revoked")).status, 401);
     #[cfg(unix)]
-    assert!(service.terminate().success());
+    assert_eq!(service.terminate().code, Some(0));
 }
 
 // Whoever does not read what it says, or has gone, stops nobody.
 #[cfg(unix)]
 #[test]
 fn nobody_has_to_listen() {
-    let lives = |process: &mut Process, address: &str| {
+    let lives = |process: &Running, address: &str| {
         let status = request(address, "GET", "/v1/account", "", b"").status;
-        assert_eq!((status, process.terminate().code()), (401, Some(0)));
+        assert_eq!((status, process.terminate().code), (401, Some(0)));
     };
 
     // The first line is longer than a pipe.
@@ -126,21 +108,15 @@ fn nobody_has_to_listen() {
         (0..1000).map(|key| json!({ "secret": format!("service_live_{key:0100}") })).collect();
     let data = json!({ "accounts": [{ "id": "acct_1", "timezone": "UTC", "keys": keys }] });
     let file = File::new("long.json", &data.to_string());
-    let mut unread = Process::start(&["--data", file.path()]);
-    let (mut log, mut said) = (BufReader::new(unread.0.stderr.take().unwrap()), String::new());
-    let address = loop {
-        assert!(log.read_line(&mut said).unwrap() > 0, "no address: {said}");
-        let line = said.lines().last().unwrap();
-        if let Some(address) = line.strip_prefix("  Public API   http://") {
-            break address.to_owned();
-        }
-    };
-    lives(&mut unread, &address);
+    let mut child = spawn(&mut service(&["--data", file.path()]));
+    let _unread = child.stdout.take();
+    let unread = Running::of(child);
+    let line = unread.logged("  Public API   http://");
+    lives(&unread, line.strip_prefix("  Public API   http://").unwrap());
 
-    let mut unlogged = Process::start(&[]);
-    drop(unlogged.0.stderr.take());
-    let mut line = String::new();
-    BufReader::new(unlogged.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let first: Value = serde_json::from_str(&line).unwrap();
-    lives(&mut unlogged, first["api"].as_str().unwrap().strip_prefix("http://").unwrap());
+    let mut child = spawn(&mut service(&[]));
+    drop(child.stderr.take());
+    let unlogged = Running::of(child);
+    let first: Value = serde_json::from_str(&unlogged.said("{")).unwrap();
+    lives(&unlogged, first["api"].as_str().unwrap().strip_prefix("http://").unwrap());
 }

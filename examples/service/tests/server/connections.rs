@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use host::serve::{Limits, serve};
 use host::shutdown;
-use testing::running::{Answer, PATIENCE, Service, connect, eventually};
+use testing::running::{Answer, PATIENCE, Service, connect, eventually, exchange};
 
 const CONNECTIONS: usize = 8;
 
@@ -207,10 +207,8 @@ fn heads_up_to_the_limits_are_answered_in_the_envelope() {
         ("/v1/calls/>", String::new(), 400, false),
         ("/v1/calls/`", String::new(), 400, false),
     ] {
-        let mut stream = connect(service.api());
         let head = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let answer = Answer::read(&mut stream);
+        let answer = exchange(service.api(), head.as_bytes()).unwrap();
         let what = format!("{:.20} with {} bytes of fields", target, fields.len());
         assert_eq!(answer.status, status, "{what}");
         assert_eq!(answer.header("x-request-id").is_some(), ours, "{what}");

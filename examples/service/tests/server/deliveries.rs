@@ -3,37 +3,16 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{SigningSecret, Verifier};
 use serde_json::{Value, json};
 
 use testing::receiver::{Got, Receiver, Reply};
-use testing::running::{Service, connect, eventually};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{FJORD, Service, connect, delivery_path, endpoint_path, eventually};
 
 /// Six hours in about a second. Who answers has the ten seconds that it always has.
 const FAST: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.00005"];
 
-fn endpoint(service: &Service, url: &str) -> Value {
-    service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201)
-}
-
-fn id(value: &Value) -> &str {
-    value["id"].as_str().unwrap()
-}
-
 fn health(service: &Service, endpoint: &Value) -> Value {
-    service.ask("GET", &format!("/endpoints/{}", id(endpoint)), &json!({}), 200)
-}
-
-fn delivery(service: &Service, id: &str) -> Value {
-    service.ask("GET", &format!("/deliveries/{id}"), &json!({}), 200)
-}
-
-fn ended(service: &Service, id: &str) -> Value {
-    eventually("the delivery ends", || {
-        Some(delivery(service, id)).filter(|delivery| delivery["pending"] == false)
-    })
+    service.show(&endpoint_path(endpoint))
 }
 
 fn outcomes(delivery: &Value) -> Vec<String> {
@@ -43,17 +22,13 @@ fn outcomes(delivery: &Value) -> Vec<String> {
 
 /// Verifies what came, as a customer does.
 fn verify(got: &Got, endpoint: &Value) -> Value {
-    let secret = SigningSecret::parse(endpoint["secret"].as_str().unwrap()).unwrap();
-    let verifier = Verifier::new(secret);
-    let now = Timestamp::from(std::time::SystemTime::now());
-    let verified = verifier.verify(&got.headers, &got.body, now).unwrap();
-    let event: Value = serde_json::from_slice(verified.bytes()).unwrap();
-    let header = |name: &str| got.headers.get(name).unwrap().to_str().unwrap();
+    assert!(got.is_signed_with(endpoint["secret"].as_str().unwrap()), "{got:?}");
+    let event: Value = serde_json::from_slice(&got.body).unwrap();
     // DEL-1
-    assert_eq!(header("content-type"), "application/json");
-    assert_eq!(header("user-agent"), "Service-Webhooks/1.0");
-    assert_eq!(header("x-service-event"), event["type"]);
-    assert_eq!(header("x-service-delivery"), event["id"]);
+    assert_eq!(got.header("content-type"), "application/json");
+    assert_eq!(got.header("user-agent"), "Service-Webhooks/1.0");
+    assert_eq!(got.header("x-service-event"), event["type"]);
+    assert_eq!(got.header("x-service-delivery"), event["id"]);
     event
 }
 
@@ -71,12 +46,13 @@ fn through_500_timeout_302_and_410_to_2xx() {
             Reply::Status(204),
         ],
     );
-    let endpoint = endpoint(&service, &url);
+    let endpoint = service.endpoint(&url);
     let call = json!({ "summary": "Asked for <b>Friday</b>.", "duration_seconds": 61 });
     let call = service.ask("POST", &format!("{FJORD}/calls"), &call, 201);
     let sent = call["deliveries"][0].as_str().unwrap();
+    let path = delivery_path(&call);
 
-    let gone = ended(&service, sent);
+    let gone = service.after_pending(&path);
     assert_eq!(gone["status"], "gone");
     assert_eq!(outcomes(&gone), ["500", "timeout", "302", "410"]);
     assert_eq!(gone["attempts"][0]["response"]["text"], "<b>hello</b>");
@@ -85,21 +61,19 @@ fn through_500_timeout_302_and_410_to_2xx() {
     assert_eq!(disabled["consecutive_failures"], 0);
 
     // While it is disabled, events are recorded as skipped, and nothing is redelivered.
-    let skipped =
-        service.ask("POST", &format!("/endpoints/{}/ping", id(&endpoint)), &json!({}), 201);
-    let skipped = skipped["deliveries"][0].as_str().unwrap();
-    assert_eq!(delivery(&service, skipped)["status"], "skipped");
-    let again = format!("/deliveries/{sent}/redeliver");
+    let hook = endpoint_path(&endpoint);
+    let skipped = service.show(&service.ping(&hook));
+    assert_eq!(skipped["status"], "skipped");
+    let again = format!("{path}/redeliver");
     let refused = service.ask("POST", &again, &json!({}), 409);
     assert_eq!(refused["error"]["message"], "the endpoint is disabled");
 
     // Enabling floods nobody; what was missed is there to be redelivered.
-    let enable = format!("/endpoints/{}/enable", id(&endpoint));
-    let enabled = service.ask("POST", &enable, &json!({}), 200);
+    let enabled = service.ask("POST", &format!("{hook}/enable"), &json!({}), 200);
     assert_eq!(enabled["status"], "active");
-    assert_eq!(enabled["missed_deliveries"], json!([skipped, sent]));
+    assert_eq!(enabled["missed_deliveries"], json!([skipped["id"], sent]));
     assert_eq!(service.ask("POST", &again, &json!({}), 202)["by_hand"], true);
-    let delivered = ended(&service, sent);
+    let delivered = service.after_pending(&path);
     assert_eq!(delivered["status"], "delivered");
     assert_eq!(outcomes(&delivered), ["500", "timeout", "302", "410", "204"]);
     assert_eq!(delivered["attempts"][4]["by_hand"], true);
@@ -124,34 +98,34 @@ fn through_500_timeout_302_and_410_to_2xx() {
 #[test]
 fn twenty_failures_in_a_row_disable() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
-    let failing = endpoint(&service, &receiver.url("/bad", &[Reply::Status(503)]));
+    let failing = service.endpoint(&receiver.url("/bad", &[Reply::Status(503)]));
     let path = format!("{FJORD}/events");
     let emit = || {
         let event = json!({ "type": "contact.created", "data": { "object": { "id": "cont_1" } } });
-        let event = service.ask("POST", &path, &event, 201);
-        event["deliveries"][0].as_str().unwrap().to_owned()
+        delivery_path(&service.ask("POST", &path, &event, 201))
     };
     let first: Vec<String> = (0..19).map(|_| emit()).collect();
     for delivery in &first {
-        let failed = ended(&service, delivery);
+        let failed = service.after_pending(delivery);
         assert_eq!((&failed["status"], outcomes(&failed).len()), (&json!("failed"), 6));
     }
     assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
 
     // A manual failure does not count.
-    let again = format!("/deliveries/{}/redeliver", first[0]);
+    let again = format!("{}/redeliver", first[0]);
     service.ask("POST", &again, &json!({}), 202);
-    assert_eq!(outcomes(&ended(&service, &first[0])).len(), 7);
+    assert_eq!(outcomes(&service.after_pending(&first[0])).len(), 7);
     assert_eq!(health(&service, &failing)["consecutive_failures"], 19);
     assert_eq!(health(&service, &failing)["status"], "active");
 
-    ended(&service, &emit());
+    service.after_pending(&emit());
     let disabled = health(&service, &failing);
     assert_eq!((&disabled["status"], &disabled["reason"]), (&json!("disabled"), &json!("failing")));
-    assert_eq!(delivery(&service, &emit())["status"], "skipped");
+    assert_eq!(service.show(&emit())["status"], "skipped");
 
-    let list = format!("{FJORD}/deliveries?status=failed&endpoint={}", id(&failing));
-    let failed = service.ask("GET", &list, &json!({}), 200);
+    let list =
+        format!("{FJORD}/deliveries?status=failed&endpoint={}", failing["id"].as_str().unwrap());
+    let failed = service.show(&list);
     assert_eq!(failed["data"].as_array().unwrap().len(), 20);
 }
 
@@ -160,18 +134,15 @@ fn twenty_failures_in_a_row_disable() {
 fn a_success_forgets_failures() {
     let (service, receiver) = (Service::start(&FAST), Receiver::start());
     let flapping = [[Reply::Status(500); 6].as_slice(), &[Reply::Status(200)]].concat();
-    let endpoint = endpoint(&service, &receiver.url("/hook", &flapping));
-    let ping = format!("/endpoints/{}/ping", id(&endpoint));
+    let endpoint = service.endpoint(&receiver.url("/hook", &flapping));
     for (failures, status) in [(1, "failed"), (0, "delivered")] {
-        let sent = service.ask("POST", &ping, &json!({}), 201);
-        assert_eq!(ended(&service, sent["deliveries"][0].as_str().unwrap())["status"], status);
+        let sent = service.ping(&endpoint_path(&endpoint));
+        assert_eq!(service.after_pending(&sent)["status"], status);
         assert_eq!(health(&service, &endpoint)["consecutive_failures"], failures);
     }
     let got = receiver.got("/hook");
-    assert_eq!(
-        verify(&got[6], &endpoint)["data"]["message"].as_str().map(str::is_empty),
-        Some(false)
-    );
+    let message = &verify(&got[6], &endpoint)["data"]["message"];
+    assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{message}");
 }
 
 // DEL-5, DEL-10, D-51, D-52: what a receiver may do, what becomes of it, and why.
@@ -198,15 +169,13 @@ fn receivers_of_every_kind() {
         ("http://[::1]:9/".to_owned(), "refused", ""),
     ];
     for (url, ..) in &kinds {
-        endpoint(&service, url);
+        service.endpoint(url);
     }
-    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    let call = service.call();
     for ((url, expected, reason), sent) in kinds.iter().zip(call["deliveries"].as_array().unwrap())
     {
-        let tried = eventually("an attempt", || {
-            let delivery = delivery(&service, sent.as_str().unwrap());
-            delivery["attempts"].as_array().unwrap().first().cloned()
-        });
+        let path = format!("/deliveries/{}", sent.as_str().unwrap());
+        let tried = &service.after_attempts(&path, 1)["attempts"][0];
         assert_eq!(tried["outcome"], *expected, "{url}");
         if !reason.is_empty() {
             assert_eq!(tried["reason"], *reason, "{url}");
@@ -234,12 +203,9 @@ fn receivers_of_every_kind() {
 #[test]
 fn unscaled_time_waits_ten_seconds() {
     let (service, receiver) = (Service::start(&FAST[..1]), Receiver::start());
-    endpoint(&service, &receiver.url("/hook", &[Reply::Status(500)]));
-    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
-    let attempt = eventually("an attempt", || {
-        let delivery = delivery(&service, call["deliveries"][0].as_str().unwrap());
-        delivery["attempts"].as_array().unwrap().first().cloned()
-    });
+    service.endpoint(&receiver.url("/hook", &[Reply::Status(500)]));
+    let sent = service.after_attempts(&delivery_path(&service.call()), 1);
+    let attempt = &sent["attempts"][0];
     let read_at = Timestamp::from(std::time::SystemTime::now());
     let got_at = receiver.got("/hook")[0].at.floor_to_micros();
     let [earliest, latest] =
@@ -252,12 +218,9 @@ fn unscaled_time_waits_ten_seconds() {
 fn a_timeout_is_scaled() {
     let flags = ["--allow-loopback-endpoints", "--timeout-scale", "0.02"];
     let (service, receiver) = (Service::start(&flags), Receiver::start());
-    endpoint(&service, &receiver.url("/silent", &[Reply::Nothing]));
-    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
-    let attempt = eventually("an attempt", || {
-        let delivery = delivery(&service, call["deliveries"][0].as_str().unwrap());
-        delivery["attempts"].as_array().unwrap().first().cloned()
-    });
+    service.endpoint(&receiver.url("/silent", &[Reply::Nothing]));
+    let sent = service.after_attempts(&delivery_path(&service.call()), 1);
+    let attempt = &sent["attempts"][0];
     assert_eq!(attempt["outcome"], "timeout");
     let took = attempt["took_ms"].as_u64().unwrap();
     assert!((200..10_000).contains(&took), "{attempt}");
@@ -269,11 +232,11 @@ fn a_timeout_is_scaled() {
 fn a_silent_endpoint_starves_nobody() {
     let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
     let (service, receiver) = (Service::start(&slow), Receiver::start());
-    endpoint(&service, &receiver.url("/silent", &[Reply::Nothing]));
-    endpoint(&service, &receiver.url("/good", &[Reply::Status(204)]));
+    service.endpoint(&receiver.url("/silent", &[Reply::Nothing]));
+    service.endpoint(&receiver.url("/good", &[Reply::Status(204)]));
     let began = Timestamp::from(std::time::SystemTime::now());
     for _ in 0..40 {
-        service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+        service.call();
     }
     eventually("all of the other's", || (receiver.got("/good").len() == 40).then_some(()));
     // Before any of the first ones can have ended.
@@ -323,10 +286,10 @@ fn healthy_deliveries_go_on_among_many_silent_endpoints() {
     let (service, receiver) = (Service::start(&slow), Receiver::start());
     let silent = receiver.url("/silent", &[Reply::Nothing]);
     let good = receiver.url("/good", &[Reply::Status(204)]);
-    (0..60).for_each(|_| drop(endpoint(&service, &silent)));
-    endpoint(&service, &good);
+    (0..60).for_each(|_| drop(service.endpoint(&silent)));
+    service.endpoint(&good);
     for _ in 0..12 {
-        service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+        service.call();
     }
     // An attempt at a silent one takes 25 seconds: nothing was waited for that has ended.
     eventually("all of the healthy one's", || (receiver.got("/good").len() == 12).then_some(()));

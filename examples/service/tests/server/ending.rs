@@ -2,19 +2,20 @@
 
 use std::io::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{Answer, Service, connect, eventually};
+use testing::running::{Answer, FJORD, Service, connect, eventually};
 
-const FJORD: &str = "/accounts/acct_fjord_dental";
+fn ask_to_end(service: &Service) {
+    service.signal("TERM");
+    service.logged(" stopping");
+}
 
 /// Sends a ping to an endpoint at this URL. Returns when the endpoint has it.
 fn in_flight(service: &Service, receiver: &Receiver, path: &str, reply: Reply) {
     let url = receiver.url(path, &[reply]);
-    let endpoint = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    let ping = format!("/endpoints/{}/ping", endpoint["id"].as_str().unwrap());
-    service.ask("POST", &ping, &json!({}), 201);
+    service.ping(&service.hook(&url));
     eventually("it is being sent", || (receiver.got(path).len() == 1).then_some(()));
 }
 
@@ -23,12 +24,12 @@ fn in_flight(service: &Service, receiver: &Receiver, path: &str, reply: Reply) {
 fn attempts_in_flight_have_their_time_to_end() {
     // With the longest timeout, no attempt ends by itself before the service does.
     let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
-    let (mut service, receiver) = (Service::start(&flags), Receiver::start());
+    let (service, receiver) = (Service::start(&flags), Receiver::start());
     in_flight(&service, &receiver, "/held", Reply::Held(204));
     in_flight(&service, &receiver, "/never", Reply::Nothing);
-    service.ask_to_end();
+    ask_to_end(&service);
     receiver.release();
-    assert!(service.ended().success());
+    assert_eq!(service.ended().code, Some(0));
     let log = service.log();
     let (_, after) = log.split_once(" stopping").unwrap();
     assert!(after.contains(" attempt 1 204 "), "the answer is still stored: {log}");
@@ -38,7 +39,7 @@ fn attempts_in_flight_have_their_time_to_end() {
 
 #[test]
 fn a_half_received_request_is_refused() {
-    let mut service = Service::start(&["--allow-loopback-endpoints"]);
+    let service = Service::start(&["--allow-loopback-endpoints"]);
     // One that is answered keeps the service for a while, so that the others meet it ending.
     let receiver = Receiver::start();
     in_flight(&service, &receiver, "/held", Reply::Held(204));
@@ -52,9 +53,9 @@ fn a_half_received_request_is_refused() {
     let mut get = connect(api);
     let request = format!("GET /v1/account HTTP/1.1\r\nHost: {api}\r\nAuthorization: Bearer {key}");
     get.write_all(request.as_bytes()).unwrap();
-    service.ask("GET", "/accounts", &json!({}), 200);
+    service.show("/accounts");
 
-    service.ask_to_end();
+    ask_to_end(&service);
     let rest: [&[u8]; 3] = [b"}", b"Content-Length: 2\r\n\r\n{}", b"\r\n\r\n"];
     for (stream, rest) in [&mut body, &mut half, &mut get].into_iter().zip(rest) {
         // It may be closed by now, which is a refusal as well.
@@ -71,6 +72,6 @@ fn a_half_received_request_is_refused() {
         assert_eq!(code, expected, "{what}");
     }
     receiver.release();
-    assert!(service.ended().success());
+    assert_eq!(service.ended().code, Some(0));
     assert!(!service.log().contains("calls 201"), "{}", service.log());
 }

@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 
 use host::clock;
 use testing::receiver::{Got, Receiver, Reply};
-use testing::running::{Answer, Service, eventually, request};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{Answer, FJORD, Service, eventually, request};
 
 #[track_caller]
 fn order(service: &Service, fault: &Value) -> Value {
@@ -23,7 +21,7 @@ fn order(service: &Service, fault: &Value) -> Value {
 }
 
 fn orders(service: &Service) -> Value {
-    service.ask("GET", "/faults", &json!({}), 200)["data"].clone()
+    service.show("/faults")["data"].clone()
 }
 
 /// An answer of the API as an HTTP client returns it: one that was cut short is an error.
@@ -213,8 +211,7 @@ impl Hook {
     fn start(replies: &[Reply]) -> Self {
         let service = Service::start(&["--allow-loopback-endpoints"]);
         let receiver = Receiver::start();
-        let url = json!({ "url": receiver.url(HOOK, replies) });
-        let endpoint = service.ask("POST", &format!("{FJORD}/endpoints"), &url, 201);
+        let endpoint = service.endpoint(&receiver.url(HOOK, replies));
         let secret = SigningSecret::parse(endpoint["secret"].as_str().unwrap()).unwrap();
         let endpoint = endpoint["id"].as_str().unwrap().to_owned();
         Self { service, receiver, verifier: Verifier::new(secret), endpoint }
@@ -222,13 +219,13 @@ impl Hook {
 
     /// Records a call, and returns the id of its delivery.
     fn call(&self) -> String {
-        let call = self.service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+        let call = self.service.call();
         let to_it = call["deliveries"].as_array().unwrap().last().unwrap();
         to_it.as_str().unwrap().to_owned()
     }
 
     fn delivery(&self, id: &str) -> Value {
-        self.service.ask("GET", &format!("/deliveries/{id}"), &json!({}), 200)
+        self.service.show(&format!("/deliveries/{id}"))
     }
 
     /// The first requests that came, when there are so many.
@@ -291,14 +288,14 @@ fn the_log_names_what_was_sent_and_where() {
 #[test]
 fn a_delivery_is_overtaken() {
     let hook = Hook::start(&[Reply::Status(204)]);
-    let id = |got: &Got| got.headers["x-service-delivery"].to_str().unwrap().to_owned();
+    let id = |got: &Got| got.header("x-service-delivery").to_owned();
     let event = |delivery: &str| hook.delivery(delivery)["event_id"].as_str().unwrap().to_owned();
     let mut came = 0;
     eventually("one is overtaken", || {
         let ordered_at = clock::machine();
         order(&hook.service, &json!({ "fault": "out_of_order" }));
         let first = event(&hook.call());
-        hook.service.logged(&format!("fault out_of_order call.ended {first} "), 1);
+        hook.service.logged_times(&format!("fault out_of_order call.ended {first} "), 1);
         let second = event(&hook.call());
         came += 2;
         let got = hook.got(came).split_off(came - 2);
@@ -344,8 +341,7 @@ fn seven_hours_in_a_moment() {
         let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
         assert!(verified.is_ok(), "attempt {at}: {verified:?}");
     }
-    let endpoint =
-        hook.service.ask("GET", &format!("/endpoints/{}", hook.endpoint), &json!({}), 200);
+    let endpoint = hook.service.show(&format!("/endpoints/{}", hook.endpoint));
     assert_eq!(endpoint["consecutive_failures"], 1);
 
     // Thirty days later the log is gone.
@@ -364,7 +360,7 @@ fn a_key_expires_and_a_window_empties_when_the_clock_is_moved() {
     assert_eq!(statuses(61).filter(|status| *status == 200).count(), 60);
     service.ask("POST", "/clock", &json!({ "advance_seconds": 61 }), 200);
     let hour = || {
-        let shown = service.ask("GET", "/clock", &json!({}), 200);
+        let shown = service.show("/clock");
         format!(" {}:", shown["now"].as_str().unwrap().get(11..13).unwrap())
     };
     let before = hour();

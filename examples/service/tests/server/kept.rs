@@ -4,12 +4,8 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
-
 use testing::receiver::read;
-use testing::running::{Service, eventually};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{Service, delivery_path};
 
 /// What the receiver does once it has read a request.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +36,7 @@ fn receiver(then: &'static [Then]) -> (String, Came) {
             std::thread::spawn(move || {
                 for nth in 0.. {
                     let Some(got) = read(&mut stream) else { return };
-                    let id = got.headers["x-service-delivery"].to_str().unwrap().to_owned();
+                    let id = got.header("x-service-delivery").to_owned();
                     all.lock().unwrap().push((number, id));
                     match then[nth.min(then.len() - 1)] {
                         Then::Answer(answer) => stream.write_all(answer.as_bytes()).unwrap(),
@@ -59,14 +55,9 @@ fn receiver(then: &'static [Then]) -> (String, Came) {
 /// Sends so many, each once the one before has ended. Returns the outcomes of each one's attempts.
 fn send(url: &str, count: usize) -> Vec<Vec<String>> {
     let service = Service::start(&["--allow-loopback-endpoints", "--time-scale", "0.0001"]);
-    service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
+    service.endpoint(url);
     let one = |_| {
-        let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
-        let path = format!("/deliveries/{}", call["deliveries"][0].as_str().unwrap());
-        let ended = eventually("it ends", || {
-            let delivery = service.ask("GET", &path, &json!({}), 200);
-            (delivery["pending"] == false).then_some(delivery)
-        });
+        let ended = service.after_pending(&delivery_path(&service.call()));
         let attempts = ended["attempts"].as_array().unwrap().iter();
         attempts.map(|attempt| attempt["outcome"].as_str().unwrap().to_owned()).collect()
     };

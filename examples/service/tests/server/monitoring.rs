@@ -2,7 +2,6 @@
 
 use call_assistant::metrics::OpenMetrics;
 use call_assistant::webhook::receiver;
-use serde_json::json;
 
 use testing::receiver::{Receiver, Reply};
 use testing::running::{Service, eventually, request};
@@ -11,13 +10,11 @@ use testing::running::{Service, eventually, request};
 fn metrics_count_what_happened() {
     let flags = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
     let (service, receiver) = (Service::start(&flags), Receiver::start());
-    let fjord = "/accounts/acct_fjord_dental";
-    let url = receiver.url("/gone", &[Reply::Status(410)]);
-    service.ask("POST", &format!("{fjord}/endpoints"), &json!({ "url": url }), 201);
-    service.ask("POST", &format!("{fjord}/calls"), &json!({}), 201);
+    service.endpoint(&receiver.url("/gone", &[Reply::Status(410)]));
+    service.call();
     service.get("/v1/account", &service.key("acct_fjord_dental", "full"));
     service.get("/v1/account", "nobody");
-    let alone = service.first["metrics"].as_str().unwrap().strip_prefix("http://").unwrap();
+    let alone = service.address("metrics");
     let metrics = |address| request(address, "GET", "/metrics", "", b"");
     eventually("the attempt is counted", || {
         metrics(alone).text().contains("disabled_total{reason=\"gone\"} 1").then_some(())

@@ -3,49 +3,23 @@
 use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{SigningSecret, Verifier};
 use serde_json::{Value, json};
 
 use testing::receiver::{Got, Receiver, Reply};
-use testing::running::{Service, eventually};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{FJORD, Service, endpoint_path, eventually};
 
 /// Waits between attempts are as they are: what is tried again here was sent by order.
 fn start() -> (Service, Receiver) {
     (Service::start(&["--allow-loopback-endpoints"]), Receiver::start())
 }
 
-fn endpoint(service: &Service, url: &str) -> String {
-    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    format!("/endpoints/{}", made["id"].as_str().unwrap())
-}
-
-/// Pings an endpoint, and returns the path of the delivery.
-#[track_caller]
-fn ping(service: &Service, endpoint: &str) -> String {
-    let sent = service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
-    format!("/deliveries/{}", sent["deliveries"][0].as_str().unwrap())
-}
-
-fn get(service: &Service, path: &str) -> Value {
-    service.ask("GET", path, &json!({}), 200)
-}
-
-/// The delivery, once so many attempts were made.
-fn after_attempts(service: &Service, delivery: &str, count: usize) -> Value {
-    eventually("the attempts", || {
-        Some(get(service, delivery)).filter(|it| it["attempts"].as_array().unwrap().len() == count)
-    })
-}
-
 // D-55, D-83
 #[test]
 fn an_endpoint_is_paused_moved_and_deleted() {
     let (service, receiver) = start();
-    let bad = endpoint(&service, &receiver.url("/bad", &[Reply::Status(500)]));
-    let waiting = ping(&service, &bad);
-    assert_eq!(after_attempts(&service, &waiting, 1)["status"], "waiting");
+    let bad = service.hook(&receiver.url("/bad", &[Reply::Status(500)]));
+    let waiting = service.ping(&bad);
+    assert_eq!(service.after_attempts(&waiting, 1)["status"], "waiting");
 
     // What is pending goes to the new URL, here at once.
     let good = receiver.url("/good", &[Reply::Status(204)]);
@@ -54,7 +28,7 @@ fn an_endpoint_is_paused_moved_and_deleted() {
     let refused = service.ask("PATCH", &bad, &json!({ "url": "ftp://x/" }), 400);
     assert_eq!(refused["error"]["field"], "url");
     service.ask("POST", &format!("{waiting}/send"), &json!({}), 202);
-    let sent = after_attempts(&service, &waiting, 2);
+    let sent = service.after_attempts(&waiting, 2);
     assert_eq!((&sent["status"], sent["attempts_made"].as_u64()), (&json!("delivered"), Some(2)));
     assert_eq!(receiver.got("/good").len(), 1);
     assert_eq!(sent["body"].as_str().unwrap().as_bytes(), receiver.got("/good")[0].body);
@@ -64,15 +38,15 @@ fn an_endpoint_is_paused_moved_and_deleted() {
     let paused = service.ask("POST", &format!("{bad}/pause"), &json!({}), 200);
     assert_eq!((&paused["status"], &paused["reason"]), (&json!("disabled"), &json!("paused")));
     service.ask("POST", &format!("{bad}/pause"), &json!({}), 409);
-    let skipped = ping(&service, &bad);
-    assert_eq!(get(&service, &skipped)["status"], "skipped");
+    let skipped = service.ping(&bad);
+    assert_eq!(service.show(&skipped)["status"], "skipped");
     let enabled = service.ask("POST", &format!("{bad}/enable"), &json!({}), 200);
     assert_eq!(enabled["missed_deliveries"].as_array().unwrap().len(), 1);
 
     let deleted = service.ask("DELETE", &bad, &json!({}), 200);
     assert_eq!((&deleted["status"], &deleted["reason"]), (&json!("disabled"), &json!("deleted")));
-    assert_eq!(get(&service, &format!("{FJORD}/endpoints"))["data"], json!([]));
-    assert_eq!(get(&service, &waiting)["url"], good, "its log is kept");
+    assert_eq!(service.show(&format!("{FJORD}/endpoints"))["data"], json!([]));
+    assert_eq!(service.show(&waiting)["url"], good, "its log is kept");
     for (method, path) in [
         ("POST", format!("{bad}/enable")),
         ("POST", format!("{bad}/ping")),
@@ -81,10 +55,10 @@ fn an_endpoint_is_paused_moved_and_deleted() {
         let refused = service.ask(method, &path, &json!({}), 409);
         assert_eq!(refused["error"]["message"], "the endpoint is deleted", "{path}");
     }
-    let call = service.ask("POST", &format!("{FJORD}/calls"), &json!({}), 201);
+    let call = service.call();
     assert_eq!(call["deliveries"], json!([]), "nothing is accepted for it");
     for reason in ["paused", "deleted"] {
-        service.logged(&format!(" disabled: {reason};"), 1);
+        service.logged_times(&format!(" disabled: {reason};"), 1);
     }
 }
 
@@ -93,30 +67,26 @@ fn an_endpoint_is_paused_moved_and_deleted() {
 fn both_secrets_sign_for_a_while() {
     let (service, receiver) = start();
     let url = receiver.url("/hook", &[Reply::Status(204)]);
-    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    let path = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    let made = service.endpoint(&url);
+    let path = endpoint_path(&made);
     let rotate =
         |asked: Value, status| service.ask("POST", &format!("{path}/rotate"), &asked, status);
-    let secret = |shown: &Value| SigningSecret::parse(shown["secret"].as_str().unwrap()).unwrap();
-    let signs = |got: &Got, secret: SigningSecret| {
-        let now = Timestamp::from(SystemTime::now());
-        Verifier::new(secret).verify(&got.headers, &got.body, now).is_ok()
-    };
+    let signs = |got: &Got, by: &Value| got.is_signed_with(by["secret"].as_str().unwrap());
     let sent = || {
-        after_attempts(&service, &ping(&service, &path), 1);
+        service.after_attempts(&service.ping(&path), 1);
         receiver.got("/hook").pop().unwrap()
     };
 
     let second = rotate(json!({}), 200);
     assert_eq!(second["previous_secrets_until"].as_array().unwrap().len(), 1);
     let got = sent();
-    assert!(signs(&got, secret(&made)) && signs(&got, secret(&second)));
+    assert!(signs(&got, &made) && signs(&got, &second));
 
     // As after a leak: the old one stops at once, and the one before it has its time.
     let third = rotate(json!({ "overlap_seconds": 0, "secret": "whsec_of-the-owners-own" }), 200);
     assert_eq!(third["secret"], "whsec_of-the-owners-own");
     let got = sent();
-    assert!(signs(&got, secret(&third)) && !signs(&got, secret(&second)));
+    assert!(signs(&got, &third) && !signs(&got, &second));
 
     for (asked, status, message) in [
         (json!({ "overlap_seconds": 604_801 }), 400, "overlap_seconds: expected whole seconds"),
@@ -127,7 +97,7 @@ fn both_secrets_sign_for_a_while() {
         let said = refused["error"]["message"].as_str().unwrap();
         assert!(said.starts_with(message), "{asked}: {said}");
     }
-    let shown = get(&service, &path).to_string();
+    let shown = service.show(&path).to_string();
     assert!(!shown.contains("whsec_"), "{shown}");
 }
 
@@ -135,16 +105,15 @@ fn both_secrets_sign_for_a_while() {
 #[test]
 fn filters_look_at_all_deliveries() {
     let (service, receiver) = start();
-    let good = endpoint(&service, &receiver.url("/good", &[Reply::Status(204)]));
-    let gone = endpoint(&service, &receiver.url("/gone", &[Reply::Status(410)]));
-    let lost = ping(&service, &gone);
-    after_attempts(&service, &lost, 1);
-    let lost = get(&service, &lost);
+    let good = service.hook(&receiver.url("/good", &[Reply::Status(204)]));
+    let gone = service.hook(&receiver.url("/gone", &[Reply::Status(410)]));
+    let lost = service.ping(&gone);
+    service.after_attempts(&lost, 1);
+    let lost = service.show(&lost);
     for number in 0..70 {
-        let event = json!({ "type": if number % 7 == 0 { "note" } else { "other" }, "data": {} });
-        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+        service.emit(if number % 7 == 0 { "note" } else { "other" });
     }
-    let list = |query: &str| get(&service, &format!("{FJORD}/deliveries?{query}"));
+    let list = |query: &str| service.show(&format!("{FJORD}/deliveries?{query}"));
     let count = |query: &str| list(query)["data"].as_array().unwrap().len();
     let endpoint_id = good.rsplit('/').next().unwrap();
     eventually("all are sent", || (count("status=delivered") == 70).then_some(()));
@@ -168,7 +137,7 @@ fn filters_look_at_all_deliveries() {
     for page in 0.. {
         let shown = list(&format!("status=delivered&limit=32&after={after}"));
         seen.extend(shown["data"].as_array().unwrap().iter().map(|row| row["id"].to_string()));
-        ping(&service, &good);
+        service.ping(&good);
         assert_eq!(shown["has_more"], page < 2, "page {page}");
         match shown["next"].as_str() {
             Some(next) => after = next.to_owned(),
@@ -181,7 +150,7 @@ fn filters_look_at_all_deliveries() {
     assert_eq!((met, seen.len()), (70, 70));
     service.ask("GET", &format!("{FJORD}/deliveries?after=x"), &json!({}), 409);
 
-    let overview = get(&service, &format!("{FJORD}/overview"));
+    let overview = service.show(&format!("{FJORD}/overview"));
     let hour = &overview["endpoints"][1]["last_hour"];
     assert_eq!((&hour["attempts"], &hour["succeeded"]), (&json!(1), &json!(0)));
     assert!(hour["p50_ms"].is_u64() && hour["p99_ms"].is_u64(), "{hour}");
@@ -193,9 +162,9 @@ fn filters_look_at_all_deliveries() {
 fn an_endpoint_has_a_rate_of_its_own() {
     let flags = ["--allow-loopback-endpoints", "--endpoint-rate", "10"];
     let (service, receiver) = (Service::start(&flags), Receiver::start());
-    let hook = endpoint(&service, &receiver.url("/hook", &[Reply::Status(204)]));
+    let hook = service.hook(&receiver.url("/hook", &[Reply::Status(204)]));
     let began = Timestamp::from(SystemTime::now()).floor_to_micros();
-    (0..8).for_each(|_| drop(ping(&service, &hook)));
+    (0..8).for_each(|_| drop(service.ping(&hook)));
     eventually("all are sent", || (receiver.got("/hook").len() == 8).then_some(()));
     for (earlier, got) in (0..).zip(receiver.got("/hook")) {
         let waited = got.at.since(began);

@@ -5,21 +5,16 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{Service, eventually};
-
-const FJORD: &str = "/accounts/acct_fjord_dental";
+use testing::running::{FJORD, Service, eventually};
 
 /// A service with an endpoint that was paused while so many events of two types happened.
 fn after_a_pause(receiver: &Receiver, reply: Reply, events: usize) -> (Service, String) {
     // What is held is not to time out before the test lets go of it.
     let service = Service::start(&["--allow-loopback-endpoints", "--timeout-scale", "2.5"]);
-    let url = receiver.url("/hook", &[reply]);
-    let made = service.ask("POST", &format!("{FJORD}/endpoints"), &json!({ "url": url }), 201);
-    let endpoint = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    let endpoint = service.hook(&receiver.url("/hook", &[reply]));
     service.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
     for number in 0..events {
-        let event = json!({ "type": if number % 3 == 0 { "note" } else { "other" }, "data": {} });
-        service.ask("POST", &format!("{FJORD}/events"), &event, 201);
+        service.emit(if number % 3 == 0 { "note" } else { "other" });
     }
     let recover = format!("{endpoint}/recover");
     let refused = service.ask("POST", &recover, &json!({}), 409);
@@ -28,15 +23,9 @@ fn after_a_pause(receiver: &Receiver, reply: Reply, events: usize) -> (Service, 
     (service, endpoint)
 }
 
-fn status(service: &Service, recovery: &Value) -> Value {
-    let path = format!("/recoveries/{}", recovery["id"].as_str().unwrap());
-    service.ask("GET", &path, &json!({}), 200)
-}
-
 fn ended(service: &Service, recovery: &Value) -> Value {
-    eventually("it ends", || {
-        Some(status(service, recovery)).filter(|shown| shown["status"] != "running")
-    })
+    let path = format!("/recoveries/{}", recovery["id"].as_str().unwrap());
+    eventually("it ends", || Some(service.show(&path)).filter(|it| it["status"] != "running"))
 }
 
 // DEL-10, D-56: counted before, each once, and nothing is left.
@@ -61,15 +50,14 @@ fn all_that_was_missed_is_redelivered_once() {
     assert!(rest["ended_at"].is_string());
 
     eventually("all are sent", || (receiver.got("/hook").len() == 150).then_some(()));
-    let header = |got: testing::receiver::Got| got.headers["x-service-delivery"].clone();
-    let ids: Vec<_> = receiver.got("/hook").into_iter().map(header).collect();
-    let once: BTreeSet<_> = ids.iter().map(|id| id.as_bytes().to_vec()).collect();
-    assert_eq!((ids.len(), once.len()), (150, 150), "each once");
-    let list = service.ask("GET", &format!("{FJORD}/recoveries"), &json!({}), 200);
+    let got = receiver.got("/hook");
+    let once: BTreeSet<_> = got.iter().map(|got| got.header("x-service-delivery")).collect();
+    assert_eq!((got.len(), once.len()), (150, 150), "each once");
+    let list = service.show(&format!("{FJORD}/recoveries"));
     assert_eq!(list["data"].as_array().unwrap().len(), 2);
     let none = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
     assert_eq!(none["count"], 0);
-    service.logged("recovery of ", 2);
+    service.logged_times("recovery of ", 2);
 }
 
 #[test]
@@ -83,7 +71,7 @@ fn a_recovery_is_paced_and_cancelled() {
     assert_eq!(second["error"]["message"], "a recovery of this endpoint is running");
 
     // Half of its limit is left for what is new.
-    let ping = service.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    let ping = service.ping(&endpoint);
     eventually("the ping is sent", || (receiver.got("/hook").len() == 5).then_some(()));
 
     let cancel = format!("/recoveries/{}/cancel", started["id"].as_str().unwrap());
@@ -91,10 +79,7 @@ fn a_recovery_is_paced_and_cancelled() {
     assert_eq!((&cancelled["status"], &cancelled["redelivered"]), (&json!("cancelled"), &json!(4)));
     assert_eq!(service.ask("POST", &cancel, &json!({}), 200), cancelled, "once");
     receiver.release();
-    let ping = format!("/deliveries/{}", ping["deliveries"][0].as_str().unwrap());
-    eventually("it is delivered", || {
-        (service.ask("GET", &ping, &json!({}), 200)["status"] == "delivered").then_some(())
-    });
+    assert_eq!(service.after_pending(&ping)["status"], "delivered");
     let counted = service.ask("POST", &recover, &json!({ "dry_run": true }), 200);
     assert_eq!(counted["count"], 36, "what was not begun is still missed");
 }

@@ -1,11 +1,10 @@
 //! The public API over real HTTP.
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use testing::running::{Answer, Service, connect, request};
+use testing::running::{Answer, Service, exchange, request};
 
 const FJORD: &str = "acct_fjord_dental";
 
@@ -36,9 +35,10 @@ fn check_form(answer: &Answer) {
 fn every_refusal_of_the_table() {
     let service = Service::start(&[]);
     let full = service.key(FJORD, "full");
-    let key = |state| format!("Authorization: Bearer {}\r\n", service.key(FJORD, state));
-    let of = |account| format!("Authorization: Bearer {}\r\n", service.key(account, "full"));
-    let full_key = || format!("Authorization: Bearer {full}\r\n");
+    let bearer = |key: &str| format!("Authorization: Bearer {key}\r\n");
+    let key = |state| bearer(&service.key(FJORD, state));
+    let of = |account| bearer(&service.key(account, "full"));
+    let full_key = || bearer(&full);
     let twice = format!("{0}{0}", full_key());
     let basic = format!("Authorization: Basic {full}\r\n");
     let cursor = service.get("/v1/calls?limit=1", &full).json()["next_cursor"].clone();
@@ -58,21 +58,9 @@ fn every_refusal_of_the_table() {
         ("OPTIONS", "/v1/calls", String::new(), 405, "method_not_allowed"),
         ("DELETE", "/v1/calls/call_1", full_key(), 405, "method_not_allowed"),
         ("GET", "/v1/account", String::new(), 401, "invalid_credentials"),
-        ("GET", "/v1/account", "Authorization: Bearer\r\n".into(), 401, "invalid_credentials"),
-        (
-            "GET",
-            "/v1/account",
-            "Authorization: Bearer nobody\r\n".into(),
-            401,
-            "invalid_credentials",
-        ),
-        (
-            "GET",
-            "/v1/account",
-            "Authorization: Bearer \u{e9}\r\n".into(),
-            401,
-            "invalid_credentials",
-        ),
+        ("GET", "/v1/account", bearer(""), 401, "invalid_credentials"),
+        ("GET", "/v1/account", bearer("nobody"), 401, "invalid_credentials"),
+        ("GET", "/v1/account", bearer("\u{e9}"), 401, "invalid_credentials"),
         ("GET", "/v1/account", twice, 401, "invalid_credentials"),
         ("GET", "/v1/account", basic, 401, "invalid_credentials"),
         ("GET", "/v1/account", key("expired"), 401, "invalid_credentials"),
@@ -153,9 +141,7 @@ fn a_request_names_one_host() {
                 "{method} {target} HTTP/1.1\r\n{fields}Connection: close\r\n\
                  Authorization: Bearer {key}\r\n\r\n"
             );
-            let mut stream = connect(service.api());
-            stream.write_all(head.as_bytes()).unwrap();
-            let answer = Answer::read(&mut stream);
+            let answer = exchange(service.api(), head.as_bytes()).unwrap();
             assert_eq!(answer.status, 400, "{what}, {method} {target}");
             assert_eq!(code(&answer), "invalid_parameter", "{what}, {method} {target}");
             let message = answer.json()["error"]["message"].to_string();
@@ -326,7 +312,7 @@ fn keys_live_and_end() {
     assert_eq!((status(&old), status(&next)), (401, 200));
     assert_eq!(status(&new("past", json!("2020-01-01T00:00:00Z"))), 401);
 
-    let listed = service.ask("GET", &path, &json!({}), 200);
+    let listed = service.show(&path);
     assert!(!listed.to_string().contains(next["secret"].as_str().unwrap()));
     let used = listed["data"].as_array().unwrap().iter().find(|key| key["id"] == next["id"]);
     assert!(used.unwrap()["last_used_at"].is_string());

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EndpointId, EventId};
-use call_assistant::webhook::SigningSecret;
+use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Outcome, Status, Target};
 use http::StatusCode;
+use serde_json::json;
 
 use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
-use call_assistant_service::store::{AccountRow, ClockStep, Store, Tables, ToSend};
+use call_assistant_service::store::{ClockStep, Store, Tables, ToSend};
 use host::post::{self, Sent};
 use host::scale::Scale;
-use host::{clock, shutdown};
+use host::{clock, data, shutdown};
 use testing::receiver::{Receiver, Reply};
 use testing::running::eventually;
 
@@ -32,13 +32,12 @@ fn ended(outcome: Outcome, at: Timestamp) -> Sent {
 
 fn store(url: &str, now: Timestamp) -> Store {
     let store = Store::default();
-    let account = AccountId::parse("acct_1").unwrap();
-    let secret = SigningSecret::parse("whsec_0123456789abcdefghijklmnopqrstuv").unwrap();
+    let endpoint =
+        json!({ "id": "we_1", "url": url, "secret": "whsec_0123456789abcdefghijklmnopqrstuv" });
+    let account = json!({ "id": "acct_1", "timezone": "UTC", "endpoints": [endpoint] });
+    let data = data::read(&json!({ "accounts": [account] }), true, now).unwrap();
     let mut tables = store.lock();
-    tables.add_account(AccountRow::new(account.clone(), "UTC")).unwrap();
-    let target = Target::parse_allowing_loopback(url).unwrap();
-    let endpoint = EndpointId::parse("we_1").unwrap();
-    tables.add_endpoint(&account, endpoint, target, secret, now).unwrap();
+    data.into_iter().for_each(|new| tables.load(new, now).unwrap());
     drop(tables);
     store
 }

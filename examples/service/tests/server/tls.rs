@@ -8,7 +8,7 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{File, Service, eventually};
+use testing::running::{File, Service};
 
 /// A receiver at `https://localhost` whose certificate is valid between these years, and the
 /// authority that says so.
@@ -61,15 +61,8 @@ fn only_to_whom_the_certificate_names() {
         (format!("https://{}/", service.api()), "tls", json!("not_tls")),
     ];
     for (url, expected, reason) in kinds {
-        let endpoints = "/accounts/acct_fjord_dental/endpoints";
-        let endpoint = service.ask("POST", endpoints, &json!({ "url": url }), 201);
-        let ping = format!("/endpoints/{}/ping", endpoint["id"].as_str().unwrap());
-        let sent = service.ask("POST", &ping, &json!({}), 201);
-        let delivery = format!("/deliveries/{}", sent["deliveries"][0].as_str().unwrap());
-        let attempt = eventually("an attempt", || {
-            let attempts = service.ask("GET", &delivery, &json!({}), 200)["attempts"].clone();
-            attempts.as_array().unwrap().first().cloned()
-        });
+        let delivery = service.ping(&service.hook(&url));
+        let attempt = &service.after_attempts(&delivery, 1)["attempts"][0];
         assert_eq!((&attempt["outcome"], &attempt["reason"]), (&json!(expected), &reason), "{url}");
     }
     assert_eq!(trusted.got("/hook").len(), 1);

@@ -93,23 +93,16 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// How long between two samples.
 const SAMPLE: Duration = Duration::from_secs(300);
 
-/// A stored delivery and the number of its endpoint.
+/// A stored delivery, the number of its endpoint, and its attempt in flight with what comes of it.
 struct Row {
     delivery: Delivery,
     endpoint: u32,
+    sent: Option<(Attempt, Outcome)>,
 }
 
 struct Target {
     health: Endpoint,
     manner: Manner,
-}
-
-/// An attempt in flight: when its outcome is heard, and what it is.
-struct Answer {
-    at: Timestamp,
-    row: u32,
-    attempt: Attempt,
-    outcome: Outcome,
 }
 
 struct Sender {
@@ -122,7 +115,8 @@ struct Sender {
     targets: Vec<Target>,
     rows: Vec<Row>,
     free: Vec<u32>,
-    answers: BinaryHeap<Reverse<Answer>>,
+    /// When the outcome of a row's attempt is heard.
+    answers: BinaryHeap<Reverse<(Timestamp, u32)>>,
     report: Report,
     disabled: u64,
     attempts: u64,
@@ -141,7 +135,7 @@ pub fn run(scale: Scale, mut progress: impl FnMut(f64, u64)) -> Report {
         let wake = [
             arrivals.next,
             sender.planner.next_due(),
-            sender.answers.peek().map(|Reverse(answer)| answer.at),
+            sender.answers.peek().map(|Reverse((at, _))| *at),
         ];
         let Some(now) = wake.into_iter().flatten().min() else { break };
         while next_sample <= now.max(sender.now) && next_sample <= end {
@@ -166,9 +160,9 @@ pub fn run(scale: Scale, mut progress: impl FnMut(f64, u64)) -> Report {
             arrivals.advance();
             sender.accept(scale);
         }
-        while sender.answers.peek().is_some_and(|Reverse(answer)| answer.at <= sender.now) {
-            if let Some(Reverse(answer)) = sender.answers.pop() {
-                sender.finish(&answer);
+        while sender.answers.peek().is_some_and(|Reverse((at, _))| *at <= sender.now) {
+            if let Some(Reverse((_, row))) = sender.answers.pop() {
+                sender.finish(row);
             }
         }
     }
@@ -224,7 +218,7 @@ impl Sender {
             tally.skipped += 1;
             return;
         }
-        let row = Row { delivery, endpoint };
+        let row = Row { delivery, endpoint, sent: None };
         let at = match self.free.pop() {
             Some(at) => {
                 self.rows[at as usize] = row;
@@ -256,7 +250,8 @@ impl Sender {
                     tally.longest_delay = tally.longest_delay.max(delay);
                     let (took, outcome) = self.random.answer(target.manner, self.start, self.now);
                     let at_end = self.now.saturating_add(took);
-                    self.answers.push(Reverse(Answer { at: at_end, row: at, attempt, outcome }));
+                    row.sent = Some((attempt, outcome));
+                    self.answers.push(Reverse((at_end, at)));
                 }
                 Err(_) => {
                     // Parked: its endpoint was disabled while it waited.
@@ -269,24 +264,25 @@ impl Sender {
         self.report.decisions += 1;
     }
 
-    fn finish(&mut self, answer: &Answer) {
-        let row = &mut self.rows[answer.row as usize];
+    fn finish(&mut self, at: u32) {
+        let row = &mut self.rows[at as usize];
+        let Some((attempt, outcome)) = row.sent.take() else { return };
         let target = &mut self.targets[row.endpoint as usize];
         let tally = &mut self.report.tallies[target.manner as usize];
-        let report = row.delivery.finish(&answer.attempt, answer.outcome, self.now);
+        let report = row.delivery.finish(&attempt, outcome, self.now);
         match target.health.record(report, self.now) {
             EndpointChange::Disabled(DisabledReason::Gone) => tally.disabled_gone += 1,
             EndpointChange::Disabled(_) => tally.disabled_failing += 1,
             _ => {}
         }
         self.disabled += u64::from(!target.health.is_active() && target.health.since() == self.now);
-        let (endpoint, due) = (row.endpoint, row.delivery.due(self.now));
-        let took = self.now.since(answer.attempt.began_at());
-        self.planner.finished(endpoint, answer.outcome, took);
+        let (endpoint, due, status) =
+            (row.endpoint, row.delivery.due(self.now), row.delivery.status());
+        let took = self.now.since(attempt.began_at());
+        self.planner.finished(endpoint, outcome, took);
         self.report.decisions += 3;
-        let status = row.delivery.status();
         if let Some(due) = due {
-            self.plan(answer.row, endpoint, due, true);
+            self.plan(at, endpoint, due, true);
             self.report.decisions += 1;
             return;
         }
@@ -295,7 +291,7 @@ impl Sender {
             Status::Gone => tally.gone += 1,
             _ => tally.failed += 1,
         }
-        self.free.push(answer.row);
+        self.free.push(at);
     }
 
     /// Each endpoint is of another account.
@@ -392,25 +388,5 @@ impl Random {
             Manner::Leaving if hours < 14 => (quick, well),
             Manner::Leaving => (quick, Outcome::Answered(StatusCode::GONE)),
         }
-    }
-}
-
-impl PartialEq for Answer {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Answer {}
-
-impl PartialOrd for Answer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Answer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.row).cmp(&(other.at, other.row))
     }
 }

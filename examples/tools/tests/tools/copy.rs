@@ -6,8 +6,8 @@ use std::process::Command;
 use call_assistant::rest::ErrorCode;
 
 use crate::killing::{KEY, Killing, ago, copied, fill};
-use crate::program::{Folder, example, run, stderr};
 use crate::service::{Fault, Faults, Service};
+use testing::running::{Folder, example, run};
 
 fn copy(folder: &Folder, service: &Service) -> Command {
     let mut command = example("copy");
@@ -43,14 +43,10 @@ fn a_file_that_was_cut_is_not_filled_up() {
     let folder = Folder::new();
     let service = Service::start(3, |_| None, "acct_1");
     service.add("call_1", ago(20), ago(10));
-    assert_eq!(run(&mut copy(&folder, &service), b"").status.code(), Some(0));
+    run(&mut copy(&folder, &service), b"").is(0, "");
     assert_eq!(copied(&folder), service.lines());
     fs::write(folder.path("calls"), "").unwrap();
-    let output = run(&mut copy(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("are missing"), "{}", stderr(&output));
+    let output = run(&mut copy(&folder, &service), b"").is(1, "are missing");
     assert_eq!(fs::read(folder.path("calls")).unwrap(), b"");
-    for output in [&output.stdout, &output.stderr] {
-        assert!(!String::from_utf8_lossy(output).contains("no-output-may-show"));
-    }
+    assert!(!format!("{output:?}").contains("no-output-may-show"));
 }

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use call_assistant::Timestamp;
 use serde_json::Value;
 
-use crate::now;
-use crate::program::{Folder, PATIENCE, Running, Stop, run, stderr};
+use crate::{Stop, now};
+use testing::running::{Folder, PATIENCE, Running, run};
+
 use crate::service::Service;
 use support::dice::Dice;
 
@@ -95,13 +96,13 @@ impl Killing<'_> {
                 }
                 std::thread::sleep(Duration::from_micros(dice.up_to(most).unsigned_abs()));
                 let told = running.kill();
-                assert!(told.code.is_none_or(|code| code == 0), "kill {kill}: {:?}", told.stderr);
+                assert!(told.code.is_none_or(|code| code == 0), "kill {kill}: {}", told.stderr);
                 ended += u32::from(told.code.is_some());
                 calls_ahead += u32::from(self.has_calls_ahead(folder));
             }
         });
         let output = run(&mut (self.program)(), b"");
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
         let (copied, expected) = (copied(folder), service.lines());
         let missing: Vec<_> = expected.keys().filter(|id| !copied.contains_key(*id)).collect();
         assert_eq!(missing, Vec::<&String>::new());

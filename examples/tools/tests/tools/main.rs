@@ -15,9 +15,7 @@
 )]
 
 mod copy;
-mod http;
 mod killing;
-mod program;
 mod receiver;
 mod relay;
 mod service;
@@ -28,10 +26,15 @@ mod together;
 mod tour;
 mod verify;
 
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::{Signer, SigningSecret};
+use http::Request;
+use testing::running::{Running, eventually, exchange, run};
 
 const SECRET: &str = "whsec_the-one-that-no-output-may-show";
 
@@ -51,4 +54,54 @@ fn new_event(id: &str) -> NewEvent {
 
 fn ping(id: &str) -> EventBody {
     new_event(id).ping(format!("this is {id}")).unwrap()
+}
+
+/// Starts a receiver or a relay, and learns where it listens.
+fn listening(running: Running) -> (Running, String) {
+    let line = running.logged("listening on http://");
+    let (_, address) = line.rsplit_once("http://").unwrap();
+    let address = address.to_owned();
+    (running, address)
+}
+
+/// Sends a delivery. Returns the status of the answer, if there is one.
+fn send(to: &str, request: &Request<Vec<u8>>) -> Option<u16> {
+    let body = request.body();
+    let mut bytes = format!("POST /hooks HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\n");
+    bytes += &format!("content-length: {}\r\n", body.len());
+    for (name, value) in request.headers() {
+        bytes += &format!("{name}: {}\r\n", value.to_str().unwrap());
+    }
+    bytes += "\r\n";
+    exchange(to, &[bytes.as_bytes(), body].concat()).map(|answer| answer.status)
+}
+
+/// Sends until it is acknowledged, as a service does: 503 says that storing it took too long.
+#[track_caller]
+fn accepted(to: &str, request: &Request<Vec<u8>>) {
+    eventually("it is stored", || match send(to, request) {
+        Some(204) => Some(()),
+        status => {
+            assert_eq!(status, Some(503));
+            None
+        }
+    });
+}
+
+/// Runs a program with each of these command lines: it says what is wrong with it, and no secret.
+#[track_caller]
+fn refused(program: impl Fn() -> Command, cases: &[(&[&str], &str)]) {
+    for (arguments, words) in cases {
+        let told = run(program().args(*arguments), b"").is(2, words);
+        assert!(!told.stderr.contains("no-output-may-show"), "{arguments:?}");
+    }
+}
+
+/// Says when a test is over, also when it fails: whoever waits for that is not waited for.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

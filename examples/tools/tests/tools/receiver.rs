@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -17,9 +16,9 @@ use call_assistant::webhook::testing::signed_request;
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{HeaderValue, Request};
 
-use crate::http::{accepted, exchange, send};
-use crate::program::{Folder, PATIENCE, Running, Stop, example, run, stderr, stdout};
-use crate::{SECRET, new_event, now, ping, signer};
+use testing::running::{Folder, PATIENCE, Running, example, request, run, spawn};
+
+use crate::{SECRET, Stop, accepted, listening, new_event, now, ping, refused, send, signer};
 
 fn receiver(journal: &Path) -> Command {
     let mut command = example("receiver");
@@ -28,14 +27,8 @@ fn receiver(journal: &Path) -> Command {
 }
 
 /// Starts it, and learns where it listens.
-fn start(command: &mut Command) -> (Running, SocketAddr) {
+fn start(command: &mut Command) -> (Running, String) {
     listening(Running::start(command))
-}
-
-fn listening(mut running: Running) -> (Running, SocketAddr) {
-    let line = running.logged("listening on http://");
-    let (_, address) = line.split_once("http://").unwrap();
-    (running, address.parse().unwrap())
 }
 
 fn signed(body: &[u8]) -> Request<Vec<u8>> {
@@ -66,11 +59,9 @@ fn one_at_a_time_has_a_journal() {
     let folder = Folder::new();
     let journal = folder.path("a.journal");
     let (running, address) = start(&mut receiver(&journal));
-    let told = Running::start(&mut receiver(&journal)).ended();
-    assert_eq!(told.code, Some(1));
-    assert!(told.stderr.concat().contains("another process is using it"), "{:?}", told.stderr);
+    run(&mut receiver(&journal), b"").is(1, "another process is using it");
     let request = ping("evt_1").signed_request(&signer(), now());
-    accepted(address, &request);
+    accepted(&address, &request);
     assert_eq!(running.interrupt().code, Some(0));
 }
 
@@ -79,7 +70,7 @@ fn one_at_a_time_has_a_journal() {
 fn an_event_is_told_once_however_often_it_comes() {
     let folder = Folder::new();
     let journal = folder.path("a.journal");
-    let (mut running, address) = start(&mut receiver(&journal));
+    let (running, address) = start(&mut receiver(&journal));
     let mut call = Call::new(CallId::parse("call_1").unwrap(), now(), now());
     call.ended_at = Some(now());
     call.duration_seconds = Some(95);
@@ -88,7 +79,7 @@ fn an_event_is_told_once_however_often_it_comes() {
     let ended = new_event("evt_call").call_ended(&call).unwrap();
     let request = ended.signed_request(&signer(), now());
     for _ in 0..3 {
-        accepted(address, &request);
+        accepted(&address, &request);
     }
     // Typed, and without the escape that would have cleared the terminal.
     let line = running.said("evt_call");
@@ -96,17 +87,15 @@ fn an_event_is_told_once_however_often_it_comes() {
     assert!(line.ends_with(r#"for 95 s: "Asked\u{1b}[2J for Friday""#), "{line}");
     running.logged("seen before: evt_call");
     let told = running.interrupt();
-    assert_eq!((told.code, told.stdout.len()), (Some(0), 1));
+    assert_eq!((told.code, told.stdout.lines().count()), (Some(0), 1));
 
     let (running, address) = start(&mut receiver(&journal));
-    accepted(address, &request);
-    accepted(address, &ping("evt_2").signed_request(&signer(), now()));
+    accepted(&address, &request);
+    accepted(&address, &ping("evt_2").signed_request(&signer(), now()));
     let told = running.interrupt();
-    assert_eq!(told.stdout, ["evt_2 ping \"this is evt_2\""]);
+    assert_eq!(told.stdout, "evt_2 ping \"this is evt_2\"\n");
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_call".into(), 1), ("evt_2".into(), 1)]));
-    for line in told.stderr {
-        assert!(!line.contains(SECRET) && !line.contains("v1="), "{line}");
-    }
+    assert!(!told.stderr.contains(SECRET) && !told.stderr.contains("v1="), "{}", told.stderr);
 }
 
 /// SIG-1 to SIG-5, D-40, D-41, D-45, D-46: refused with 400, and nothing is kept of it.
@@ -153,15 +142,13 @@ fn what_is_not_genuine_is_refused_and_not_kept() {
         ),
     ];
     for (what, request) in cases {
-        assert_eq!(send(address, &request).unwrap(), 400, "{what}");
+        assert_eq!(send(&address, &request), Some(400), "{what}");
     }
-    assert_eq!(exchange(address, b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").unwrap(), 405);
-    let long = "POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1048577\r\n\r\n".to_owned();
-    let long = [long.into_bytes(), vec![b' '; 1_048_577]].concat();
-    assert_eq!(exchange(address, &long).unwrap(), 413);
+    assert_eq!(request(&address, "GET", "/", "", b"").status, 405);
+    assert_eq!(request(&address, "POST", "/", "", &[b' '; 1_048_577]).status, 413);
     assert_eq!(fs::read(&journal).unwrap(), b"");
     // None of them has cost the genuine one its place.
-    accepted(address, &good);
+    accepted(&address, &good);
     running.interrupt();
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1)]));
 }
@@ -171,7 +158,7 @@ fn what_is_not_genuine_is_refused_and_not_kept() {
 fn what_is_genuine_and_strange_is_kept_whole() {
     let folder = Folder::new();
     let journal = folder.path("a.journal");
-    let (mut running, address) = start(&mut receiver(&journal));
+    let (running, address) = start(&mut receiver(&journal));
     let head = r#""created_at":"2026-01-01T00:00:00+00:00","api_version":"2026-01-15","account_id":"a","origin":null"#;
     let unknown = format!(r#"{{"id":"evt_u","type":"call.imagined",{head},"data":{{"a":1}}}}"#);
     let drifted =
@@ -182,12 +169,12 @@ fn what_is_genuine_and_strange_is_kept_whole() {
         ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes, kept unread"),
     ] {
         let request = signed_request(&signer(), event_type, id, body, now()).unwrap();
-        accepted(address, &request);
-        accepted(address, &request);
+        accepted(&address, &request);
+        accepted(&address, &request);
         running.said(line);
     }
     let told = running.interrupt();
-    assert_eq!(told.stdout.len(), 3);
+    assert_eq!(told.stdout.lines().count(), 3);
     let kept = fs::read_to_string(&journal).unwrap();
     let kept: Vec<serde_json::Value> =
         kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -207,13 +194,13 @@ fn deliveries_at_the_same_moment_are_told_once() {
             scope.spawn(|| {
                 for event in 0..20 {
                     let request = ping(&format!("evt_{event}")).signed_request(&signer(), now());
-                    accepted(address, &request);
+                    accepted(&address, &request);
                 }
             });
         }
     });
     let told = running.interrupt();
-    assert_eq!(told.stdout.len(), 20);
+    assert_eq!(told.stdout.lines().count(), 20);
     let ids = acted_on(&journal);
     assert_eq!((ids.len(), ids.values().max()), (20, Some(&1)));
 }
@@ -224,18 +211,18 @@ fn deliveries_at_the_same_moment_are_told_once() {
 fn whoever_does_not_listen_keeps_no_sender_waiting() {
     let folder = Folder::new();
     let journal = folder.path("a.journal");
-    let (unread, address) = listening(Running::unread(&mut receiver(&journal)));
+    let mut child = spawn(receiver(&journal).stdin(Stdio::null()));
+    let _unread = child.stdout.take();
+    let (unread, address) = listening(Running::of(child));
     for number in 0..40 {
         let event = new_event(&format!("evt_{number}")).ping("x".repeat(4096)).unwrap();
-        accepted(address, &event.signed_request(&signer(), now()));
+        accepted(&address, &event.signed_request(&signer(), now()));
     }
     // Nor whoever wants it to end.
-    let told = unread.interrupt();
-    assert_eq!(told.code, Some(1));
-    assert!(told.stderr.concat().contains("stopped while still acting"), "{:?}", told.stderr);
+    unread.interrupt().is(1, "stopped while still acting");
     assert!(acted_on(&journal).len() < 40);
 
-    let (mut running, _) = start(&mut receiver(&journal));
+    let (running, _) = start(&mut receiver(&journal));
     running.said("evt_39 ping");
     running.interrupt();
     let ids = acted_on(&journal);
@@ -250,7 +237,7 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
     const ROUNDS: u32 = 12;
     let folder = Folder::new();
     let journal = folder.path("a.journal");
-    let address = Mutex::new(None::<SocketAddr>);
+    let address = Mutex::new(None::<String>);
     let (done, acknowledged) = (AtomicBool::new(false), AtomicU32::new(0));
     let over = AtomicBool::new(false);
     let sent: Vec<u32> = std::thread::scope(|scope| {
@@ -265,9 +252,9 @@ fn killed_again_and_again_it_loses_nothing_and_doubles_nothing() {
                         let event = ping(&format!("evt_{sender}_{number}"));
                         // At least once, as a service sends: until there is a 2xx.
                         while !over.load(Ordering::Relaxed) {
-                            let to = *address.lock().unwrap();
+                            let to = address.lock().unwrap().clone();
                             let request = event.signed_request(&signer(), now());
-                            if to.is_some_and(|to| send(to, &request).is_ok_and(|it| it == 204)) {
+                            if to.is_some_and(|to| send(&to, &request) == Some(204)) {
                                 break;
                             }
                             std::thread::sleep(Duration::from_millis(2));
@@ -316,7 +303,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     let (running, address) = start(&mut receiver(&journal));
     for id in ["evt_1", "evt_2"] {
         let request = ping(id).signed_request(&signer(), now());
-        accepted(address, &request);
+        accepted(&address, &request);
     }
     running.interrupt();
     let [whole_journal, whole_actions] =
@@ -325,7 +312,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
         |text: &[u8]| text[..text.len() - 1].iter().rposition(|it| *it == b'\n').unwrap() + 1;
     for cut in [1, 2, whole_actions.len() - last(&whole_actions) - 1] {
         fs::write(actions(&journal), &whole_actions[..whole_actions.len() - cut]).unwrap();
-        let (mut running, _) = start(&mut receiver(&journal));
+        let (running, _) = start(&mut receiver(&journal));
         running.said("evt_2 ping");
         // It has only just begun, and ends in good order all the same.
         assert_eq!(running.interrupt().code, Some(0));
@@ -336,8 +323,8 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
     fs::write(&journal, &whole_journal[..whole_journal.len() - 7]).unwrap();
     fs::write(actions(&journal), &whole_actions[..last(&whole_actions)]).unwrap();
     let (running, address) = start(&mut receiver(&journal));
-    send(address, &ping("evt_2").signed_request(&signer(), now())).unwrap();
-    assert_eq!(running.interrupt().stdout, ["evt_2 ping \"this is evt_2\""]);
+    send(&address, &ping("evt_2").signed_request(&signer(), now())).unwrap();
+    assert_eq!(running.interrupt().stdout, "evt_2 ping \"this is evt_2\"\n");
     assert_eq!(acted_on(&journal), BTreeMap::from([("evt_1".into(), 1), ("evt_2".into(), 1)]));
 
     // Damage is not a crash's doing, and is not repaired by guessing; nor is another file emptied.
@@ -354,27 +341,23 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
         (format!("{SECRET:?}\n").into(), 1),
     ] {
         fs::write(&journal, &content).unwrap();
-        let told = Running::start(&mut receiver(&journal)).ended();
-        assert_eq!(told.code, Some(1));
-        let message = format!("line {line} is damaged");
-        assert!(told.stderr.concat().contains(&message), "{:?}", told.stderr);
-        assert!(!told.stderr.concat().contains("no-output-may-show"), "{:?}", told.stderr);
+        let told = run(&mut receiver(&journal), b"").is(1, &format!("line {line} is damaged"));
+        assert!(!told.stderr.contains("no-output-may-show"), "{:?}", told.stderr);
         assert_eq!(fs::read(&journal).unwrap(), content);
     }
 
     // Actions of another journal.
     fs::write(&journal, b"").unwrap();
-    let told = Running::start(&mut receiver(&journal)).ended();
-    assert!(told.stderr.concat().contains("further than the journal"), "{:?}", told.stderr);
+    run(&mut receiver(&journal), b"").is(1, "further than the journal");
 }
 
 #[test]
 fn a_mismatch_is_explained_where_that_is_asked_for() {
     let folder = Folder::new();
-    let (mut running, address) = start(receiver(&folder.path("a.journal")).arg("--explain"));
+    let (running, address) = start(receiver(&folder.path("a.journal")).arg("--explain"));
     let mut request = signed(ping("evt_1").as_bytes());
     request.body_mut().push(b'\n');
-    assert_eq!(send(address, &request).unwrap(), 400);
+    assert_eq!(send(&address, &request), Some(400));
     let line = running.logged("that mismatch: ");
     assert!(line.ends_with("proven: a line end was added to the end of the body"), "{line}");
 }
@@ -389,17 +372,10 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
         (&["--secret", SECRET, "--jornal", "x"], "did you mean --journal?"),
         (&["--secret", SECRET, "--product", "Ä"], "--product"),
     ];
-    for (arguments, message) in cases {
-        let output = run(example("receiver").args(arguments), b"");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
-        assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
-    }
+    refused(|| example("receiver"), &cases);
     let spoilt = OsString::from_vec([SECRET.as_bytes(), b"\xff"].concat());
-    let output = run(example("receiver").env("WEBHOOK_SECRET", spoilt), b"");
-    assert!(stderr(&output).contains("is not UTF-8"), "{}", stderr(&output));
-    assert!(!stderr(&output).contains("no-output-may-show"));
-    let output = run(example("receiver").arg("--help"), b"");
-    assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).contains("--journal FILE"));
+    let told = run(example("receiver").env("WEBHOOK_SECRET", spoilt), b"").is(2, "is not UTF-8");
+    assert!(!told.stderr.contains("no-output-may-show"));
+    let help = run(example("receiver").arg("--help"), b"").is(0, "");
+    assert!(help.stdout.contains("--journal FILE"));
 }

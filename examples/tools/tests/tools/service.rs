@@ -1,17 +1,22 @@
-//! A service to sync from: the library's own words on a socket, with faults as the test says.
+//! A service to sync from: the library's own on a socket, with faults as the test says.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use ::testing::receiver::read_head;
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, RequestId};
-use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::ErrorCode;
-use call_assistant::rest::{ApiError, ApiResponse, ListCalls, Operation};
-use http::Response;
+use call_assistant::id::{AccountId, CallId};
+use call_assistant::model::Call;
+use call_assistant::rest::client::testing::{bad_gateway, error, rate_limited};
+use call_assistant::rest::{ApiKey, ErrorCode, testing};
+use http::Request;
+
+use crate::killing::KEY;
+use crate::now;
 
 /// What goes wrong with a request, by its number from 1.
 pub(crate) type Faults = fn(u64) -> Option<Fault>;
@@ -36,27 +41,29 @@ pub(crate) struct Service(Arc<Shared>);
 
 struct Shared {
     address: SocketAddr,
-    /// In the order of the list, reversed.
-    calls: Mutex<BTreeMap<(Timestamp, CallId), Call>>,
+    service: Mutex<testing::Service>,
+    lines: Mutex<BTreeMap<String, String>>,
     page: usize,
     requests: AtomicU64,
     faults: Faults,
-    account: &'static str,
 }
 
 impl Service {
     /// With pages of so many calls, however many are asked for.
-    pub(crate) fn start(page: usize, faults: Faults, account: &'static str) -> Self {
+    pub(crate) fn start(page: usize, faults: Faults, account: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let shared = Arc::new(Shared {
+        let mut service = testing::Service::new(&ApiKey::parse(KEY).unwrap(), now());
+        let id = AccountId::parse(account).unwrap();
+        (service.status.account_id, service.keys[0].account_id) = (id.clone(), id.clone());
+        service.account.id = id;
+        let service = Self(Arc::new(Shared {
             address: listener.local_addr().unwrap(),
-            calls: Mutex::default(),
+            service: Mutex::new(service),
+            lines: Mutex::default(),
             page,
             requests: AtomicU64::new(0),
             faults,
-            account,
-        });
-        let service = Self(shared);
+        }));
         let weak = Arc::downgrade(&service.0);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -76,58 +83,43 @@ impl Service {
     }
 
     pub(crate) fn add(&self, id: &str, started_at: Timestamp, created_at: Timestamp) {
-        let id = CallId::parse(id).unwrap();
-        let mut call = Call::new(id.clone(), started_at, created_at);
+        let mut call = Call::new(CallId::parse(id).unwrap(), started_at, created_at);
         call.summary = Some("Blåbærsyltetøy, and a line\nend".to_owned());
-        self.0.calls.lock().unwrap().insert((started_at, id), call);
+        let line = String::from_utf8(call.to_json()).unwrap();
+        self.0.lines.lock().unwrap().insert(id.to_owned(), line);
+        self.0.service.lock().unwrap().add(call);
     }
 
     /// All calls, as their lines in a file have to be, in order of their ids.
     pub(crate) fn lines(&self) -> BTreeMap<String, String> {
-        let calls = self.0.calls.lock().unwrap();
-        let line = |call: &Call| String::from_utf8(call.to_json()).unwrap();
-        calls.values().map(|call| (call.id.to_string(), line(call))).collect()
+        self.0.lines.lock().unwrap().clone()
     }
 
     fn converse(&self, mut stream: TcpStream) -> Option<()> {
-        let mut reader = BufReader::new(stream.try_clone().ok()?);
         loop {
-            let mut lines = Vec::new();
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).ok()? == 0 {
-                    return None;
-                }
-                if line == "\r\n" {
-                    break;
-                }
-                lines.push(line);
-            }
-            let number = self.0.requests.fetch_add(1, Ordering::Relaxed) + 1;
-            let authorized = lines
-                .iter()
-                .any(|line| line.to_lowercase().starts_with("authorization: bearer service_live_"));
-            let id = RequestId::parse(&format!("req_{number}")).unwrap();
-            let fault = (self.0.faults)(number);
+            let (line, headers) = read_head(&mut stream)?;
+            let fault = (self.0.faults)(self.0.requests.fetch_add(1, Ordering::Relaxed) + 1);
             let broken_off = matches!(fault, Some(Fault::BrokenOff));
             let response = match fault {
                 Some(Fault::Dropped) => return None,
-                Some(Fault::Error(code)) => error(code, &id),
-                Some(Fault::Limited) => {
-                    let mut limited = error(ErrorCode::RateLimitExceeded, &id);
-                    limited.headers_mut().insert("retry-after", 1.into());
-                    limited
+                Some(Fault::Error(code)) => error(code),
+                Some(Fault::Limited) => rate_limited(1),
+                Some(Fault::Html) => bad_gateway(),
+                Some(Fault::BrokenOff) | None => {
+                    let target = line.split(' ').nth(1)?;
+                    let page = format!("limit={}", self.0.page);
+                    let mut request =
+                        Request::get(target.replace("limit=100", &page)).body(()).unwrap();
+                    *request.headers_mut() = headers;
+                    let mut service = self.0.service.lock().unwrap();
+                    // Slow enough for every quota.
+                    service.now = service.now.saturating_add(Duration::from_secs(2));
+                    service.respond(&request)
                 }
-                Some(Fault::Html) => {
-                    let page = b"<h1>Bad gateway</h1>".to_vec();
-                    Response::builder().status(502).body(page).unwrap()
-                }
-                _ if !authorized => error(ErrorCode::InvalidCredentials, &id),
-                _ => self.answer(&lines[0], &id),
             };
             let (head, body) = response.into_parts();
             let mut text = format!("HTTP/1.1 {}\r\n", head.status);
-            for (name, value) in &head.headers {
+            for (name, value) in head.headers.iter().filter(|(name, _)| *name != "content-length") {
                 text += &format!("{name}: {}\r\n", value.to_str().unwrap());
             }
             text += &format!("content-length: {}\r\n\r\n", body.len());
@@ -139,44 +131,4 @@ impl Service {
             stream.write_all(&body).ok()?;
         }
     }
-
-    fn answer(&self, line: &str, id: &RequestId) -> Response<Vec<u8>> {
-        let target = line.split(' ').nth(1).unwrap();
-        let (path, query) =
-            target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        match Operation::of_path(path) {
-            Some(Operation::GetAccount) => {
-                let account = AccountId::parse(self.0.account).unwrap();
-                Account::new(account, "Europe/Oslo").to_response(id)
-            }
-            Some(Operation::ListCalls) => {
-                let list = ListCalls::from_query(query.unwrap_or_default()).unwrap();
-                self.page(&list).to_response(id)
-            }
-            other => panic!("a sync asks for no {other:?}"),
-        }
-    }
-
-    fn page(&self, query: &ListCalls) -> CallList {
-        let calls = self.0.calls.lock().unwrap();
-        let last = query.cursor.as_ref().map(|cursor| {
-            let (started_at, id) = cursor.split_once('_').unwrap();
-            (started_at.parse::<Timestamp>().unwrap(), CallId::parse(id).unwrap())
-        });
-        let mut rows = calls.iter().rev().filter(|(place, call)| {
-            last.as_ref().is_none_or(|last| *place < last)
-                && query.created().unwrap().contains(call.created_at)
-        });
-        let data: Vec<Call> =
-            rows.by_ref().take(self.0.page).map(|(_, call)| call.clone()).collect();
-        let cursor = rows.next().and_then(|_| data.last());
-        let cursor = cursor.map(|call| format!("{}_{}", call.started_at, call.id));
-        CallList::new(data, cursor)
-    }
-}
-
-fn error(code: ErrorCode, id: &RequestId) -> Response<Vec<u8>> {
-    let body = ApiError::new(code.clone(), id.clone()).to_json();
-    let response = Response::builder().status(code.status().unwrap());
-    response.header("x-request-id", id.as_str()).body(body).unwrap()
 }

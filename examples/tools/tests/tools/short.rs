@@ -1,6 +1,6 @@
 //! The short programs: each runs without an argument and shows what it says.
 
-use crate::program::{example, run, stderr, stdout};
+use testing::running::{Told, example, run};
 
 /// Per program: lines of its output, in order, and what it logs.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
@@ -27,10 +27,8 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
 #[test]
 fn each_runs_without_arguments() {
     for (name, lines, logged) in PROGRAMS {
-        let output = run(&mut example(name), b"");
-        let (out, log) = (stdout(&output), stderr(&output));
-        assert_eq!(output.status.code(), Some(0), "{name}: {out}{log}");
-        let mut rest = out;
+        let Told { stdout: out, stderr: log, .. } = run(&mut example(name), b"").is(0, "");
+        let mut rest = out.as_str();
         for line in *lines {
             let at = rest.find(line).unwrap_or_else(|| panic!("{name}: no {line:?} in\n{out}"));
             rest = rest.split_at(at + line.len()).1;

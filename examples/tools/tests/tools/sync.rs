@@ -9,8 +9,10 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::rest::ErrorCode;
 
+use testing::running::{Folder, Running, Told, example, run};
+
 use crate::killing::{KEY, Killing, ago, copied, fill};
-use crate::program::{Folder, Running, example, run, stderr, stdout};
+use crate::refused;
 use crate::service::{Fault, Faults, Service};
 
 const NONE: Faults = |_| None;
@@ -27,15 +29,21 @@ fn sync_with(key: &str, folder: &Folder, service: &Service) -> Command {
     command
 }
 
+/// Syncs to the end, and checks how many calls were new.
+#[track_caller]
+fn synced(folder: &Folder, service: &Service, said: &str) -> Told {
+    let told = run(&mut sync(folder, service), b"").is(0, "");
+    assert!(told.stdout.starts_with(said), "{told:#?}");
+    told
+}
+
 /// SYNC-1, SYNC-2, SYNC-3: everything first, and then what is new.
 #[test]
 fn a_second_run_adds_what_is_new() {
     let folder = Folder::new();
     let service = Service::start(10, NONE, "acct_1");
     fill(&service, 95);
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).starts_with("95 new calls, 95 in all, up to "), "{}", stdout(&output));
+    synced(&folder, &service, "95 new calls, 95 in all, up to ");
     assert_eq!(copied(&folder), service.lines());
 
     service.add("late", ago(80_000), ago(97_000));
@@ -46,15 +54,12 @@ fn a_second_run_adds_what_is_new() {
     let just_before = watermark.saturating_sub(Duration::from_secs(59));
     // Written within the lag below the watermark, though it became visible only now (LIST-7).
     service.add("within_the_lag", ago(99_000), just_before);
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stdout(&output).starts_with("2 new calls, 97 in all"), "{}", stdout(&output));
+    let output = synced(&folder, &service, "2 new calls, 97 in all");
     let mut expected = service.lines();
     // Written long before it became visible: no lag of a minute catches that.
     expected.remove("late");
     assert_eq!(copied(&folder), expected);
-    for output in [&output.stdout, &output.stderr] {
-        assert!(!String::from_utf8_lossy(output).contains("no-output-may-show"));
-    }
+    assert!(!format!("{output:?}").contains("no-output-may-show"));
 }
 
 /// RATE-4: 429, 500, a proxy's page, dropped connections and half answers are waited out.
@@ -71,14 +76,13 @@ fn faults_cost_nothing_but_time() {
     };
     let service = Service::start(10, faults, "acct_1");
     fill(&service, 200);
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = synced(&folder, &service, "200 new calls, 200 in all");
     assert_eq!(copied(&folder), service.lines());
     assert!(service.requests() > 40);
     for message in
         ["rate_limit_exceeded", "internal_error", "without an answer", "broke off", "502"]
     {
-        assert!(stderr(&output).contains(message), "{message}: {}", stderr(&output));
+        assert!(output.stderr.contains(message), "{message}: {}", output.stderr);
     }
 }
 
@@ -89,8 +93,7 @@ fn a_cursor_that_is_refused_begins_the_walk_again() {
     let faults: Faults = |number| (number == 6).then_some(Fault::Error(ErrorCode::InvalidCursor));
     let service = Service::start(10, faults, "acct_1");
     fill(&service, 100);
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stdout(&output).starts_with("100 new calls, 100 in all"), "{}", stdout(&output));
+    synced(&folder, &service, "100 new calls, 100 in all");
     assert_eq!(copied(&folder), service.lines());
 }
 
@@ -128,21 +131,17 @@ fn calls_without_their_state_are_cut_off_and_written_again() {
     for more in [&b"{"[..], b"{\"id\":\"call_x\"}\n", &whole[..100]] {
         fs::write(folder.path("calls"), [&whole, more].concat()).unwrap();
         fs::write(folder.path("state.new"), b"{\"format\":").unwrap();
-        assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+        run(&mut sync(&folder, &service), b"").is(0, "");
         assert_eq!(fs::read(folder.path("calls")).unwrap(), whole);
     }
     // What no crash of this program makes is not repaired by guessing.
     fs::write(folder.path("calls"), &whole[..100]).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("calls that the state counts are missing"));
+    run(&mut sync(&folder, &service), b"").is(1, "calls that the state counts are missing");
     fs::write(folder.path("calls"), &whole).unwrap();
     fs::remove_file(folder.path("state")).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stderr(&output).contains("there is no state"), "{}", stderr(&output));
+    run(&mut sync(&folder, &service), b"").is(1, "there is no state");
     fs::write(folder.path("state"), b"{\"format\":2}").unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stderr(&output).contains("format 2"), "{}", stderr(&output));
+    run(&mut sync(&folder, &service), b"").is(1, "format 2");
 }
 
 /// The calls are on the disk before the state that counts them: what fails at either of the two, at
@@ -155,26 +154,21 @@ fn the_calls_are_written_before_the_state_that_counts_them() {
     fill(&service, 25);
     // No call can be written.
     std::os::unix::fs::symlink("/dev/full", folder.path("calls")).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("the calls cannot be written"), "{}", stderr(&output));
+    run(&mut sync(&folder, &service), b"").is(1, "the calls cannot be written");
     fs::remove_file(folder.path("calls")).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stdout(&output).starts_with("25 new calls, 25 in all"), "{}", stderr(&output));
+    synced(&folder, &service, "25 new calls, 25 in all");
     assert_eq!(copied(&folder), service.lines());
 
     // No state can be: what stands in its way is a folder.
     let [calls, state] = ["calls", "state"].map(|name| fs::read(folder.path(name)).unwrap());
     service.add("one_more", ago(2), ago(1));
     fs::create_dir(folder.path("state.new")).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
+    let output = run(&mut sync(&folder, &service), b"").is(1, "");
     let written = fs::read(folder.path("calls")).unwrap();
-    assert!(written.len() > calls.len() && written.starts_with(&calls), "{}", stderr(&output));
+    assert!(written.len() > calls.len() && written.starts_with(&calls), "{}", output.stderr);
     assert_eq!(fs::read(folder.path("state")).unwrap(), state);
     fs::remove_dir(folder.path("state.new")).unwrap();
-    let output = run(&mut sync(&folder, &service), b"");
-    assert!(stdout(&output).starts_with("1 new calls, 26 in all"), "{}", stderr(&output));
+    synced(&folder, &service, "1 new calls, 26 in all");
     assert_eq!(copied(&folder), service.lines());
 }
 
@@ -183,14 +177,12 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
     let folder = Folder::new();
     let service = Service::start(10, NONE, "acct_1");
     fill(&service, 5);
-    let mut running = Running::start(sync(&folder, &service).args(["--every", "5ms"]));
+    let running = Running::start(sync(&folder, &service).args(["--every", "5ms"]));
     running.said("5 new calls, 5 in all");
     service.add("one_more", ago(2), ago(1));
     running.said("1 new calls, 6 in all");
     // Nobody else writes these files in the meantime.
-    let output = run(&mut sync(&folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("another process is using it"), "{}", stderr(&output));
+    run(&mut sync(&folder, &service), b"").is(1, "another process is using it");
     assert_eq!(running.interrupt().code, Some(0));
     assert_eq!(copied(&folder), service.lines());
 }
@@ -207,10 +199,7 @@ fn a_refusal_is_told_to_whoever_can_act() {
     for (faults, message) in cases {
         let folder = Folder::new();
         let service = Service::start(10, faults, "acct_1");
-        let output = run(&mut sync(&folder, &service), b"");
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains(message), "{message}: {}", stderr(&output));
-        assert!(stderr(&output).contains("req_1"), "{}", stderr(&output));
+        run(&mut sync(&folder, &service), b"").is(1, message).is(1, "req_");
         assert_eq!(service.requests(), 1);
     }
     // A key that may list calls and nothing else is good enough.
@@ -219,18 +208,15 @@ fn a_refusal_is_told_to_whoever_can_act() {
         |number| (number == 1).then_some(Fault::Error(ErrorCode::InsufficientScope));
     let service = Service::start(10, faults, "acct_1");
     fill(&service, 3);
-    assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+    run(&mut sync(&folder, &service), b"").is(0, "");
     assert_eq!(copied(&folder), service.lines());
     // And another account's calls do not get into the same file.
-    assert_eq!(run(&mut sync(&folder, &service), b"").status.code(), Some(0));
+    run(&mut sync(&folder, &service), b"").is(0, "");
     let other = Service::start(10, NONE, "acct_2");
-    let output = run(&mut sync(&folder, &other), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("another account"), "{}", stderr(&output));
+    run(&mut sync(&folder, &other), b"").is(1, "another account");
     // Nor do test calls get in between: the watermark would pass over those that are real.
-    let output = run(&mut sync_with(&KEY.replace("live", "test"), &folder, &service), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("the other mode"), "{}", stderr(&output));
+    run(&mut sync_with(&KEY.replace("live", "test"), &folder, &service), b"")
+        .is(1, "the other mode");
 }
 
 #[test]
@@ -246,17 +232,14 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
         (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"], "--out: this is"),
         (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"], "--out: this is"),
     ];
-    for (arguments, message) in cases {
-        let output = run(example("sync").args(arguments).env_remove("SERVICE_API_KEY"), b"");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
-        assert!(!stderr(&output).contains("no-output-may-show"), "{arguments:?}");
-    }
+    let with = |name: &str, value: OsString| {
+        let mut command = example("sync");
+        command.env_remove("SERVICE_API_KEY").env(name, value);
+        command
+    };
+    refused(|| with("OTHER", "".into()), &cases);
     let spoilt = OsString::from_vec([KEY.as_bytes(), b"\xff"].concat());
-    let output = run(example("sync").args(cases[3].0).env("SERVICE_API_KEY", spoilt), b"");
-    assert!(stderr(&output).contains("is not UTF-8"), "{}", stderr(&output));
-    assert!(!stderr(&output).contains("no-output-may-show"));
-    let output = run(example("sync").arg("--help"), b"");
-    assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).contains("--state FILE"));
+    refused(|| with("SERVICE_API_KEY", spoilt.clone()), &[(cases[3].0, "is not UTF-8")]);
+    let help = run(example("sync").arg("--help"), b"").is(0, "");
+    assert!(help.stdout.contains("--state FILE"));
 }

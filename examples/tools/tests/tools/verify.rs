@@ -1,12 +1,12 @@
 //! `verify`: its verdicts, its exit status, and that it says enough and not too much.
 
 use std::fs::File;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use call_assistant::Timestamp;
 
-use crate::program::{Folder, example, run, stderr, stdout};
-use crate::{SECRET, ping, signer};
+use crate::{SECRET, ping, refused, signer};
+use testing::running::{Folder, Told, example, run};
 
 const NOW: i64 = 1_767_225_600;
 
@@ -20,7 +20,7 @@ fn signature(body: &[u8], at: i64) -> String {
     signer().sign(body, Timestamp::from_unix(at).unwrap()).as_str().to_owned()
 }
 
-fn check(signature: &str, body: &[u8]) -> Output {
+fn check(signature: &str, body: &[u8]) -> Told {
     let now = NOW.to_string();
     run(&mut verify(&["check", "--signature", signature, "--now", &now]), body)
 }
@@ -44,9 +44,8 @@ fn check_says_its_verdict_in_a_word_and_with_its_status() {
         ("", body, 4, "not_pair"),
     ];
     for (signature, body, code, word) in cases {
-        let output = check(signature, body);
-        assert_eq!(output.status.code(), Some(code), "{word}: {}", stderr(&output));
-        assert!(stdout(&output).starts_with(word), "{word}: {}", stdout(&output));
+        let output = check(signature, body).is(code, "");
+        assert!(output.stdout.starts_with(word), "{word}: {}", output.stdout);
     }
 }
 
@@ -68,17 +67,15 @@ fn secrets_come_from_a_file_or_a_variable_newest_first() {
     ];
     let mut command = example("verify");
     let output = run(command.args(arguments).arg("--secret-file").arg(&two), b"");
-    assert_eq!(stdout(&output).lines().next(), Some("accepted: secret 1, 0 s old"));
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout.lines().next(), Some("accepted: secret 1, 0 s old"));
+    assert_eq!(output.code, Some(0));
 
     let mut command = example("verify");
     command.args(arguments).args(["--secret-env", "OTHER"]).env("OTHER", SECRET);
-    assert_eq!(run(&mut command, b"").status.code(), Some(0));
+    run(&mut command, b"").is(0, "");
 
     // Nothing there: nothing is checked, and that is said.
-    let output = run(example("verify").args(arguments), b"");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("WEBHOOK_SECRET"), "{}", stderr(&output));
+    run(example("verify").args(arguments), b"").is(2, "WEBHOOK_SECRET");
 }
 
 /// D-44: what libraries for Standard Webhooks do to a secret is named as the cause.
@@ -86,19 +83,17 @@ fn secrets_come_from_a_file_or_a_variable_newest_first() {
 fn explain_names_the_cause() {
     let signature = signature(br#"{"id":"evt_1"}"#, NOW);
     let arguments = ["explain", "--signature", &signature, "--now", "1767225600"];
-    let output = run(&mut verify(&arguments), br#"{"id": "evt_1"}"#);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).starts_with("proven: the body was read as JSON and written again"));
+    let output = run(&mut verify(&arguments), br#"{"id": "evt_1"}"#).is(0, "");
+    assert!(output.stdout.starts_with("proven: the body was read as JSON and written again"));
 
-    let output = run(verify(&arguments).env("WEBHOOK_SECRET", "whsec_another"), b"{}");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stdout(&output).starts_with("no cause found"), "{}", stdout(&output));
+    let output = run(verify(&arguments).env("WEBHOOK_SECRET", "whsec_another"), b"{}").is(1, "");
+    assert!(output.stdout.starts_with("no cause found"), "{}", output.stdout);
 
     // A space that came along with the secret is a cause, not a reason to refuse to look.
     let secret = format!(" {SECRET}");
     let output = run(verify(&arguments).env("WEBHOOK_SECRET", secret), br#"{"id":"evt_1"}"#);
     assert_eq!(
-        stdout(&output).trim_end(),
+        output.stdout.trim_end(),
         "proven: the secret given has spaces or line ends around it"
     );
 }
@@ -120,8 +115,8 @@ fn explain_takes_captured_requests() {
         let path = folder.file(name, content);
         let mut command = verify(&["explain", "--now", "1767225600", "--request"]);
         let output = run(command.arg(path).args(more), b"");
-        assert_eq!(stderr(&output), "", "{name}");
-        (output.status.code(), stdout(&output).trim_end().to_owned())
+        assert_eq!(output.stderr, "", "{name}");
+        (output.code, output.stdout.trim_end().to_owned())
     };
     let good = request(one.as_bytes(), "evt_1", one.as_bytes());
     let right = "proven: nothing is wrong with the signature";
@@ -151,13 +146,13 @@ fn an_old_capture_is_judged_as_of_then() {
     let signature = signature(b"{}", NOW);
     for command in ["check", "explain"] {
         let output = run(&mut verify(&[command, "--signature", &signature]), b"{}");
-        let said = stdout(&output);
+        let said = output.stdout;
         assert!(said.contains(" days) old, more than the tolerance of 300s"), "{command}: {said}");
         let hint = "signed at 2026-01-01T00:00:00Z; to judge it as of then: --now 1767225600\n";
         assert!(said.ends_with(hint), "{command}: {said}");
         // Also where something else is wrong.
         let output = run(&mut verify(&[command, "--signature", &signature]), b"[]");
-        assert!(stdout(&output).ends_with(hint), "{command}: {}", stdout(&output));
+        assert!(output.stdout.ends_with(hint), "{command}: {}", output.stdout);
     }
 }
 
@@ -180,14 +175,14 @@ fn both_commands_take_secrets_in_one_way() {
             from_variable.args(arguments).env("WEBHOOK_SECRET", &text);
             for mut run_it in [from_file, from_variable] {
                 let output = run(&mut run_it, b"{}");
-                let first = stdout(&output).lines().next();
-                assert_eq!(first, Some(expected), "{command} {end:?}: {}", stderr(&output));
+                let first = output.stdout.lines().next();
+                assert_eq!(first, Some(expected), "{command} {end:?}: {}", output.stderr);
             }
         }
     }
-    let output = run(verify(&["check"]).args(arguments).env("WEBHOOK_SECRET", "whsec_a\nb"), b"");
-    assert!(stderr(&output).contains("secret 1, on line 2: "), "{}", stderr(&output));
-    assert_eq!(output.status.code(), Some(2));
+    let mut ill = verify(&["check"]);
+    run(ill.args(arguments).env("WEBHOOK_SECRET", "whsec_a\nb"), b"")
+        .is(2, "secret 1, on line 2: ");
 }
 
 /// What `sign` writes, `check` accepts: as a value, and as all the headers of a delivery (DEL-1).
@@ -196,16 +191,15 @@ fn sign_and_check_are_each_others_inverse() {
     let folder = Folder::new();
     let event = ping("evt_17");
     let output = run(&mut verify(&["sign"]), event.as_bytes());
-    let value = stdout(&output).trim_end();
+    let value = output.stdout.trim_end();
     let output = run(&mut verify(&["check", "--signature", value]), event.as_bytes());
-    assert!(stdout(&output).ends_with("event: evt_17 ping\n"), "{}", stdout(&output));
+    assert!(output.stdout.ends_with("event: evt_17 ping\n"), "{}", output.stdout);
 
     let output = run(&mut verify(&["sign", "--headers"]), event.as_bytes());
-    assert!(stdout(&output).contains("x-service-delivery: evt_17\n"), "{}", stdout(&output));
+    assert!(output.stdout.contains("x-service-delivery: evt_17\n"), "{}", output.stdout);
     let headers = folder.file("headers", &output.stdout);
     let arguments = ["check", "--headers", headers.to_str().unwrap()];
-    let output = run(&mut verify(&arguments), event.as_bytes());
-    assert_eq!(output.status.code(), Some(0));
+    run(&mut verify(&arguments), event.as_bytes()).is(0, "");
 
     // A signature that cannot be written is none.
     if let Ok(full) = File::create("/dev/full") {
@@ -214,31 +208,27 @@ fn sign_and_check_are_each_others_inverse() {
     }
 
     // A captured request with the header in it twice (D-40).
-    let line = stdout(&run(&mut verify(&["sign", "--headers"]), event.as_bytes())).to_owned();
+    let line = run(&mut verify(&["sign", "--headers"]), event.as_bytes()).stdout;
     let twice = folder.file("twice", format!("POST / HTTP/1.1\r\n{line}{line}"));
     let arguments = ["check", "--headers", twice.to_str().unwrap()];
     let output = run(&mut verify(&arguments), event.as_bytes());
-    assert_eq!((output.status.code(), stdout(&output).starts_with("repeated")), (Some(4), true));
+    assert_eq!((output.code, output.stdout.starts_with("repeated")), (Some(4), true));
 }
 
 #[test]
 fn vectors_of_this_repository_pass_and_a_changed_one_does_not() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/signatures.json");
-    let output = run(&mut verify(&["vectors", path]), b"");
-    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
-    assert!(stdout(&output).ends_with(" cases, 0 not as the file says\n"));
+    let output = run(&mut verify(&["vectors", path]), b"").is(0, "");
+    assert!(output.stdout.ends_with(" cases, 0 not as the file says\n"));
 
     let folder = Folder::new();
     let text = std::fs::read_to_string(path).unwrap();
     let changed = folder.file("changed", text.replacen("\"age\": 0", "\"age\": 1", 1));
-    let output = run(&mut verify(&["vectors", changed.to_str().unwrap()]), b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stdout(&output).starts_with("body: empty: expected"), "{}", stdout(&output));
+    let output = run(&mut verify(&["vectors", changed.to_str().unwrap()]), b"").is(1, "");
+    assert!(output.stdout.starts_with("body: empty: expected"), "{}", output.stdout);
 
     let other = folder.file("other", r#"{"format":2,"cases":[]}"#);
-    let output = run(&mut verify(&["vectors", other.to_str().unwrap()]), b"");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("format 2"), "{}", stderr(&output));
+    run(&mut verify(&["vectors", other.to_str().unwrap()]), b"").is(2, "format 2");
 }
 
 #[test]
@@ -259,15 +249,9 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
         (&["check", "--headers", "/dev/null"], "no line is `Name: value`"),
         (&["explain", "--request", "/dev/null"], "not a request"),
     ];
-    for (arguments, message) in cases {
-        let output = run(&mut verify(arguments), b"");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
-        assert!(!stderr(&output).contains(SECRET), "{arguments:?}");
-    }
+    refused(|| verify(&[]), &cases);
     for command in ["check", "explain", "sign", "vectors"] {
-        let output = run(&mut verify(&[command, "--help"]), b"");
-        assert_eq!(output.status.code(), Some(0));
-        assert!(stdout(&output).contains(&format!("Usage: verify {command}")));
+        let output = run(&mut verify(&[command, "--help"]), b"").is(0, "");
+        assert!(output.stdout.contains(&format!("Usage: verify {command}")));
     }
 }

@@ -1,0 +1,39 @@
+//! How a program that listens begins and ends.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use tokio::net::TcpListener;
+
+use super::flags::last_words;
+use super::log;
+
+/// Runs a program to its end, and says why it failed.
+pub fn run<E: Display>(name: &str, program: impl Future<Output = Result<(), E>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start: {error}"));
+    let ended = runtime.and_then(|runtime| {
+        let ended = runtime.block_on(program).map_err(|error| error.to_string());
+        // A name that is still looked up, an action that does not end, or an unread line holds nobody up.
+        runtime.shutdown_background();
+        ended
+    });
+    log::flush();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            last_words(&format!("{name}: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Listens where a flag says.
+///
+/// # Errors
+/// Another program listens there, or nobody may.
+pub async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| format!("{flag} {address}: {error}"))
+}

@@ -1,0 +1,70 @@
+//! What a sender holds to, whatever it stores in.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{Limits, Outcome};
+
+use super::clock;
+use super::shutdown::Shutdown;
+
+/// Attempts at once. Of these, one account has half at most.
+pub const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+
+/// How long to wait after an attempt that could not be made: what was missing will not be there at
+/// once.
+pub const UNSENT: Duration = Duration::from_secs(1);
+
+/// How long attempts in flight have to end once the end is asked for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Returns when attempts in flight have had their time to end.
+pub async fn given_up(shutdown: &Shutdown) {
+    shutdown.requested().await;
+    tokio::time::sleep(GRACE).await;
+}
+
+/// Returns when this time has come.
+pub async fn until(due: Timestamp) {
+    // A millisecond more than the wait, for timers count in whole ones.
+    let wait = due.since(clock::now());
+    tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
+}
+
+/// A part of its endpoint's limit. It is free again when the last clone is dropped: that of the
+/// attempt, or of a thread that still looks up a name though the attempt has timed out.
+#[derive(Clone)]
+pub struct Slot(Arc<Held>);
+
+struct Held {
+    outcome: OnceLock<(Outcome, Duration)>,
+    free: Box<dyn Fn(Outcome, Duration) + Send + Sync>,
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Slot").field(&self.0.outcome).finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    /// A slot that calls `free` once nothing of its attempt is left.
+    pub fn new(free: impl Fn(Outcome, Duration) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Held { outcome: OnceLock::new(), free: Box::new(free) }))
+    }
+
+    /// Sets what the planner is told when the slot is free.
+    pub fn finish(self, outcome: Outcome, took: Duration) {
+        let _ = self.0.outcome.set((outcome, took));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let finished = self.outcome.get().copied();
+        let (outcome, took) = finished.unwrap_or((Outcome::Unsent, Duration::ZERO));
+        (self.free)(outcome, took);
+    }
+}
