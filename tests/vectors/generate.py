@@ -469,10 +469,10 @@ def main():
     assert len(cases) >= 200
     here = pathlib.Path(__file__)
     lines = ",\n".join(json.dumps(case) for case in cases)
-    written(here.with_suffix(".json"), f'{{"format": 1, "cases": [\n{lines}\n]}}\n')
+    written(here.with_name("signatures.json"), f'{{"format": 1, "cases": [\n{lines}\n]}}\n')
     rows = list(table())
     assert all(cell.isprintable() for row in rows for cell in row)
-    written(here.with_suffix(".tsv"), "".join("\t".join(row) + "\n" for row in rows))
+    written(here.with_name("signatures.tsv"), "".join("\t".join(row) + "\n" for row in rows))
     print(f"{len(cases)} cases, {len(rows) - 1} rows")
 
 
