@@ -9,6 +9,7 @@
 //! gets a database of its own on one server with `fsync` and `synchronous_commit` on. All but the
 //! plain loop send signed HTTP to one receiver. What is printed are medians of the rounds, with the
 //! smallest and the largest.
+#![allow(clippy::disallowed_methods)] // it measures time
 
 mod figures;
 mod hosts;

@@ -40,7 +40,7 @@ impl Ours {
         client.batch_execute(account).await.expect("an account");
         let (ring, now) = (KeyRing::parse(RING).expect("a ring"), now());
         let mut first = None;
-        for nth in 0..urls.len() {
+        for (nth, address) in urls.iter().enumerate() {
             let id = format!("whep_{nth}");
             let secret = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
             let sealed = ring.seal(&id, &secret, now);
@@ -50,7 +50,7 @@ impl Ours {
                      since, failures, generation, version)
                 VALUES ($1, 'acct_1', $2, $3, $4, true, $5, $3, 0, 0, 0) RETURNING number";
             let row = client
-                .query_one(insert, &[&id, &shard, &At(now), &urls[nth], &sealed])
+                .query_one(insert, &[&id, &shard, &At(now), address, &sealed])
                 .await
                 .expect("an endpoint");
             first.get_or_insert(row.get(0));
