@@ -4,8 +4,8 @@
 
 mod api;
 mod habits;
+mod imports;
 mod paths;
-mod rooms;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
-//! Endpoints and deliveries: the rows that the library's machines live in, and the steps of
-//! storing and sending in the order that `call_assistant::webhook::sender` documents.
+//! Deliveries: rows that the library's machine lives in, and the steps of storing and sending in the
+//! order that `call_assistant::webhook::sender` documents.
 //!
 //! Each function here is one transaction: it reads the rows it needs, lets the library change
 //! them, and has stored them when it returns. The rows read are the rows written, for both happens
 //! under one lock; a database that others write to would compare versions instead.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,36 +14,16 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
-    EndpointSecrets, LogEntry, Outcome, RedeliverError, Row, Status, Target, settle,
+    Attempt, BeginError, Delivery, DeliveryColumns, Ended, LogEntry, Outcome, RedeliverError, Row,
+    Status, Target, settle,
 };
 
-use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::post::Sent;
-use host::rows::NewEndpoint;
+use host::random;
 use host::scale::Scale;
 use host::sending::UNSENT;
 use host::store::Refused;
-use host::{log, random};
-
-/// One endpoint.
-#[derive(Debug)]
-pub struct EndpointRow {
-    pub id: EndpointId,
-    account_number: u32,
-    pub account_id: AccountId,
-    pub target: Target,
-    pub health: Endpoint,
-    /// A real service keeps these encrypted.
-    pub secrets: EndpointSecrets,
-    pub created_at: Timestamp,
-    pub hour: Hour,
-    /// Deliveries that have not ended.
-    pub(super) pending: BTreeSet<u64>,
-    /// Those of them that are redelivered.
-    pub(super) manual: BTreeSet<u64>,
-}
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug)]
@@ -97,12 +77,6 @@ pub enum ClockStep {
 /// How many attempts a log keeps: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
-impl EndpointRow {
-    pub(super) fn is_deleted(&self) -> bool {
-        self.health.disabled() == Some(DisabledReason::Deleted)
-    }
-}
-
 impl DeliveryRow {
     /// When the next attempt is due. `None` while one is in flight, and when there is none to come.
     pub fn next_at(&self) -> Option<Timestamp> {
@@ -149,62 +123,6 @@ impl ClockStep {
 }
 
 impl Tables {
-    /// Registers an endpoint.
-    ///
-    /// # Errors
-    /// There is no such account, its plan has no webhooks, or the id is taken.
-    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
-        let NewEndpoint { id, account_id, target, secret } = new;
-        let number = u32::try_from(self.endpoints.len())
-            .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
-        if self.endpoint_numbers.contains_key(&id) {
-            return Err(Refused::Conflict("an endpoint of this id is there already".into()));
-        }
-        let row = self.account_mut(account_id.as_str())?;
-        row.check_webhooks()?;
-        row.endpoints.push(number);
-        let account_number = row.endpoints.first().copied().unwrap_or(number);
-        self.endpoint_numbers.insert(id.clone(), number);
-        self.endpoints.push(EndpointRow {
-            id,
-            account_number,
-            account_id,
-            target,
-            health: Endpoint::new(now),
-            secrets: EndpointSecrets::new(secret),
-            created_at: now,
-            hour: Hour::default(),
-            pending: BTreeSet::new(),
-            manual: BTreeSet::new(),
-        });
-        Ok(())
-    }
-
-    /// One endpoint and its number.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
-        let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
-        Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
-    }
-
-    /// The endpoint of a number.
-    pub fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
-        self.endpoints.get(usize::try_from(number).ok()?)
-    }
-
-    /// The number that the planner knows an endpoint's account by: that of its first endpoint.
-    pub fn account_of(&self, endpoint: u32) -> u32 {
-        self.endpoint_of(endpoint).map_or(endpoint, |row| row.account_number)
-    }
-
-    /// The endpoints of an account that are not deleted, oldest first.
-    pub fn endpoints(&self, account: &AccountRow) -> impl Iterator<Item = &EndpointRow> {
-        let endpoints = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
-        endpoints.filter(|row| !row.is_deleted())
-    }
-
     /// Step 1: accepts an event for every endpoint of its account, or for one of them. When this
     /// returns, it is stored.
     ///
@@ -339,23 +257,6 @@ impl Tables {
         again
     }
 
-    /// What is pending of an endpoint that is disabled now is parked, and the log says so.
-    pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
-        let Some(endpoint) = self.endpoint_of(number) else { return };
-        let pending = endpoint.pending.clone();
-        log::line(&format!(
-            "endpoint {} of {} disabled: {}; {} pending",
-            endpoint.id,
-            endpoint.account_id,
-            reason.as_str(),
-            pending.len(),
-        ));
-        for pending in pending {
-            self.park(pending, now);
-        }
-        self.changed();
-    }
-
     /// Redelivers by order of the dashboard.
     ///
     /// # Errors
@@ -373,6 +274,23 @@ impl Tables {
         self.index(number);
         self.changed();
         Ok(again)
+    }
+
+    /// Makes the next attempt of a waiting delivery due now.
+    ///
+    /// # Errors
+    /// There is no such delivery, it does not wait, or the plan lacks webhooks.
+    pub fn send_now(&mut self, id: &str, now: Timestamp) -> Result<ToSend, Refused> {
+        let number = self.delivery_number(id)?;
+        self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
+        let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
+        if row.state.status() != Status::Waiting {
+            return Err(Refused::Conflict("the delivery does not wait".into()));
+        }
+        row.make_due(now);
+        let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
+        self.changed();
+        Ok(sent)
     }
 
     /// One delivery.
@@ -458,10 +376,6 @@ impl Tables {
                 };
             }
         }
-    }
-
-    pub(super) fn endpoint_mut(&mut self, number: u32) -> Option<&mut EndpointRow> {
-        self.endpoints.get_mut(usize::try_from(number).ok()?)
     }
 
     pub(super) fn delivery_number(&self, id: &str) -> Result<u64, Refused> {

@@ -8,10 +8,10 @@ mod accounts;
 mod alerts;
 mod calls;
 mod deliveries;
+mod endpoints;
 mod find;
 mod hour;
 mod metrics;
-mod owner;
 mod recovery;
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,8 @@ use host::store::Refused;
 pub use accounts::AccountRow;
 use alerts::Alerts;
 pub use calls::Calls;
-pub use deliveries::{Begun, ClockStep, DeliveryRow, EndpointRow, ToSend};
+pub use deliveries::{Begun, ClockStep, DeliveryRow, ToSend};
+pub use endpoints::EndpointRow;
 pub use hour::Hour;
 use recovery::Recoveries;
 

@@ -1,0 +1,200 @@
+//! Endpoints: rows that the library's machine lives in, and what an owner does to one.
+
+use std::collections::BTreeSet;
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::sender::{
+    DisabledReason, Endpoint, EndpointChange, EndpointSecrets, MissedDeliveries, Target,
+};
+
+use super::hour::Hour;
+use super::{AccountRow, Tables};
+use host::log;
+use host::rows::{NewEndpoint, NewSecret};
+use host::store::Refused;
+
+/// One endpoint.
+#[derive(Debug)]
+pub struct EndpointRow {
+    pub id: EndpointId,
+    account_number: u32,
+    pub account_id: AccountId,
+    pub target: Target,
+    pub health: Endpoint,
+    /// A real service keeps these encrypted.
+    pub secrets: EndpointSecrets,
+    pub created_at: Timestamp,
+    pub hour: Hour,
+    /// Deliveries that have not ended.
+    pub(super) pending: BTreeSet<u64>,
+    /// Those of them that are redelivered.
+    pub(super) manual: BTreeSet<u64>,
+}
+
+impl EndpointRow {
+    pub(super) fn is_deleted(&self) -> bool {
+        self.health.disabled() == Some(DisabledReason::Deleted)
+    }
+}
+
+impl Tables {
+    /// Registers an endpoint.
+    ///
+    /// # Errors
+    /// There is no such account, its plan has no webhooks, or the id is taken.
+    pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
+        let NewEndpoint { id, account_id, target, secret } = new;
+        let number = u32::try_from(self.endpoints.len())
+            .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
+        if self.endpoint_numbers.contains_key(&id) {
+            return Err(Refused::Conflict("an endpoint of this id is there already".into()));
+        }
+        let row = self.account_mut(account_id.as_str())?;
+        row.check_webhooks()?;
+        row.endpoints.push(number);
+        let account_number = row.endpoints.first().copied().unwrap_or(number);
+        self.endpoint_numbers.insert(id.clone(), number);
+        self.endpoints.push(EndpointRow {
+            id,
+            account_number,
+            account_id,
+            target,
+            health: Endpoint::new(now),
+            secrets: EndpointSecrets::new(secret),
+            created_at: now,
+            hour: Hour::default(),
+            pending: BTreeSet::new(),
+            manual: BTreeSet::new(),
+        });
+        Ok(())
+    }
+
+    /// One endpoint and its number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
+        let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
+        Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
+    }
+
+    /// The endpoint of a number.
+    pub fn endpoint_of(&self, number: u32) -> Option<&EndpointRow> {
+        self.endpoints.get(usize::try_from(number).ok()?)
+    }
+
+    /// The number that the planner knows an endpoint's account by: that of its first endpoint.
+    pub fn account_of(&self, endpoint: u32) -> u32 {
+        self.endpoint_of(endpoint).map_or(endpoint, |row| row.account_number)
+    }
+
+    /// The endpoints of an account that are not deleted, oldest first.
+    pub fn endpoints(&self, account: &AccountRow) -> impl Iterator<Item = &EndpointRow> {
+        let endpoints = account.endpoints.iter().filter_map(|number| self.endpoint_of(*number));
+        endpoints.filter(|row| !row.is_deleted())
+    }
+
+    /// Makes a disabled endpoint active again. `None` if it was active.
+    ///
+    /// # Errors
+    /// There is no such endpoint, it is deleted, or the plan lacks webhooks.
+    pub fn enable(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Option<MissedDeliveries>, Refused> {
+        let account_id = self.endpoint(id)?.1.account_id.clone();
+        self.account(account_id.as_str())?.check_webhooks()?;
+        let (_, row) = self.own_endpoint(id)?;
+        let (reason, missed) = (row.health.disabled(), row.health.enable(now));
+        if let Some(reason) = reason {
+            self.tally.enabled(reason);
+        }
+        Ok(missed)
+    }
+
+    /// Disables an active endpoint until it is enabled.
+    ///
+    /// # Errors
+    /// There is no such endpoint, or it is disabled.
+    pub fn pause(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+        let (number, row) = self.own_endpoint(id)?;
+        match row.health.pause(now) {
+            change @ EndpointChange::Disabled(reason) => {
+                self.tally.changed(change);
+                self.disabled(number, reason, now);
+                Ok(())
+            }
+            _ => Err(Refused::Conflict("the endpoint is disabled".into())),
+        }
+    }
+
+    /// Disables an endpoint for good. A deleted one stays as it is.
+    ///
+    /// # Errors
+    /// There is no such endpoint.
+    pub fn delete(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
+        let (number, _) = self.endpoint(id)?;
+        let change = self.endpoint_mut(number).map(|row| row.health.delete(now));
+        if let Some(change @ EndpointChange::Disabled(reason)) = change {
+            self.tally.changed(change);
+            self.disabled(number, reason, now);
+        }
+        Ok(())
+    }
+
+    /// Gives an endpoint another URL, and a new life. What is pending goes there.
+    ///
+    /// # Errors
+    /// There is no such endpoint, or it is deleted.
+    pub fn move_to(&mut self, id: &str, target: Target, now: Timestamp) -> Result<(), Refused> {
+        let (_, row) = self.own_endpoint(id)?;
+        row.target = target;
+        let _ = row.health.moved(now);
+        Ok(())
+    }
+
+    /// Replaces the signing secret; the old one signs, too, for a while.
+    ///
+    /// # Errors
+    /// There is no such endpoint, it is deleted, or too many secrets would sign.
+    pub fn rotate(&mut self, id: &str, new: NewSecret, now: Timestamp) -> Result<(), Refused> {
+        let (_, row) = self.own_endpoint(id)?;
+        row.secrets
+            .rotate(new.secret, new.overlap, now)
+            .map_err(|error| Refused::Conflict(error.to_string()))
+    }
+
+    /// An endpoint that its owner may still change.
+    fn own_endpoint(&mut self, id: &str) -> Result<(u32, &mut EndpointRow), Refused> {
+        let (number, _) = self.endpoint(id)?;
+        self.changed();
+        let row = self.endpoint_mut(number).ok_or(Refused::NotFound("endpoint"))?;
+        if row.is_deleted() {
+            return Err(Refused::Conflict("the endpoint is deleted".into()));
+        }
+        Ok((number, row))
+    }
+
+    /// What is pending of an endpoint that is disabled now is parked, and the log says so.
+    pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
+        let Some(endpoint) = self.endpoint_of(number) else { return };
+        let pending = endpoint.pending.clone();
+        log::line(&format!(
+            "endpoint {} of {} disabled: {}; {} pending",
+            endpoint.id,
+            endpoint.account_id,
+            reason.as_str(),
+            pending.len(),
+        ));
+        for pending in pending {
+            self.park(pending, now);
+        }
+        self.changed();
+    }
+
+    pub(super) fn endpoint_mut(&mut self, number: u32) -> Option<&mut EndpointRow> {
+        self.endpoints.get_mut(usize::try_from(number).ok()?)
+    }
+}
