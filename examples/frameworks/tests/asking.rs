@@ -166,8 +166,10 @@ fn service() -> (Client, JoinHandle<Vec<String>>) {
     answers.extend(pages());
     answers.extend(pages());
     answers.insert(2, testing::bad_gateway());
-    answers.insert(5, testing::error(ErrorCode::InvalidCursor));
-    answers.insert(6, testing::cut_short(pages().remove(0)));
+    // The sync's second page is refused, so its walk begins again.
+    answers.insert(6, testing::error(ErrorCode::InvalidCursor));
+    answers.insert(7, testing::cut_short(pages().remove(0)));
+    answers.insert(8, pages().remove(0));
     answering(answers.into_iter().map(http).collect())
 }
 

@@ -11,6 +11,10 @@ use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+/// The version of the answers. It says that each is the last of its connection: HTTP/1.1 would need
+/// a field to say so, and a sender that is not told may lose its next request to the end.
+const HTTP: &str = "HTTP/1.0";
+
 /// What to answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
@@ -141,12 +145,12 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
         reply.unwrap_or(Reply::Status(404))
     };
     let _ = match reply {
-        Reply::Status(204) => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
+        Reply::Status(204) => stream.write_all(format!("{HTTP} 204 No Content\r\n\r\n").as_bytes()),
         Reply::Status(status) => with_body(&mut stream, status, "<b>hello</b>"),
         Reply::Body(status, body) => with_body(&mut stream, status, body),
         Reply::Fields(status, count, len) => {
             let fields = format!("X-Field: {}\r\n", "y".repeat(len - 11)).repeat(count);
-            stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n").as_bytes())
+            stream.write_all(format!("{HTTP} {status} Whatever\r\n{fields}\r\n").as_bytes())
         }
         Reply::Close => Ok(()),
         Reply::Held(status) => {
@@ -154,12 +158,12 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
             while !state.released {
                 state = released.wait(state).unwrap();
             }
-            let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 0\r\n\r\n");
+            let head = format!("{HTTP} {status} Whatever\r\nContent-Length: 0\r\n\r\n");
             stream.write_all(head.as_bytes())
         }
         Reply::Nothing => stream.read(&mut [0; 1]).map(drop),
         Reply::Stuck(status) => {
-            let head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 12\r\n\r\n");
+            let head = format!("{HTTP} {status} Whatever\r\nContent-Length: 12\r\n\r\n");
             let stuck = stream.write_all(head.as_bytes()).and_then(|()| stream.read(&mut [0; 1]));
             state.lock().unwrap().closed.insert(path, now());
             stuck.map(drop)
@@ -167,7 +171,7 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
         Reply::Garbage => stream.write_all(b"I am not a web server.\r\n\r\n"),
         Reply::Endless => {
             // The head comes with a part of the body, however long this thread has to wait then.
-            let start = [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), &[b'x'; 2048]].concat();
+            let start = [format!("{HTTP} 200 OK\r\n\r\n").as_bytes(), &[b'x'; 2048]].concat();
             let mut written = stream.write_all(&start);
             while written.is_ok() {
                 written = stream.write_all(&[b'x'; 1024]);
@@ -181,7 +185,7 @@ fn answer(mut stream: impl Read + Write, (state, released): &(Mutex<State>, Cond
 
 fn with_body(stream: &mut impl Write, status: u16, body: &str) -> io::Result<()> {
     let fields = format!("Content-Length: {}\r\nLocation: /elsewhere", body.len());
-    stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{fields}\r\n\r\n{body}").as_bytes())
+    stream.write_all(format!("{HTTP} {status} Whatever\r\n{fields}\r\n\r\n{body}").as_bytes())
 }
 
 /// Reads a delivery, if one comes.

@@ -147,7 +147,7 @@
 //!
 //! | check | response |
 //! |---|---|
-//! | one well-formed `Host` | 400 `invalid_parameter` |
+//! | one well-formed `Host`, which HTTP/1.0 may omit | 400 `invalid_parameter` |
 //! | known path | 404 `resource_not_found` |
 //! | `GET` or `HEAD` | 405 `method_not_allowed` |
 //! | valid credential | 401 `invalid_credentials` |

@@ -888,10 +888,41 @@ fn a_bad_host_is_refused_before_all_else() {
     for (version, status) in [(http::Version::HTTP_2, 401), (http::Version::HTTP_11, 400)] {
         let request = http::Request::get("https://api.example.com/v1/account").version(version);
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        let received = Received::new(&RequestHead::from_parts(&parts), request_id());
-        let rejection = received.and_then(|it| it.identify(None, second(0))).unwrap_err();
-        assert_eq!(rejection.status(), status, "{version:?}");
+        assert_eq!(without_key(&RequestHead::from_parts(&parts)).status(), status, "{version:?}");
     }
+}
+
+/// D-87: HTTP/1.0 needs no `Host`; what it gives is checked all the same.
+#[test]
+fn http_1_0_may_come_without_a_host() {
+    use RejectionReason::{MalformedHost, NoCredential, NoHost, SeveralHosts};
+    for (hosts, reason_of_1_0, reason_of_1_1) in [
+        (&[][..], NoCredential, NoHost),
+        (&["h:80"], NoCredential, NoCredential),
+        (&["h", "h"], SeveralHosts, SeveralHosts),
+        (&[""], MalformedHost, MalformedHost),
+        (&["user@h"], MalformedHost, MalformedHost),
+    ] {
+        let head = RequestHead::new("GET", "/v1/account", None);
+        let head = hosts.iter().fold(head, |head, host| head.host(host.as_bytes()));
+        for (version, head, reason) in [
+            (http::Version::HTTP_10, head.http_1_0(), reason_of_1_0),
+            (http::Version::HTTP_11, head, reason_of_1_1),
+        ] {
+            let request = http::Request::get("/v1/account").version(version);
+            let request = hosts.iter().fold(request, |request, host| request.header("host", *host));
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            assert!(RequestHead::from_parts(&parts) == head, "{version:?} {hosts:?}");
+            assert_eq!(without_key(&head).reason(), &reason, "{version:?} {hosts:?}");
+        }
+    }
+}
+
+/// The refusal of a request whose key nobody knows.
+#[track_caller]
+fn without_key(head: &RequestHead<'_>) -> Rejection {
+    let received = Received::new(head, request_id());
+    received.and_then(|it| it.identify(None, second(0))).unwrap_err()
 }
 
 /// D-1: a missing scope is named.

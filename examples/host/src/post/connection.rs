@@ -38,17 +38,21 @@ pub(super) struct Connection {
 
 /// Why a request has no response.
 #[derive(Debug)]
-pub(super) enum ExchangeError {
-    /// The connection ended before a response came.
-    Ended(Failure),
-    /// What came is not an answer to go by.
-    Unusable(Failure),
+pub(super) struct ExchangeError {
+    pub(super) failure: Failure,
+    /// The request, if the connection was found closed before any byte of it was written.
+    pub(super) unsent: Option<Request<Full<Bytes>>>,
+}
+
+impl From<Failure> for ExchangeError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, unsent: None }
+    }
 }
 
 impl From<ExchangeError> for Failure {
     fn from(error: ExchangeError) -> Self {
-        let (ExchangeError::Ended(failure) | ExchangeError::Unusable(failure)) = error;
-        failure
+        error.failure
     }
 }
 
@@ -84,12 +88,11 @@ impl Connection {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, ExchangeError> {
-        let response = self.requests.send_request(request).await.map_err(|error| {
-            let failure = Failure::of_exchange(&error);
-            match error.is_parse() {
-                true => ExchangeError::Unusable(failure),
-                false => ExchangeError::Ended(failure),
-            }
+        // The client reads before it writes, and gives back only what it has not begun to write.
+        let sent = self.requests.try_send_request(request).await;
+        let response = sent.map_err(|mut error| ExchangeError {
+            unsent: error.take_message(),
+            failure: Failure::of_exchange(&error.into_error()),
         })?;
         // The client's limit is one on its buffer, which may have grown past it in the last step.
         let len = response.headers().iter().fold(0_usize, |len, (name, value)| {
@@ -97,8 +100,7 @@ impl Connection {
             len.saturating_add(field).saturating_add(": \r\n".len())
         });
         if len > HEAD {
-            let failure = Failure::new(Outcome::Reset, FailureReason::HeadTooLarge);
-            return Err(ExchangeError::Unusable(failure));
+            return Err(Failure::new(Outcome::Reset, FailureReason::HeadTooLarge).into());
         }
         Ok(response)
     }

@@ -136,16 +136,20 @@ impl Client {
         held: &impl Held,
         reached: &mut FailureReason,
     ) -> Result<(Response<Incoming>, Connection), Failure> {
-        if let Some(mut connection) = self.kept.take(target) {
-            *reached = FailureReason::NoResponse;
-            match connection.exchange(request.clone()).await {
-                Ok(response) => return Ok((response, connection)),
-                // Its peer may have closed it while it waited, and seen nothing of the request. If
-                // it has, the delivery's id tells it that it gets the same one again.
-                Err(ExchangeError::Ended(_)) => *reached = FailureReason::NoConnection,
-                Err(ExchangeError::Unusable(failure)) => return Err(failure),
+        let request = match self.kept.take(target) {
+            None => request,
+            Some(mut connection) => {
+                *reached = FailureReason::NoResponse;
+                match connection.exchange(request).await {
+                    Ok(response) => return Ok((response, connection)),
+                    Err(ExchangeError { unsent: Some(request), .. }) => {
+                        *reached = FailureReason::NoConnection;
+                        request
+                    }
+                    Err(ExchangeError { failure, .. }) => return Err(failure),
+                }
             }
-        }
+        };
         let stream = connect(target, patience, held).await?;
         let address = stream.peer_addr().map_err(|_| Failure::from(Outcome::Reset))?.ip();
         let mut connection = if target.url().scheme() == "https" {

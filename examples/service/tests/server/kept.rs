@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use testing::receiver::read;
-use testing::running::{Service, delivery_path};
+use testing::running::{Service, delivery_path, eventually};
 
 /// What the receiver does once it has read a request.
 #[derive(Clone, Copy, Debug)]
@@ -20,16 +20,22 @@ enum Then {
 
 const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
-/// Which request came on which connection, by the delivery's id.
-type Came = Arc<Mutex<Vec<(usize, String)>>>;
+/// What the receiver has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Which request came on which connection, by the delivery's id.
+    came: Vec<(usize, String)>,
+    /// How many connections the receiver has closed.
+    closed: usize,
+}
 
 /// A receiver that does, with the nth request of a connection, the nth of these, and the last from
 /// then on.
-fn receiver(then: &'static [Then]) -> (String, Came) {
+fn receiver(then: &'static [Then]) -> (String, Arc<Mutex<Seen>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let came = Came::default();
-    let all = Arc::clone(&came);
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let all = Arc::clone(&seen);
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
             let (mut stream, all) = (stream.unwrap(), Arc::clone(&all));
@@ -37,26 +43,35 @@ fn receiver(then: &'static [Then]) -> (String, Came) {
                 for nth in 0.. {
                     let Some(got) = read(&mut stream) else { return };
                     let id = got.header("x-service-delivery").to_owned();
-                    all.lock().unwrap().push((number, id));
+                    all.lock().unwrap().came.push((number, id));
                     match then[nth.min(then.len() - 1)] {
                         Then::Answer(answer) => stream.write_all(answer.as_bytes()).unwrap(),
                         Then::AnswerAndClose(answer) => {
-                            return stream.write_all(answer.as_bytes()).unwrap();
+                            stream.write_all(answer.as_bytes()).unwrap();
+                            break;
                         }
-                        Then::Close => return,
+                        Then::Close => break,
                     }
                 }
+                drop(stream);
+                all.lock().unwrap().closed += 1;
             });
         }
     });
-    (url, came)
+    (url, seen)
 }
 
 /// Sends so many, each once the one before has ended. Returns the outcomes of each one's attempts.
 fn send(url: &str, count: usize) -> Vec<Vec<String>> {
+    send_when(url, count, |_| true)
+}
+
+/// Sends as [`send`] does. After so many, waits until the receiver is ready for the next.
+fn send_when(url: &str, count: usize, is_ready: impl Fn(usize) -> bool) -> Vec<Vec<String>> {
     let service = Service::start(&["--allow-loopback-endpoints", "--time-scale", "0.0001"]);
     service.endpoint(url);
-    let one = |_| {
+    let one = |sent| {
+        eventually("the receiver is ready", || is_ready(sent).then_some(()));
         let ended = service.after_pending(&delivery_path(&service.call()));
         let attempts = ended["attempts"].as_array().unwrap().iter();
         attempts.map(|attempt| attempt["outcome"].as_str().unwrap().to_owned()).collect()
@@ -66,39 +81,45 @@ fn send(url: &str, count: usize) -> Vec<Vec<String>> {
 
 #[test]
 fn one_connection_carries_many_requests() {
-    let (url, came) = receiver(&[Then::Answer(NO_CONTENT)]);
+    let (url, seen) = receiver(&[Then::Answer(NO_CONTENT)]);
     assert_eq!(send(&url, 10), vec![["204"]; 10]);
-    let came = came.lock().unwrap();
+    let came = &seen.lock().unwrap().came;
     assert_eq!(came.len(), 10);
     // Not all on one: on a slow machine it may have waited too long.
     let connections = came.iter().map(|(number, _)| *number).max().unwrap() + 1;
     assert!(connections < 10, "{connections} connections");
 }
 
-// A receiver may close a connection that waits, and does not say when: whoever sends then has not
-// failed, for the next request gets a new one within the same attempt.
+// D-85: a receiver may close a connection that waits, and does not say when. Who finds it closed has
+// not sent anything, so the request goes on a new one, within the same attempt.
 #[test]
-fn a_kept_connection_that_ends_fails_nobody() {
-    for (name, then, each) in [
-        ("after its answer", &[Then::AnswerAndClose(NO_CONTENT)][..], 1),
-        ("under the next request", &[Then::Answer(NO_CONTENT), Then::Close][..], 2),
-    ] {
-        let (url, came) = receiver(then);
-        assert_eq!(send(&url, 6), vec![["204"]; 6], "{name}");
-        let came = came.lock().unwrap();
-        for (_, id) in came.iter() {
-            let times = came.iter().filter(|(_, other)| other == id).count();
-            assert!((1..=each).contains(&times), "{name}: {times} times");
-        }
-    }
+fn a_kept_connection_found_closed_costs_no_attempt() {
+    let (url, seen) = receiver(&[Then::AnswerAndClose(NO_CONTENT)]);
+    let is_closed = |sent| seen.lock().unwrap().closed == sent;
+    assert_eq!(send_when(&url, 6, is_closed), vec![["204"]; 6]);
+    let came = &seen.lock().unwrap().came;
+    let connections: Vec<usize> = came.iter().map(|(number, _)| *number).collect();
+    assert_eq!(connections, [0, 1, 2, 3, 4, 5]);
+}
+
+// D-85: what has been written may have been read, so the attempt is over.
+#[test]
+fn a_kept_connection_that_ends_under_a_request_ends_its_attempt() {
+    let (url, seen) = receiver(&[Then::Answer(NO_CONTENT), Then::Close]);
+    let attempts = send(&url, 6);
+    let came = &seen.lock().unwrap().came;
+    assert_eq!(came.len(), attempts.iter().map(Vec::len).sum::<usize>(), "{attempts:?}, {came:?}");
+    let lost = attempts.iter().filter(|attempts| **attempts == ["reset", "204"]).count();
+    let answered = attempts.iter().filter(|attempts| **attempts == ["204"]).count();
+    assert_eq!((lost + answered, lost > 0), (6, true), "{attempts:?}");
 }
 
 // A new connection that ends is what the endpoint does, so nothing hides it.
 #[test]
 fn a_new_connection_that_ends_is_a_failure() {
-    let (url, came) = receiver(&[Then::Close]);
+    let (url, seen) = receiver(&[Then::Close]);
     assert_eq!(send(&url, 1), [vec!["reset"; 6]]);
-    assert_eq!(came.lock().unwrap().len(), 6);
+    assert_eq!(seen.lock().unwrap().came.len(), 6);
 }
 
 // What is not read to its end would be taken for the next answer.
@@ -108,8 +129,8 @@ fn a_connection_with_an_unread_body_is_not_used_again() {
         "HTTP/1.1 200 OK\r\nContent-Length: 1200\r\n\r\n",
         "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
     );
-    let (url, came) = receiver(&[Then::Answer(LONG)]);
+    let (url, seen) = receiver(&[Then::Answer(LONG)]);
     assert_eq!(send(&url, 2), vec![["200"]; 2]);
-    let came = came.lock().unwrap();
+    let came = &seen.lock().unwrap().came;
     assert_ne!(came[0].0, came[1].0, "{came:?}");
 }

@@ -154,6 +154,20 @@ fn a_request_names_one_host() {
     }
 }
 
+// D-87: load balancers ask like that whether a host is well.
+#[test]
+fn http_1_0_needs_no_host() {
+    let service = Service::start(&[]);
+    for (fields, status) in
+        [("", 401), ("Host: h\r\n", 401), ("Host: h\r\nHost: h\r\n", 400), ("Host: @\r\n", 400)]
+    {
+        let head = format!("GET /v1/account HTTP/1.0\r\n{fields}\r\n");
+        let answer = exchange(service.api(), head.as_bytes()).unwrap();
+        assert_eq!(answer.status, status, "{fields:?}");
+        check_form(&answer);
+    }
+}
+
 // HTTP-7, KEY-5: indistinguishable but for the request id.
 #[test]
 fn refusals_that_must_not_be_told_apart() {

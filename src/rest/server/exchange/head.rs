@@ -36,6 +36,7 @@ pub struct RequestHead<'a> {
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
     host: Header<'a>,
+    needs_host: bool,
     authorization: Header<'a>,
 }
 
@@ -60,12 +61,19 @@ impl<'a> RequestHead<'a> {
     /// query.
     #[must_use]
     pub fn new(method: &'a str, path: &'a str, query: Option<&'a str>) -> Self {
-        Self { method, path, query, host: Header::Absent, authorization: Header::Absent }
+        Self {
+            method,
+            path,
+            query,
+            host: Header::Absent,
+            needs_host: true,
+            authorization: Header::Absent,
+        }
     }
 
     /// Reads the head of a request of the `http` crate.
     ///
-    /// HTTP/2 and later have the authority of the URI in place of `Host`.
+    /// HTTP/2 and later have the authority of the URI in place of `Host`, and HTTP/1.0 needs neither.
     #[must_use]
     pub fn from_parts(parts: &'a Parts) -> Self {
         let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
@@ -74,6 +82,9 @@ impl<'a> RequestHead<'a> {
         }
         for value in parts.headers.get_all(AUTHORIZATION) {
             head = head.authorization(value.as_bytes());
+        }
+        if parts.version < Version::HTTP_11 {
+            head = head.http_1_0();
         }
         match parts.uri.authority() {
             Some(authority) if head.host == Header::Absent && parts.version >= Version::HTTP_2 => {
@@ -87,6 +98,12 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub fn host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
+    }
+
+    /// Marks a request of HTTP/1.0, which may come without a `Host` header. One that it has is checked.
+    #[must_use]
+    pub fn http_1_0(self) -> Self {
+        Self { needs_host: false, ..self }
     }
 
     /// Adds an `Authorization` header. Call it for each one: a request with two is rejected.
@@ -104,7 +121,8 @@ impl<'a> RequestHead<'a> {
 
     pub(super) fn check_host(&self) -> Result<(), RejectionReason> {
         match self.host {
-            Header::Absent => Err(RejectionReason::NoHost),
+            Header::Absent if self.needs_host => Err(RejectionReason::NoHost),
+            Header::Absent => Ok(()),
             Header::Repeated => Err(RejectionReason::SeveralHosts),
             Header::Once(value) if is_host(value) => Ok(()),
             Header::Once(_) => Err(RejectionReason::MalformedHost),
