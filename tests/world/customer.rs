@@ -14,8 +14,7 @@ use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry
 use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response, StatusCode};
 
-use crate::dice::at;
-use crate::dice::{Dice, MINUTE, SECOND};
+use crate::dice::{Dice, MINUTE, SECOND, at};
 
 /// What came up in a world, or in many.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,12 +11,10 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::Paging;
-use call_assistant::rest::client::{CallSync, PagingError, SyncStep};
+use call_assistant::rest::client::{CallSync, Paging, PagingError, SyncStep};
 
 use super::world::{self, Manner, Service, Written};
-use crate::dice::at;
-use crate::dice::{Dice, HOUR, MINUTE, SECOND};
+use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 
 const LAG: i64 = MINUTE;
 
