@@ -10,7 +10,7 @@ use call_assistant::webhook::sender::{
 };
 use stateright::{Checker, Model, Property};
 
-use super::{answered, failed_before, start};
+use super::{answered, failed_before, record, start};
 
 /// How often what may happen does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,11 +114,7 @@ pub(super) struct Step {
 impl Store {
     pub(super) fn new(past: &Past, budget: Budget) -> Self {
         let mut endpoint = Endpoint::new(start());
-        let mut fail = |before, now: Timestamp| {
-            let mut delivery = failed_before(before, &endpoint, now);
-            let attempt = delivery.begin(&endpoint, now).unwrap();
-            let _ = endpoint.record(delivery.finish(&attempt, answered(500), now), now);
-        };
+        let mut fail = |before, now| _ = record(&mut endpoint, before, answered(500), now);
         let minute_ago = start().saturating_sub(Duration::from_secs(60));
         (0..past.streak).for_each(|_| fail(5, start()));
         (0..past.firsts).for_each(|_| fail(0, minute_ago));

@@ -231,7 +231,7 @@ impl World {
         });
         self.planner = Planner::rebuild(LIMITS, pending);
         if self.recovery.status() == RecoveryStatus::Running {
-            let pause = 100 + self.dice.bits() % 8_000;
+            let pause = 100 + self.dice.below(8_000);
             self.happens(now + pause, Happens::Kill);
         }
     }
