@@ -21,6 +21,7 @@ mod simulation;
 mod stored;
 mod suspect;
 mod target;
+mod world;
 
 use std::cell::RefCell;
 
