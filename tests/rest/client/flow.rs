@@ -16,6 +16,7 @@ use http::{Request, Response};
 
 use super::world::{Manner, Service, handed};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+use support::simulation::seeds;
 
 const RANDOM: [u8; 8] = [0; 8];
 
@@ -895,13 +896,9 @@ fn service(dice: &mut Dice) -> Service {
     Service::new(manner, count, (0, HOUR), 10 * MINUTE, dice)
 }
 
-fn worlds() -> std::ops::Range<u64> {
-    0..std::env::var("SIMULATION_WORLDS").map_or(200, |text| text.parse().unwrap())
-}
-
 #[test]
 fn a_killed_host_syncs_every_call_once() {
-    for seed in worlds() {
+    for seed in seeds(200) {
         let mut dice = Dice::new(seed);
         let mut service = service(&mut dice);
         let luck = Luck::new(&mut dice);
@@ -923,7 +920,7 @@ fn a_killed_host_syncs_every_call_once() {
 
 #[test]
 fn a_killed_host_lists_every_call_once() {
-    for seed in worlds() {
+    for seed in seeds(200) {
         let mut dice = Dice::new(seed);
         let mut service = service(&mut dice);
         let luck = Luck::new(&mut dice);
