@@ -15,30 +15,26 @@
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::json::{self, JsonObject, ParseError, ParseErrorKind};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::ApiError;
-use call_assistant::rest::CreatedRange;
-use call_assistant::rest::Operation;
-use call_assistant::rest::Quota;
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter, UnexpectedBody};
-use call_assistant::rest::server::KeyDigest;
-use call_assistant::rest::server::{self, RateWindows};
-use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
-use call_assistant::rest::server::{Received, RequestHead};
-use call_assistant::rest::{ApiKey, Mode};
-use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
+use call_assistant::rest::server::{
+    self, Cursor, CursorError, CursorKeys, KeyDigest, Position, RateWindows, Received, RequestHead,
+};
+use call_assistant::rest::{
+    ApiError, ApiKey, BaseUrl, CreatedRange, GetAccount, ListCalls, Mode, Operation, Quota,
+};
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
-use call_assistant::webhook::receiver;
 use call_assistant::webhook::sender::{
     self, DisabledReason, EndpointChange, Excerpt, Limits, MAX_EXCERPT_LEN, Outcome, Pending,
     Planner, Target,
 };
-use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
+use call_assistant::webhook::{
+    DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, receiver,
+};
+use call_assistant::{Product, Timestamp};
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 

@@ -2,23 +2,20 @@
 
 use std::fmt::{Debug, Display};
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::{Authorized, Received, RequestHead};
-use call_assistant::rest::server::{KeyDigest, StoredKey};
-use call_assistant::rest::server::{RateWindow, RateWindows, RejectionReason};
-use call_assistant::rest::{ApiKey, Mode, Scope};
-use call_assistant::rest::{BaseUrl, GetAccount, ListCalls};
+use call_assistant::rest::server::{
+    AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindow, RateWindows, Received,
+    RejectionReason, RequestHead, StoredKey,
+};
+use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
 use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
+use call_assistant::{Product, Timestamp};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 fn debug(value: &impl Debug) -> String {

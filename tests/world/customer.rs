@@ -14,70 +14,26 @@ use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry
 use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response, StatusCode};
 
-use crate::dice::at;
-use crate::dice::{Dice, MINUTE, SECOND};
+use crate::dice::{Dice, MINUTE, SECOND, at};
+use support::simulation::Tally;
 
-/// What came up in a world, or in many.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Met {
-    pages: u32,
-    walks: u32,
-    by_event: u32,
-    duplicates: u32,
-    busy: u32,
-    forged: u32,
-    crashes: u32,
-    pub(crate) limited: u32,
-    unanswered: u32,
-    gateways: u32,
-    broken_off: u32,
-    cursors_refused: u32,
-    keys_replaced: u32,
-    unsubscribed: u32,
-    states_changed: u32,
-}
-
-impl Met {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.pages += other.pages;
-        self.walks += other.walks;
-        self.by_event += other.by_event;
-        self.duplicates += other.duplicates;
-        self.busy += other.busy;
-        self.forged += other.forged;
-        self.crashes += other.crashes;
-        self.limited += other.limited;
-        self.unanswered += other.unanswered;
-        self.gateways += other.gateways;
-        self.broken_off += other.broken_off;
-        self.cursors_refused += other.cursors_refused;
-        self.keys_replaced += other.keys_replaced;
-        self.unsubscribed += other.unsubscribed;
-        self.states_changed += other.states_changed;
-    }
-
-    /// A 429 aside, which a paced client has no part in.
-    pub(crate) fn everything(&self) -> bool {
-        [
-            self.pages,
-            self.walks,
-            self.by_event,
-            self.duplicates,
-            self.busy,
-            self.forged,
-            self.crashes,
-            self.unanswered,
-            self.gateways,
-            self.broken_off,
-            self.cursors_refused,
-            self.keys_replaced,
-            self.unsubscribed,
-            self.states_changed,
-        ]
-        .into_iter()
-        .all(|times| times > 0)
-    }
-}
+/// What comes up in some world. A 429 aside, which a paced client has no part in.
+pub(crate) const EVERYTHING: [&str; 14] = [
+    "pages",
+    "walks",
+    "by_event",
+    "duplicates",
+    "busy",
+    "forged",
+    "crashes",
+    "unanswered",
+    "gateways",
+    "broken_off",
+    "cursors_refused",
+    "keys_replaced",
+    "unsubscribed",
+    "states_changed",
+];
 
 /// What survives a crash. Each method that changes it is one transaction.
 struct Store {
@@ -151,7 +107,7 @@ pub(crate) struct Customer {
     next_at: i64,
     awaited: Option<(Ticket, Option<Response<Vec<u8>>>)>,
     calm_walks: u32,
-    met: Met,
+    met: Tally,
 }
 
 impl Customer {
@@ -172,7 +128,7 @@ impl Customer {
             next_at: 0,
             awaited: None,
             calm_walks: 0,
-            met: Met::default(),
+            met: Tally::default(),
         }
     }
 
@@ -192,8 +148,8 @@ impl Customer {
         self.store.processed.len()
     }
 
-    pub(crate) fn met(&self) -> Met {
-        self.met
+    pub(crate) fn met(&self) -> Tally {
+        self.met.clone()
     }
 
     fn work(&mut self) -> Work {
@@ -237,12 +193,12 @@ impl Customer {
                     let Work::Calls(mut flow) = work else { panic!("a key is not stored") };
                     if self.read != self.store.sync {
                         // An event was taken in another process.
-                        self.met.states_changed += 1;
+                        self.met.count("states_changed", 1);
                         self.read.clone_from(&self.store.sync);
                         flow.continue_from(self.store.sync());
                     } else if !calm && dice.chance(10) {
                         // A crash, before or after saving.
-                        self.met.crashes += 1;
+                        self.met.count("crashes", 1);
                         if dice.chance(50) {
                             self.store.save(&batch.calls, &batch.next);
                         }
@@ -252,7 +208,7 @@ impl Customer {
                     } else {
                         self.store.save(&batch.calls, &batch.next);
                         self.read.clone_from(&self.store.sync);
-                        self.met.pages += 1;
+                        self.met.count("pages", 1);
                         flow.stored();
                     }
                     self.work = Some(Work::Calls(flow));
@@ -275,19 +231,19 @@ impl Customer {
                 0
             }
             Ok(()) => {
-                self.met.walks += 1;
+                self.met.count("walks", 1);
                 self.calm_walks += u32::from(calm);
                 dice.span(10 * MINUTE)
             }
             Err((Action::ReplaceKey, _)) => {
-                self.met.keys_replaced += 1;
+                self.met.count("keys_replaced", 1);
                 let key = self.spare_key.take().unwrap();
                 self.client = self.client.clone().with_key(key);
                 self.is_checked = false;
                 0
             }
             Err((Action::ResumeSubscription, _)) => {
-                self.met.unsubscribed += 1;
+                self.met.count("unsubscribed", 1);
                 10 * MINUTE
             }
             // The head came, the body of an error did not.
@@ -340,11 +296,11 @@ impl Customer {
         let met = &mut self.met;
         match failure {
             Some(FlowError::Client(error)) => match (error.action(), error.status) {
-                (Action::Retry, None) => met.unanswered += 1,
-                (Action::Retry, _) if error.code().is_some() => met.limited += 1,
-                (Action::Retry, Some(StatusCode::OK)) => met.broken_off += 1,
-                (Action::Retry, _) => met.gateways += 1,
-                (Action::RestartList, _) => met.cursors_refused += 1,
+                (Action::Retry, None) => met.count("unanswered", 1),
+                (Action::Retry, _) if error.code().is_some() => met.count("limited", 1),
+                (Action::Retry, Some(StatusCode::OK)) => met.count("broken_off", 1),
+                (Action::Retry, _) => met.count("gateways", 1),
+                (Action::RestartList, _) => met.count("cursors_refused", 1),
                 _ => {}
             },
             Some(other) => panic!("{other}"),
@@ -364,7 +320,7 @@ impl Customer {
         let receipt = match self.verifier.receive(headers, body, now) {
             Ok(receipt) => receipt,
             Err(refused) => {
-                self.met.forged += 1;
+                self.met.count("forged", 1);
                 return Some(refused.into_response());
             }
         };
@@ -372,21 +328,21 @@ impl Customer {
         let claimed = match receipt.claim(self.store.inbox.get(&key), CLAIM_LEASE, now) {
             Claim::Process(claimed) => claimed,
             Claim::Answer(response) => {
-                self.met.duplicates += u32::from(response.status().is_success());
-                self.met.busy += u32::from(!response.status().is_success());
+                self.met.count("duplicates", usize::from(response.status().is_success()));
+                self.met.count("busy", usize::from(!response.status().is_success()));
                 return Some(response.into_response());
             }
         };
         self.store.inbox.insert(key.clone(), claimed.entry());
         if dice.chance(10) {
-            self.met.crashes += 1;
+            self.met.count("crashes", 1);
             return None;
         }
         let event = claimed.receipt().event().unwrap();
         let EventData::CallEnded(call) = &event.data else { panic!("{event:?}") };
         // One transaction: the call, the sync's state, the inbox.
         if let Some(next) = self.store.sync().take_call(call) {
-            self.met.by_event += 1;
+            self.met.count("by_event", 1);
             let in_step = self.read == self.store.sync;
             self.store.save(std::slice::from_ref(call), &next);
             // The process of the flow, or another one.
@@ -401,7 +357,7 @@ impl Customer {
         let (entry, response) = claimed.done(now);
         self.store.inbox.insert(key, entry);
         if dice.chance(10) {
-            self.met.crashes += 1;
+            self.met.count("crashes", 1);
             return None;
         }
         Some(response.into_response())

@@ -5,12 +5,10 @@ use std::time::Duration;
 use call_assistant::Product;
 use call_assistant::id::{AccountId, AppointmentId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::Rejection;
-use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
+use call_assistant::rest::server::{
+    AccountStatus, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection, RequestHead,
+    StoredKey,
+};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{Attempt, BeginError, Delivery, Endpoint, Outcome, Target};

@@ -16,6 +16,7 @@ use http::{Request, Response};
 
 use super::world::{Manner, Service, handed};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+use support::simulation::seeds;
 
 const RANDOM: [u8; 8] = [0; 8];
 
@@ -70,6 +71,53 @@ fn stopped<T: Task>(step: Step<'_, T>) -> FlowError {
         Step::Done(Err(error)) => error,
         other => panic!("{other:?} where the flow should stop"),
     }
+}
+
+/// Sends the request that is due, answers it, and returns what is to be stored.
+#[track_caller]
+fn batch_of<T: Task>(flow: &mut Flow<T>, response: Response<Vec<u8>>, now: Timestamp) -> &T::Batch {
+    let (_, ticket) = sent(flow.next(RANDOM, now));
+    answer(flow, ticket, response, now);
+    match flow.next(RANDOM, now) {
+        Step::Store(batch) => batch,
+        other => panic!("{other:?} where a batch is due"),
+    }
+}
+
+/// Follows a flow to its end: every request is answered, and every batch is stored.
+fn follow<T: Task>(
+    flow: &mut Flow<T>,
+    mut now: Timestamp,
+    mut service: impl FnMut(&Request<()>) -> Response<Vec<u8>>,
+    mut store: impl FnMut(&T::Batch),
+) -> Result<T::Output, FlowError> {
+    loop {
+        match flow.next(RANDOM, now) {
+            Step::Send { request, ticket, .. } => {
+                answer(flow, ticket, service(&request), now);
+            }
+            Step::Wait(until) => now = until,
+            Step::Store(batch) => {
+                store(batch);
+                flow.stored();
+            }
+            Step::Done(result) => return result,
+        }
+    }
+}
+
+/// The cursor that a request for a list has.
+fn cursor(request: &Request<()>) -> Option<&str> {
+    request.uri().query().unwrap().split_once("cursor=").map(|(_, cursor)| cursor)
+}
+
+fn json(call: &Call) -> String {
+    String::from_utf8(call.to_json()).unwrap()
+}
+
+/// A page of these items, before another one.
+fn items(items: &str, cursor: &str) -> Response<Vec<u8>> {
+    response(200, format!(r#"{{"data":[{items}],"next_cursor":"{cursor}"}}"#))
 }
 
 fn call(number: i64) -> Call {
@@ -161,19 +209,12 @@ fn what_may_help_is_tried_again_and_nothing_else() {
         (500, "internal_error", Action::Retry),
     ] {
         let mut flow = client().fetch(GetCall::new(CallId::parse("call_1").unwrap()));
-        let mut now = at(0);
         let mut tries = 0;
-        let error = loop {
-            match flow.next(RANDOM, now) {
-                Step::Send { ticket, .. } => {
-                    tries += 1;
-                    answer(&mut flow, ticket, refused(status, code), now);
-                }
-                Step::Wait(until) => now = until,
-                Step::Store(never) => match *never {},
-                Step::Done(result) => break result.unwrap_err(),
-            }
+        let service = |_: &_| {
+            tries += 1;
+            refused(status, code)
         };
+        let error = follow(&mut flow, at(0), service, |never| match *never {}).unwrap_err();
         assert_eq!(error.action(), action, "{code}");
         assert_eq!(tries, if action == Action::Retry { 5 } else { 1 }, "{code}");
         assert_eq!(flow.progress().failures, tries, "{code}");
@@ -222,32 +263,17 @@ fn tries_are_counted_per_request() {
 #[test]
 fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
     let mut flow = client().pages(ListCalls::new()).with_restarts(2);
-    let mut now = at(0);
-    let mut stored = Vec::new();
-    let mut first_pages = 0;
-    let error = loop {
-        match flow.next(RANDOM, now) {
-            Step::Send { request, ticket, .. } => {
-                let first = !request.uri().query().unwrap().contains("cursor");
-                first_pages += u32::from(first);
-                // While the list is repeated, another call has arrived at its top.
-                let answered = if !first {
-                    refused(400, "invalid_cursor")
-                } else if first_pages == 1 {
-                    page(&[5, 4], Some("c"))
-                } else {
-                    page(&[6, 5, 4, 3], Some("c"))
-                };
-                answer(&mut flow, ticket, answered, now);
-            }
-            Step::Wait(until) => now = until,
-            Step::Store(batch) => {
-                stored.extend(batch.calls.iter().cloned());
-                flow.stored();
-            }
-            Step::Done(result) => break result.unwrap_err(),
+    let (mut stored, mut first_pages) = (Vec::new(), 0);
+    let service = |request: &_| {
+        if cursor(request).is_some() {
+            return refused(400, "invalid_cursor");
         }
+        first_pages += 1;
+        // While the list is repeated, another call has arrived at its top.
+        page(if first_pages == 1 { &[5, 4] } else { &[6, 5, 4, 3] }, Some("c"))
     };
+    let error = follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls));
+    let error = error.unwrap_err();
     assert_eq!(error, FlowError::Restarts { restarts: 2 });
     assert_eq!(error.action(), Action::ContactSupport);
     assert_eq!(stored, [call(5), call(4), call(3)]);
@@ -258,31 +284,21 @@ fn a_list_whose_cursor_is_refused_restarts_and_repeats_nothing() {
 #[test]
 fn restarts_are_counted_from_where_the_list_came_furthest() {
     let mut flow = client().sync(CallSync::new()).with_restarts(1);
-    let (mut now, mut stored, mut pass) = (at(0), 0, 0);
-    let result = loop {
-        match flow.next(RANDOM, now) {
-            Step::Send { request, ticket, .. } => {
-                let query = request.uri().query().unwrap();
-                let index = query.split_once("cursor=c").map_or(0, |(_, at)| at.parse().unwrap());
-                // Each pass comes a page further than the one before.
-                let answered = if index == 0 || index < pass {
-                    page(&[90 - index, 80 - index], Some(&format!("c{}", index + 10)))
-                } else {
-                    refused(400, "invalid_cursor")
-                };
-                if index == 0 && pass < 70 {
-                    pass += 20;
-                }
-                answer(&mut flow, ticket, answered, now);
-            }
-            Step::Wait(until) => now = until,
-            Step::Store(batch) => {
-                stored += batch.calls.len();
-                flow.stored();
-            }
-            Step::Done(result) => break result,
+    let (mut stored, mut pass) = (0, 0);
+    let service = |request: &_| {
+        let index = cursor(request).map_or(0, |cursor| cursor[1..].parse().unwrap());
+        // Each pass comes a page further than the one before.
+        let answered = if index == 0 || index < pass {
+            page(&[90 - index, 80 - index], Some(&format!("c{}", index + 10)))
+        } else {
+            refused(400, "invalid_cursor")
+        };
+        if index == 0 && pass < 70 {
+            pass += 20;
         }
+        answered
     };
+    let result = follow(&mut flow, at(0), service, |batch| stored += batch.calls.len());
     assert_eq!(result, Err(FlowError::Restarts { restarts: 1 }));
     assert_eq!((flow.progress().restarts, stored), (4, 9), "four passes came further, one did not");
 }
@@ -304,15 +320,9 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
     flow.continue_from(taken.take_call(&call(2)).unwrap());
     flow.stored(); // of nothing
     let now = waits(flow.next(RANDOM, now));
-    let (_, ticket) = sent(flow.next(RANDOM, now));
-    answer(&mut flow, ticket, page(&[3, 2, 1], None), now);
-    let stored = match flow.next(RANDOM, now) {
-        Step::Store(batch) => {
-            assert_eq!(batch.calls, [call(1)]);
-            batch.next.clone()
-        }
-        other => panic!("{other:?}"),
-    };
+    let batch = batch_of(&mut flow, page(&[3, 2, 1], None), now);
+    assert_eq!(batch.calls, [call(1)]);
+    let stored = batch.next.clone();
     assert!([1, 2, 3].iter().all(|number| stored.take_call(&call(*number)).is_none()));
     flow.stored();
     assert!(matches!(flow.next(RANDOM, now), Step::Done(Ok(()))));
@@ -347,12 +357,7 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
     let bound = |account| {
         let mut flow = client().sync_of(account, CallSync::new());
         flow.continue_from(CallSync::new());
-        let (_, ticket) = sent(flow.next(RANDOM, now));
-        answer(&mut flow, ticket, page(&[1], None), now);
-        match flow.next(RANDOM, now) {
-            Step::Store(batch) => batch.next.clone(),
-            other => panic!("{other:?}"),
-        }
+        batch_of(&mut flow, page(&[1], None), now).next.clone()
     };
     let mut flow = client().sync_of(&one, bound(&one));
     flow.continue_from(bound(&two));
@@ -362,36 +367,23 @@ fn a_sync_continues_from_what_was_stored_meanwhile() {
 /// An item that cannot be read is returned once, also where its page comes again.
 #[test]
 fn unreadable_items_are_returned_once() {
-    let list = |items: &str| {
-        response(200, format!(r#"{{"data":[{items}],"has_more":true,"next_cursor":"c"}}"#))
-    };
-    let json = |number: i64| String::from_utf8(call(number).to_json()).unwrap();
     let (odd, none) = (r#"{"id":"odd"}"#, "null");
     let mut flow = client().pages(ListCalls::new()).with_restarts(1);
-    let mut now = at(0);
     let (mut seen, mut calls, mut first_pages) = (Vec::new(), 0, 0);
-    loop {
-        match flow.next(RANDOM, now) {
-            Step::Send { request, ticket, .. } => {
-                let answered = if request.uri().query().unwrap().contains("cursor") {
-                    refused(400, "invalid_cursor")
-                } else {
-                    first_pages += 1;
-                    let third =
-                        if first_pages == 1 { odd.into() } else { format!("{odd},{none},7") };
-                    list(&format!("{none},{},{odd},{},{third}", json(2), json(1)))
-                };
-                answer(&mut flow, ticket, answered, now);
-            }
-            Step::Wait(until) => now = until,
-            Step::Store(batch) => {
-                calls += batch.calls.len();
-                seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
-                flow.stored();
-            }
-            Step::Done(result) => break assert!(result.is_err()),
+    let service = |request: &_| {
+        if cursor(request).is_some() {
+            return refused(400, "invalid_cursor");
         }
-    }
+        first_pages += 1;
+        let third = if first_pages == 1 { odd.into() } else { format!("{odd},{none},7") };
+        let (two, one) = (json(&call(2)), json(&call(1)));
+        items(&format!("{none},{two},{odd},{one},{third}"), "c")
+    };
+    let result = follow(&mut flow, at(0), service, |batch| {
+        calls += batch.calls.len();
+        seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
+    });
+    assert!(result.is_err());
     assert_eq!(calls, 2);
     assert_eq!(seen, [none, odd, odd, none, "7"], "odd above and below call 1 are two items");
 }
@@ -403,7 +395,7 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
     let tied = |id: i64, started: i64| {
         let mut call = call(id);
         call.started_at = at(started * SECOND);
-        String::from_utf8(call.to_json()).unwrap()
+        json(&call)
     };
     let (top, tie, late, below) = (tied(5, 5), tied(4, 4), tied(9, 4), tied(3, 3));
     let (odd, other) = (r#"{"id":"odd"}"#.to_owned(), "null".to_owned());
@@ -430,32 +422,22 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
     ] {
         let answers =
             [(&first, 200), (&first, 400), (&second, 200), (&second, 400), (&second, 200)];
-        let mut answers = answers.into_iter().map(|(items, status)| match status {
+        let mut answers = answers.into_iter().map(|(all, status)| match status {
             400 => refused(400, "invalid_cursor"),
             _ => {
-                let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
-                let items = items.join(",");
-                response(200, format!(r#"{{"data":[{items}],"next_cursor":"c"}}"#))
+                let all: Vec<&str> = all.iter().map(|item| item.as_str()).collect();
+                items(&all.join(","), "c")
             }
         });
         let mut flow = client().pages(ListCalls::new());
-        let (mut now, mut seen) = (at(HOUR), Vec::new());
-        loop {
-            match flow.next(RANDOM, now) {
-                Step::Send { ticket, .. } => match answers.next() {
-                    Some(response) => answer(&mut flow, ticket, response, now),
-                    None => break,
-                },
-                Step::Wait(until) => now = until,
-                Step::Store(batch) => {
-                    let calls = batch.calls.iter();
-                    seen.extend(calls.map(|call| String::from_utf8(call.to_json()).unwrap()));
-                    seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
-                    flow.stored();
-                }
-                Step::Done(result) => panic!("{row}: {result:?}"),
-            }
-        }
+        let mut seen = Vec::new();
+        // The flow goes on until nothing is left to answer, and is refused there.
+        let service = |_: &_| answers.next().unwrap_or_else(|| refused(404, "resource_not_found"));
+        let result = follow(&mut flow, at(HOUR), service, |batch| {
+            seen.extend(batch.calls.iter().map(json));
+            seen.extend(batch.unreadable.iter().map(|item| item.json().get().to_owned()));
+        });
+        assert_eq!(result.unwrap_err().action(), Action::NotFound, "{row}");
         let mut expected: Vec<&String> = first.iter().chain(&fresh).copied().collect();
         let mut seen: Vec<&String> = seen.iter().collect();
         expected.sort();
@@ -469,28 +451,19 @@ fn a_restarted_list_returns_nothing_again_at_ties() {
 fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
     fn requests<T: Task>(
         mut flow: Flow<T>,
-        items: &str,
-        handed: impl Fn(&T::Batch) -> usize,
+        all: &str,
+        count: impl Fn(&T::Batch) -> usize,
     ) -> (FlowError, u32, usize) {
-        let (mut now, mut requests, mut all) = (at(HOUR), 0, 0);
-        loop {
-            match flow.next(RANDOM, now) {
-                Step::Send { ticket, .. } => {
-                    requests += 1;
-                    assert!(requests < 100_000, "{items}: a walk without an end");
-                    let body = format!(r#"{{"data":[{items}],"next_cursor":"c{requests}"}}"#);
-                    answer(&mut flow, ticket, response(200, body), now);
-                }
-                Step::Wait(until) => now = until,
-                Step::Store(batch) => {
-                    all += handed(batch);
-                    flow.stored();
-                }
-                Step::Done(result) => break (result.err().unwrap(), requests, all),
-            }
-        }
+        let (mut requests, mut handed) = (0, 0);
+        let service = |_: &_| {
+            requests += 1;
+            assert!(requests < 100_000, "{all}: a walk without an end");
+            items(all, &format!("c{requests}"))
+        };
+        let result = follow(&mut flow, at(HOUR), service, |batch| handed += count(batch));
+        (result.err().unwrap(), requests, handed)
     }
-    let json = |number: i64| String::from_utf8(call(number).to_json()).unwrap();
+    let json = |number: i64| json(&call(number));
     let cut = json(2).replace(r#""summary":null"#, r#""summary":0"#);
     for (row, items, all) in [
         ("nothing", String::new(), 0),
@@ -518,18 +491,13 @@ fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
 #[test]
 fn a_request_without_a_cursor_is_not_repeated_for_its_cursor() {
     fn requests<T: Task>(mut flow: Flow<T>) -> (u32, Action) {
-        let (mut now, mut requests) = (at(0), 0);
-        loop {
-            match flow.next(RANDOM, now) {
-                Step::Send { ticket, .. } => {
-                    requests += 1;
-                    answer(&mut flow, ticket, refused(400, "invalid_cursor"), now);
-                }
-                Step::Wait(until) => now = until,
-                Step::Store(_) => panic!("nothing to store"),
-                Step::Done(result) => break (requests, result.err().unwrap().action()),
-            }
-        }
+        let mut requests = 0;
+        let service = |_: &_| {
+            requests += 1;
+            refused(400, "invalid_cursor")
+        };
+        let result = follow(&mut flow, at(0), service, |_| panic!("nothing to store"));
+        (requests, result.err().unwrap().action())
     }
     let client = client();
     let once = (1, Action::RestartList);
@@ -551,18 +519,9 @@ fn a_list_from_a_cursor_returns_nothing_from_before_it() {
         page(&[4, 3], None),
     ]
     .into_iter();
-    let (mut now, mut stored) = (at(0), Vec::new());
-    loop {
-        match flow.next(RANDOM, now) {
-            Step::Send { ticket, .. } => answer(&mut flow, ticket, answers.next().unwrap(), now),
-            Step::Wait(until) => now = until,
-            Step::Store(batch) => {
-                stored.extend(batch.calls.iter().cloned());
-                flow.stored();
-            }
-            Step::Done(result) => break result.unwrap(),
-        }
-    }
+    let mut stored = Vec::new();
+    let service = |_: &_| answers.next().unwrap();
+    follow(&mut flow, at(0), service, |batch| stored.extend_from_slice(&batch.calls)).unwrap();
     assert_eq!(stored, [call(5), call(4), call(3)]);
 }
 
@@ -590,9 +549,7 @@ fn a_state_of_unreadable_items_has_its_bound() {
     let items: Vec<String> = (0..100).map(|number| format!(r#"{{"at":{number}}}"#)).collect();
     let body = format!(r#"{{"data":[{}],"next_cursor":"c"}}"#, items.join(","));
     let mut pages = client().pages(ListCalls::new());
-    let (_, ticket) = sent(pages.next(RANDOM, at(0)));
-    answer(&mut pages, ticket, response(200, body.clone()), at(0));
-    let Step::Store(batch) = pages.next(RANDOM, at(0)) else { panic!() };
+    let batch = batch_of(&mut pages, response(200, body.clone()), at(0));
     let pages = serde_json::to_string(&batch.next).unwrap().len();
     let list = CallList::from_json(body.as_bytes()).unwrap();
     let sync = CallSync::new().apply(&list, None, at(0)).unwrap().next;
@@ -605,28 +562,20 @@ fn a_state_of_unreadable_items_has_its_bound() {
 #[test]
 fn a_list_that_leads_astray_is_restarted() {
     fn goes_round<T: Task>(mut flow: Flow<T>, astray: u32, ids: impl Fn(&T::Batch) -> Vec<i64>) {
-        let (mut now, mut pages, mut stored) = (at(0), [0; 2], Vec::new());
-        let result = loop {
-            match flow.next(RANDOM, now) {
-                Step::Send { request, ticket, .. } => {
-                    let second = request.uri().query().unwrap().contains("cursor=c");
-                    let page = match second {
-                        false => page(&[5, 4], Some("c")),
-                        // The same calls again, or a page that leads to itself.
-                        true if pages[1] < astray => page(&[6, 5], Some("c")),
-                        true => page(&[3, 2], None),
-                    };
-                    pages[usize::from(second)] += 1;
-                    answer(&mut flow, ticket, page, now);
-                }
-                Step::Wait(until) => now = until,
-                Step::Store(batch) => {
-                    stored.extend(ids(batch));
-                    flow.stored();
-                }
-                Step::Done(result) => break result.map(drop),
-            }
+        let (mut pages, mut stored) = ([0; 2], Vec::new());
+        let service = |request: &_| {
+            let second = cursor(request) == Some("c");
+            let page = match second {
+                false => page(&[5, 4], Some("c")),
+                // The same calls again, or a page that leads to itself.
+                true if pages[1] < astray => page(&[6, 5], Some("c")),
+                true => page(&[3, 2], None),
+            };
+            pages[usize::from(second)] += 1;
+            page
         };
+        let result = follow(&mut flow, at(0), service, |batch| stored.extend(ids(batch)));
+        let result = result.map(drop);
         let restarts = flow.progress().restarts;
         assert_eq!(restarts, (astray / 5).min(3), "{astray} astray");
         assert_eq!(pages[0], 1 + restarts, "{astray} astray");
@@ -650,20 +599,13 @@ fn a_list_that_leads_astray_is_restarted() {
 #[test]
 fn a_page_that_cannot_be_followed_ends_the_flow() {
     let mut flow = client().pages(ListCalls::new());
-    let mut now = at(0);
     let mut tries = 0;
-    let error = loop {
-        match flow.next(RANDOM, now) {
-            Step::Send { ticket, .. } => {
-                tries += 1;
-                let body = r#"{"data":[],"has_more":true,"next_cursor":null}"#;
-                answer(&mut flow, ticket, response(200, body), now);
-            }
-            Step::Wait(until) => now = until,
-            Step::Store(_) => panic!("there is nothing to store"),
-            Step::Done(result) => break result.unwrap_err(),
-        }
+    let service = |_: &_| {
+        tries += 1;
+        response(200, r#"{"data":[],"has_more":true,"next_cursor":null}"#)
     };
+    let result = follow(&mut flow, at(0), service, |_| panic!("there is nothing to store"));
+    let error = result.unwrap_err();
     assert!(matches!(error, FlowError::Paging(_)), "{error}");
     assert_eq!(tries, 5);
 }
@@ -685,9 +627,7 @@ fn a_state_refuses_the_key_of_another_mode_or_account() {
     let other = Account::new(AccountId::parse("acct_2").unwrap(), "UTC");
 
     let mut flow = client().sync_of(&mine, CallSync::new());
-    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
-    answer(&mut flow, ticket, page(&[1], None), at(0));
-    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    let batch = batch_of(&mut flow, page(&[1], None), at(0));
     let stored = serde_json::to_string(&batch.next).unwrap();
     let stored = || serde_json::from_str::<CallSync>(&stored).unwrap();
 
@@ -699,9 +639,7 @@ fn a_state_refuses_the_key_of_another_mode_or_account() {
     let _ = sent(client().sync(stored()).next(RANDOM, at(0)));
 
     let mut flow = client().pages(ListCalls::new());
-    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
-    answer(&mut flow, ticket, page(&[1], Some("c")), at(0));
-    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    let batch = batch_of(&mut flow, page(&[1], Some("c")), at(0));
     let stored: PagesState =
         serde_json::from_str(&serde_json::to_string(&batch.next).unwrap()).unwrap();
     let _ = sent(client().pages(stored.clone()).next(RANDOM, at(0)));
@@ -711,9 +649,7 @@ fn a_state_refuses_the_key_of_another_mode_or_account() {
 #[test]
 fn a_list_that_was_stored_as_done_is_done() {
     let mut flow = client().pages(ListCalls::new());
-    let (_, ticket) = sent(flow.next(RANDOM, at(0)));
-    answer(&mut flow, ticket, page(&[1], None), at(0));
-    let Step::Store(batch) = flow.next(RANDOM, at(0)) else { panic!() };
+    let batch = batch_of(&mut flow, page(&[1], None), at(0));
     assert!(batch.next.is_done());
     let mut resumed = client().pages(batch.next.clone());
     assert!(matches!(resumed.next(RANDOM, at(0)), Step::Done(Ok(()))));
@@ -725,29 +661,17 @@ fn a_list_that_was_stored_as_done_is_done() {
 #[test]
 fn a_sync_that_was_left_half_way_ends_up_to_date() {
     let mut flow = client().sync(CallSync::new());
-    let (_, ticket) = sent(flow.next(RANDOM, at(HOUR)));
-    answer(&mut flow, ticket, page(&[3, 2], Some("c")), at(HOUR));
-    let Step::Store(batch) = flow.next(RANDOM, at(HOUR)) else { panic!() };
+    let batch = batch_of(&mut flow, page(&[3, 2], Some("c")), at(HOUR));
 
     let mut resumed = client().sync(batch.next.clone());
-    let mut now = at(2 * HOUR);
     let (mut stored, mut asked) = (Vec::new(), Vec::new());
-    loop {
-        match resumed.next(RANDOM, now) {
-            Step::Send { request, ticket, .. } => {
-                let rest = request.uri().query().unwrap().contains("cursor=c");
-                asked.push(rest);
-                let page = if rest { page(&[1], None) } else { page(&[5, 3, 2, 1], None) };
-                resumed.report(ticket, Ok::<_, &str>(page), now);
-            }
-            Step::Wait(until) => now = until,
-            Step::Store(batch) => {
-                stored.extend(batch.calls.iter().cloned());
-                resumed.stored();
-            }
-            Step::Done(result) => break result.unwrap(),
-        }
-    }
+    let service = |request: &_| {
+        let rest = cursor(request) == Some("c");
+        asked.push(rest);
+        if rest { page(&[1], None) } else { page(&[5, 3, 2, 1], None) }
+    };
+    follow(&mut resumed, at(2 * HOUR), service, |batch| stored.extend_from_slice(&batch.calls))
+        .unwrap();
     assert_eq!((stored, asked), (vec![call(1), call(5)], vec![true, false]));
 }
 
@@ -972,13 +896,9 @@ fn service(dice: &mut Dice) -> Service {
     Service::new(manner, count, (0, HOUR), 10 * MINUTE, dice)
 }
 
-fn worlds() -> std::ops::Range<u64> {
-    0..std::env::var("SIMULATION_WORLDS").map_or(200, |text| text.parse().unwrap())
-}
-
 #[test]
 fn a_killed_host_syncs_every_call_once() {
-    for seed in worlds() {
+    for seed in seeds(200) {
         let mut dice = Dice::new(seed);
         let mut service = service(&mut dice);
         let luck = Luck::new(&mut dice);
@@ -1000,7 +920,7 @@ fn a_killed_host_syncs_every_call_once() {
 
 #[test]
 fn a_killed_host_lists_every_call_once() {
-    for seed in worlds() {
+    for seed in seeds(200) {
         let mut dice = Dice::new(seed);
         let mut service = service(&mut dice);
         let luck = Luck::new(&mut dice);

@@ -8,8 +8,9 @@ use call_assistant::rest::client::{
     Action, Client, ClientError, ClientErrorReason, MAX_ERROR_LEN, ResponseHead, RetryAfter,
     UnexpectedBody,
 };
-use call_assistant::rest::{ApiError, ApiKey, BaseUrl, ErrorCode};
-use call_assistant::rest::{GetAccount, GetCall, ListCalls, UnsendableError};
+use call_assistant::rest::{
+    ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, UnsendableError,
+};
 use http::Response;
 
 const KEY: &str = "service_live_d41d8cd98f00b204e9800998ecf8427e";

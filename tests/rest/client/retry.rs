@@ -8,8 +8,7 @@ use call_assistant::rest::{ErrorCode, GetAccount, Quota};
 
 use super::replies::client;
 
-use crate::dice::Dice;
-use crate::dice::at;
+use crate::dice::{Dice, at};
 
 const NOW: i64 = 5_000_000;
 const LEAST: [u8; 8] = [0; 8];

@@ -4,19 +4,17 @@
 //! `SIMULATION_WORLDS=50000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::Paging;
-use call_assistant::rest::client::{CallSync, PagingError, SyncStep};
+use call_assistant::rest::client::{CallSync, Paging, PagingError, SyncStep};
 
 use super::world::{self, Manner, Service, Written};
-use crate::dice::at;
-use crate::dice::{Dice, HOUR, MINUTE, SECOND};
+use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
+use support::simulation::seeds;
 
 const LAG: i64 = MINUTE;
 
@@ -218,14 +216,6 @@ fn run(world: &mut World, atomic: bool) -> Store {
             }
         }
         workers[index] = store.load();
-    }
-}
-
-fn seeds(worlds: u64) -> Range<u64> {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    match number("SIMULATION_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SIMULATION_WORLDS").unwrap_or(worlds),
     }
 }
 

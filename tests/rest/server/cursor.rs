@@ -4,9 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::CreatedRange;
-use call_assistant::rest::Mode;
 use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
+use call_assistant::rest::{CreatedRange, Mode};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
 

@@ -4,17 +4,11 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
-use call_assistant::rest::Quota;
-use call_assistant::rest::server::CursorError;
-use call_assistant::rest::server::Grant;
-use call_assistant::rest::server::RowsReason;
-use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{RateLimitReason, RateWindow};
-use call_assistant::rest::server::{Rejection, RejectionReason};
-use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{BaseUrl, ParameterError};
-use call_assistant::rest::{Mode, Scope};
+use call_assistant::rest::server::{
+    Authorized, CallRow, CursorError, Grant, RateLimitReason, RateWindow, Received, Rejection,
+    RejectionReason, RequestHead, RowsReason, StoredKey,
+};
+use call_assistant::rest::{ApiError, BaseUrl, ErrorCode, Mode, ParameterError, Quota, Scope};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use http::{Response, StatusCode};
 

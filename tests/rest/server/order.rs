@@ -1,9 +1,8 @@
 //! D-1: the order of refusals, over every combination of what can be wrong.
 
 use call_assistant::rest::ErrorCode as C;
-use call_assistant::rest::Operation;
-use call_assistant::rest::Quota;
 use call_assistant::rest::server::{Cursor, Position};
+use call_assistant::rest::{Operation, Quota};
 
 use super::scenario::{Scenario, get};
 use crate::second;

@@ -1,17 +1,13 @@
 //! A service in memory, with everything in order until a test says otherwise.
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::server::AccountStatus;
-use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::StoredKey;
-use call_assistant::rest::server::{Admitted, Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{Rejection, RejectionReason};
-use call_assistant::rest::{ApiError, ErrorCode};
-use call_assistant::rest::{ApiKey, Mode, Scope};
+use call_assistant::rest::server::{
+    AccountStatus, Admitted, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection,
+    RejectionReason, RequestHead, StoredKey,
+};
+use call_assistant::rest::{ApiError, ApiKey, ErrorCode, Mode, Scope};
+use call_assistant::{Product, Timestamp};
 use http::Response;
 
 use crate::second;

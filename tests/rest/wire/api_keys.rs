@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use call_assistant::Product;
-use call_assistant::TextReason;
 use call_assistant::rest::server::KeyDigest;
 use call_assistant::rest::{ApiKey, Mode};
+use call_assistant::{Product, TextReason};
 
 const SECRET: &str = "service_live_00112233445566778899aabbccddeeff";
 

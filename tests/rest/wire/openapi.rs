@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use call_assistant::Product;
 use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, CredentialId, RequestId};
 use call_assistant::model::{Account, Call, CallList, TransferredCall};
-use call_assistant::rest::Quota;
 use call_assistant::rest::server::OPENAPI;
-use call_assistant::rest::{ApiError, ErrorCode, ErrorType};
-use call_assistant::rest::{ListCalls, Operation};
+use call_assistant::rest::{ApiError, ErrorCode, ErrorType, ListCalls, Operation, Quota};
 use call_assistant::webhook::event::{Event, EventData, EventType, Origin, OriginSource};
 use serde_json::{Value, json};
 

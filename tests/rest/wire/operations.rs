@@ -1,18 +1,14 @@
 //! The three operations: requests and answers, written by one end and read by the other.
 
-use call_assistant::Product;
-use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::ErrorCode;
-use call_assistant::rest::Quota;
 use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter};
 use call_assistant::rest::server::{Authorized, Received, RejectionReason, RequestHead};
-use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::rest::{
-    ApiRequest, ApiResponse, BaseUrl, CreatedRange, GetAccount, GetCall, ListCalls, Operation,
-    ParameterError, UnsendableError,
+    ApiKey, ApiRequest, ApiResponse, BaseUrl, CreatedRange, ErrorCode, GetAccount, GetCall,
+    ListCalls, Mode, Operation, ParameterError, Quota, Scope, UnsendableError,
 };
+use call_assistant::{Product, Timestamp};
 use proptest::prelude::*;
 
 use crate::second;

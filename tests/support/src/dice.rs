@@ -32,11 +32,16 @@ impl Dice {
 
     /// From 0 to `most`, both included.
     pub fn up_to(&mut self, most: i64) -> i64 {
-        (self.bits() % (most as u64 + 1)) as i64
+        self.below(most as u64 + 1) as i64
+    }
+
+    /// From 0 to `bound`, which is excluded.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.bits() % bound
     }
 
     pub fn chance(&mut self, percent: u64) -> bool {
-        self.bits() % 100 < percent
+        self.below(100) < percent
     }
 
     /// Mostly short, sometimes as long as `most`.

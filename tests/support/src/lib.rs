@@ -1,4 +1,4 @@
-//! What the tests of several rooms share: instants, secrets, and [`dice`].
+//! What the tests of several rooms share: instants, secrets, [`dice`], and what simulations need.
 //!
 //! The crate asks for no feature of the library, so that the tests of each set of features are of
 //! that set and no other.
@@ -11,6 +11,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::SigningSecret;
 
 pub mod dice;
+pub mod simulation;
 
 /// 2026-01-01T00:00:00Z: where virtual time begins.
 pub fn start() -> Timestamp {
@@ -21,6 +22,12 @@ pub fn start() -> Timestamp {
 #[track_caller]
 pub fn seconds(seconds: u64) -> Timestamp {
     start().checked_add(Duration::from_secs(seconds)).unwrap()
+}
+
+/// This many milliseconds after the start.
+#[track_caller]
+pub fn millis(millis: u64) -> Timestamp {
+    start().checked_add(Duration::from_millis(millis)).unwrap()
 }
 
 /// This many nanoseconds after the start.

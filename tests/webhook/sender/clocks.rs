@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{
     RedeliverError, Status,
 };
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, start};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const NANO: Duration = Duration::from_nanos(1);
@@ -25,14 +25,11 @@ fn a_clock_a_year_ahead_delays_nothing() {
     let mut begun = failed_before(2, &endpoint, start());
     let lost = begun.begin(&endpoint, next_year()).unwrap();
     let mut finished = failed_before(3, &endpoint, start());
-    let attempt = finished.begin(&endpoint, start()).unwrap();
-    let _ = finished.finish(&attempt, Outcome::Reset, next_year());
+    let _ = attempted(&mut finished, &endpoint, Outcome::Reset, start(), next_year());
     let mut unsent = failed_before(3, &endpoint, start());
-    let attempt = unsent.begin(&endpoint, start()).unwrap();
-    let _ = unsent.finish(&attempt, Outcome::Unsent, next_year());
+    let _ = attempted(&mut unsent, &endpoint, Outcome::Unsent, start(), next_year());
     let mut redelivered = failed_before(5, &endpoint, start());
-    let attempt = redelivered.begin(&endpoint, start()).unwrap();
-    let _ = redelivered.finish(&attempt, answered(500), start());
+    let _ = attempted(&mut redelivered, &endpoint, answered(500), start(), start());
     redelivered
         .redeliver(&endpoint, start().saturating_add(29 * Duration::from_secs(86_400)))
         .unwrap();
@@ -101,8 +98,7 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
 fn postponing_goes_no_further_than_twice_the_longest_wait() {
     let endpoint = Endpoint::new(start());
     let mut delivery = failed_before(4, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = delivery.finish(&attempt, answered(500), start());
+    let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     let wait = RETRY_WAITS[4];
     let before = delivery;
     assert!(!delivery.postpone(wait + NANO, start()));

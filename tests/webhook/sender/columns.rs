@@ -11,7 +11,7 @@ use call_assistant::webhook::sender::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, start};
 
 /// Every later build must read these lines. A version that stores more adds a file.
 const FIXTURES: [&str; 1] = [include_str!("fixtures/0.1.0.tsv")];
@@ -252,8 +252,7 @@ fn the_oldest_kept_event_is_less_than_thirty_days_old() {
 fn a_report_that_is_nothing_changes_no_endpoint() {
     let mut counted = Endpoint::new(start());
     let mut delivery = failed_before(5, &counted, start());
-    let attempt = delivery.begin(&counted, start()).unwrap();
-    let report = delivery.finish(&attempt, answered(500), start());
+    let report = attempted(&mut delivery, &counted, answered(500), start(), start());
     assert!(!report.is_nothing(), "a sixth failure");
     let _ = counted.record(report, start());
     for (failed, outcome, nothing) in [
@@ -265,8 +264,7 @@ fn a_report_that_is_nothing_changes_no_endpoint() {
         (5, Outcome::Tls, false),
     ] {
         let mut delivery = failed_before(failed, &counted, start());
-        let attempt = delivery.begin(&counted, start()).unwrap();
-        let report = delivery.finish(&attempt, outcome, start());
+        let report = attempted(&mut delivery, &counted, outcome, start(), start());
         assert_eq!(report.is_nothing(), nothing, "{outcome} after {failed}");
         let mut endpoint = counted;
         let _ = endpoint.record(report, start());

@@ -8,14 +8,13 @@ use call_assistant::webhook::sender::{
     FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report, Status,
 };
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, record, start};
 
 /// What a delivery of this endpoint reports, begun when the endpoint was as given.
 #[track_caller]
 fn report(endpoint: &Endpoint, failures: u8, outcome: Outcome) -> Report {
     let mut delivery = failed_before(failures, endpoint, start());
-    let attempt = delivery.begin(endpoint, start()).unwrap();
-    delivery.finish(&attempt, outcome, start())
+    attempted(&mut delivery, endpoint, outcome, start(), start())
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +82,7 @@ fn every_sequence_of_events_from_every_count() {
     for count in 0..FAILURES_TO_DISABLE {
         let mut begun = first;
         for _ in 0..count {
-            let failed = report(&begun, 5, answered(500));
-            let _ = begun.record(failed, start());
+            let _ = record(&mut begun, 5, answered(500), start());
         }
         for code in 0..6_usize.pow(5) {
             let mut endpoint = begun;
@@ -98,8 +96,7 @@ fn every_sequence_of_events_from_every_count() {
                 // What arrives at a disabled endpoint is of an attempt that was in flight.
                 let as_begun = |failures, outcome| {
                     let mut delivery = failed_before(failures, &begun, start());
-                    let attempt = delivery.begin(&begun, start()).unwrap();
-                    delivery.finish(&attempt, outcome, now)
+                    attempted(&mut delivery, &begun, outcome, start(), now)
                 };
                 let fresh = |failures, outcome| match endpoint.is_active() {
                     true => report(&endpoint, failures, outcome),
@@ -136,8 +133,7 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
     let mut warned = Vec::new();
     for round in 0..2 {
         for failures in 1..=19 {
-            let failed = report(&endpoint, 5, Outcome::Dns);
-            let change = endpoint.record(failed, at(1));
+            let change = record(&mut endpoint, 5, Outcome::Dns, at(1));
             let warn = [5, 10, 15].contains(&failures);
             assert_eq!(change, EndpointChange::Counted { failures, warn }, "round {round}");
             warned.extend(warn.then_some((round, failures)));
@@ -167,8 +163,10 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     let mut dead = Delivery::accept(&event(start()), &endpoint, start());
     let _ = dead.begin(&endpoint, start()).unwrap();
 
-    let gone = report(&endpoint, 0, answered(410));
-    assert_eq!(endpoint.record(gone, at(1)), EndpointChange::Disabled(DisabledReason::Gone));
+    assert_eq!(
+        record(&mut endpoint, 0, answered(410), at(1)),
+        EndpointChange::Disabled(DisabledReason::Gone)
+    );
 
     assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
     assert_eq!((waiting.status(), waiting.ended_at()), (Status::Parked, Some(at(2))));
@@ -226,8 +224,7 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
         failed.redeliver(&endpoint, created).unwrap_err();
         let mut now = created;
         for _ in 0..6 {
-            let attempt = failed.begin(&endpoint, now).unwrap();
-            let _ = failed.finish(&attempt, Outcome::Reset, now);
+            let _ = attempted(&mut failed, &endpoint, Outcome::Reset, now, now);
             now = failed.due(now).unwrap_or(now);
         }
         assert_eq!(failed.status(), Status::Failed);
@@ -258,8 +255,7 @@ fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
     let mut endpoint = Endpoint::new(start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
-    let gone = report(&endpoint, 0, answered(410));
-    let _ = endpoint.record(gone, at(9));
+    let _ = record(&mut endpoint, 0, answered(410), at(9));
     let _ = endpoint.enable(at(40));
     assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
     let report = delivery.finish(&slow, answered(410), at(42));
@@ -274,8 +270,7 @@ fn what_was_begun_before_enabling_says_nothing_after_it() {
     let mut endpoint = Endpoint::new(start());
     let mut slow = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = slow.begin(&endpoint, start()).unwrap();
-    let gone = report(&endpoint, 0, answered(410));
-    let _ = endpoint.record(gone, at(1));
+    let _ = record(&mut endpoint, 0, answered(410), at(1));
     let _ = endpoint.enable(at(2));
     let report = slow.finish(&attempt, answered(410), at(3));
     assert_eq!((report.is_late(), slow.status()), (false, Status::Gone));
@@ -287,14 +282,12 @@ fn what_was_begun_before_enabling_says_nothing_after_it() {
 #[test]
 fn a_range_of_missed_events_ends_where_retention_does() {
     let mut endpoint = Endpoint::new(start());
-    let gone = report(&endpoint, 0, answered(410));
-    let _ = endpoint.record(gone, start());
+    let _ = record(&mut endpoint, 0, answered(410), start());
     let missed = endpoint.enable(at(60)).unwrap();
     let oldest = at(60).saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));
     assert_eq!((missed.from(), missed.until()), (oldest, Timestamp::MAX));
 
-    let gone = report(&endpoint, 0, answered(410));
-    let _ = endpoint.record(gone, start());
+    let _ = record(&mut endpoint, 0, answered(410), start());
     let skipped = |created: Timestamp| Delivery::accept(&event(created), &endpoint, created);
     let now = start().saturating_add(RETENTION);
     let nano = Duration::from_nanos(1);

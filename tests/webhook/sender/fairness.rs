@@ -1,15 +1,14 @@
 //! The planner beside accounts that choose how long each of their attempts lasts and how it ends:
 //! nobody of another account is held up. (D-89)
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Limits, Outcome, Pending, Planner, RETRY_WAITS};
 
 use super::isolation::p99;
 use super::{answered, start};
+use support::millis as at;
+use support::simulation::Agenda;
 
 const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 const TIMEOUT: Millis = 10_000;
@@ -69,8 +68,7 @@ struct World {
     manner: Manner,
     /// Of each adversary's account.
     endpoints: u32,
-    queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
-    order: u64,
+    agenda: Agenda<Happens>,
     planner: Planner,
     /// When each delivery was due, and how often it has failed.
     deliveries: Vec<(Millis, usize)>,
@@ -89,18 +87,13 @@ struct World {
 const HEALTHY: u32 = 0;
 const BY_CHANCE: Millis = 37;
 
-fn at(now: Millis) -> Timestamp {
-    start().saturating_add(Duration::from_millis(now))
-}
-
 /// How long each event of the healthy endpoint waited that was sent.
 fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
     let mut world = World {
         limits,
         manner,
         endpoints,
-        queue: BinaryHeap::new(),
-        order: 0,
+        agenda: Agenda::new([]),
         planner: Planner::new(limits),
         deliveries: Vec::new(),
         attempts: vec![0; 1 + (accounts * endpoints) as usize],
@@ -112,12 +105,12 @@ fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
     };
     for account in 1..=accounts {
         let begin = if manner == Manner::InTurn { u64::from(account - 1) } else { 0 };
-        world.happens(begin, Happens::Begin(account));
+        world.agenda.plan(begin, Happens::Begin(account));
     }
     for event in 0..EVENTS as Millis {
-        world.happens(BY_CHANCE + event * 1_000, Happens::Event);
+        world.agenda.plan(BY_CHANCE + event * 1_000, Happens::Event);
     }
-    while let Some(Reverse((now, _, what))) = world.queue.pop()
+    while let Some((now, what)) = world.agenda.pop()
         && now < SPAN
     {
         match what {
@@ -133,7 +126,7 @@ fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
             Happens::Wake => {}
         }
         // Everything of one instant is heard first.
-        if world.queue.peek().is_none_or(|Reverse((next, ..))| *next > now) {
+        if world.agenda.is_past(now) {
             world.send(now);
         }
     }
@@ -141,11 +134,6 @@ fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
 }
 
 impl World {
-    fn happens(&mut self, at: Millis, what: Happens) {
-        self.order += 1;
-        self.queue.push(Reverse((at, self.order, what)));
-    }
-
     fn account(&self, endpoint: u32) -> u32 {
         endpoint.checked_sub(1).map_or(HEALTHY, |other| 1 + other / self.endpoints)
     }
@@ -174,11 +162,11 @@ impl World {
                 self.add(endpoint, now, now, 0);
                 self.took(endpoint, account, now)
             };
-            self.happens(now + took, Happens::End { endpoint, delivery, took });
+            self.agenda.plan(now + took, Happens::End { endpoint, delivery, took });
         }
         assert!(self.planner.in_flight() <= self.limits.overall);
         if let Some(due) = self.planner.next_due() {
-            self.happens(due.since(start()).as_micros().div_ceil(1_000) as u64, Happens::Wake);
+            self.agenda.plan(due.since(start()).as_micros().div_ceil(1_000) as u64, Happens::Wake);
         }
     }
 

@@ -1,8 +1,6 @@
 //! The planner with endpoints that fail, in virtual time: nobody is held up by another's silence,
 //! and who is silent is disabled in time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -11,6 +9,8 @@ use call_assistant::webhook::sender::{
 };
 
 use super::{answered, event, start};
+use support::millis as at;
+use support::simulation::Agenda;
 
 const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 const HOUR: u64 = 3_600_000;
@@ -56,17 +56,12 @@ struct World {
     per_account: u32,
     plans: Vec<Plan>,
     until: Millis,
-    queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
-    order: u64,
+    agenda: Agenda<Happens>,
     planner: Planner,
     endpoints: Vec<Endpoint>,
     deliveries: Vec<(Delivery, u32)>,
     attempts: Vec<(usize, Attempt)>,
     seen: Vec<Seen>,
-}
-
-fn at(now: Millis) -> Timestamp {
-    start().saturating_add(Duration::from_millis(now))
 }
 
 /// Events come until then; then everything is followed to its end.
@@ -80,8 +75,7 @@ fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Milli
         limits,
         per_account,
         until,
-        queue: BinaryHeap::new(),
-        order: 0,
+        agenda: Agenda::new([]),
         planner: Planner::new(limits),
         endpoints: plans.iter().map(|_| Endpoint::new(start())).collect(),
         deliveries: Vec::new(),
@@ -90,16 +84,16 @@ fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Milli
         plans,
     };
     for endpoint in 0..world.plans.len() {
-        world.happens(world.plans[endpoint].first, Happens::Event(endpoint as u32));
+        world.agenda.plan(world.plans[endpoint].first, Happens::Event(endpoint as u32));
     }
-    while let Some(Reverse((now, _, what))) = world.queue.pop() {
+    while let Some((now, what)) = world.agenda.pop() {
         match what {
             Happens::Event(endpoint) => world.event(endpoint, now),
             Happens::Outcome(attempt) => world.finish(attempt, now),
             Happens::Wake => {}
         }
         // Everything of one instant is heard first.
-        if world.queue.peek().is_none_or(|Reverse((next, ..))| *next > now) {
+        if world.agenda.is_past(now) {
             world.send(now);
         }
     }
@@ -108,11 +102,6 @@ fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Milli
 }
 
 impl World {
-    fn happens(&mut self, at: Millis, what: Happens) {
-        self.order += 1;
-        self.queue.push(Reverse((at, self.order, what)));
-    }
-
     fn event(&mut self, endpoint: u32, now: Millis) {
         let value = &self.endpoints[endpoint as usize];
         let delivery = Delivery::accept(&event(start()), value, at(now));
@@ -122,7 +111,7 @@ impl World {
         }
         let next = now + self.plans[endpoint as usize].every;
         if next < self.until {
-            self.happens(next, Happens::Event(endpoint));
+            self.agenda.plan(next, Happens::Event(endpoint));
         }
     }
 
@@ -146,10 +135,10 @@ impl World {
             }
             self.attempts.push((number, attempt));
             let takes = self.plans[endpoint].manner.unwrap_or(TIMEOUT);
-            self.happens(now + takes, Happens::Outcome(self.attempts.len() - 1));
+            self.agenda.plan(now + takes, Happens::Outcome(self.attempts.len() - 1));
         }
         if let Some(due) = self.planner.next_due() {
-            self.happens(due.since(start()).as_micros().div_ceil(1_000) as u64, Happens::Wake);
+            self.agenda.plan(due.since(start()).as_micros().div_ceil(1_000) as u64, Happens::Wake);
         }
     }
 

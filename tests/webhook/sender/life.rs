@@ -10,7 +10,7 @@ use call_assistant::webhook::sender::{
 };
 use http::StatusCode;
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, record, start};
 
 /// What the specification says of one attempt: after this many failures, what each kind of outcome
 /// leads to. DEL-3, DEL-4, DEL-6, D-53, D-57.
@@ -123,8 +123,7 @@ fn every_status_has_its_verdict() {
     let last = failed_before(5, &endpoint, start());
     let ends_as = |outcome| {
         let mut delivery = last;
-        let attempt = delivery.begin(&endpoint, start()).unwrap();
-        let _ = delivery.finish(&attempt, outcome, start());
+        let _ = attempted(&mut delivery, &endpoint, outcome, start(), start());
         delivery.status()
     };
     for status in 100..=999 {
@@ -196,8 +195,7 @@ fn a_lease_that_runs_out_is_taken_over() {
 fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
     let endpoint = Endpoint::new(start());
     let mut delivery = failed_before(0, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let report = delivery.finish(&attempt, answered(500), at(3_600));
+    let report = attempted(&mut delivery, &endpoint, answered(500), start(), at(3_600));
     assert!(!report.is_late());
     assert_eq!((delivery.status(), delivery.due(at(3_600))), (Status::Waiting, Some(at(3_610))));
 }
@@ -241,9 +239,7 @@ fn late_outcomes_say_what_is_still_true() {
         let mut endpoint = Endpoint::new(start());
         // Something to recover from.
         for _ in 0..2 {
-            let mut other = failed_before(5, &endpoint, start());
-            let attempt = other.begin(&endpoint, start()).unwrap();
-            let _ = endpoint.record(other.finish(&attempt, failed, start()), start());
+            let _ = record(&mut endpoint, 5, failed, start());
         }
         let mut delivery = failed_before(5, &endpoint, start());
         let slow = delivery.begin(&endpoint, start()).unwrap();
@@ -255,9 +251,7 @@ fn late_outcomes_say_what_is_still_true() {
             // An acknowledgement has already set the count to zero: fail once more, to see whether
             // the late outcome would do it again.
             if outcome == ok {
-                let mut third = failed_before(5, &endpoint, at(32));
-                let attempt = third.begin(&endpoint, at(32)).unwrap();
-                let _ = endpoint.record(third.finish(&attempt, failed, at(32)), at(32));
+                let _ = record(&mut endpoint, 5, failed, at(32));
                 assert_eq!(endpoint.failures(), 1, "{row}");
             }
         }
@@ -277,8 +271,7 @@ fn late_outcomes_say_what_is_still_true() {
 fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     let mut endpoint = Endpoint::new(start());
     let mut delivery = failed_before(5, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let report = delivery.finish(&attempt, answered(500), start());
+    let report = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     assert_eq!(
         endpoint.record(report, start()),
         EndpointChange::Counted { failures: 1, warn: false }
@@ -298,8 +291,7 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
 
     delivery.redeliver(&endpoint, at(90)).unwrap();
     // A fault of our own keeps it a manual redelivery.
-    let attempt = delivery.begin(&endpoint, at(90)).unwrap();
-    let _ = delivery.finish(&attempt, Outcome::Unsent, at(90));
+    let _ = attempted(&mut delivery, &endpoint, Outcome::Unsent, at(90), at(90));
     assert_eq!((delivery.status(), delivery.due(at(90))), (Status::Waiting, Some(at(90))));
     let attempt = delivery.begin(&endpoint, at(91)).unwrap();
     assert!(attempt.is_manual());
@@ -315,11 +307,9 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
 fn a_manual_410_disables_too() {
     let mut endpoint = Endpoint::new(start());
     let mut delivery = failed_before(5, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = delivery.finish(&attempt, answered(500), start());
+    let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     delivery.redeliver(&endpoint, at(1)).unwrap();
-    let attempt = delivery.begin(&endpoint, at(1)).unwrap();
-    let report = delivery.finish(&attempt, answered(410), at(2));
+    let report = attempted(&mut delivery, &endpoint, answered(410), at(1), at(2));
     assert_eq!((report.is_late(), delivery.status()), (false, Status::Gone));
     assert_eq!(delivery.attempts(), 6);
     assert_eq!(endpoint.record(report, at(2)), EndpointChange::Disabled(DisabledReason::Gone));
@@ -375,8 +365,7 @@ fn what_is_as_good_as_parked_is_redelivered() {
     let mut sending = Delivery::accept(&event(start()), &endpoint, start());
     let lost = sending.begin(&endpoint, start()).unwrap();
     let mut gone = Delivery::accept(&event(start()), &endpoint, start());
-    let attempt = gone.begin(&endpoint, start()).unwrap();
-    let report = gone.finish(&attempt, answered(410), at(1));
+    let report = attempted(&mut gone, &endpoint, answered(410), start(), at(1));
     let _ = endpoint.record(report, at(1));
 
     assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(RedeliverError::Disabled));
@@ -456,8 +445,7 @@ fn the_ends_of_time_are_ordinary() {
     for now in [Timestamp::MIN, Timestamp::MAX] {
         let mut endpoint = Endpoint::new(now);
         let mut delivery = Delivery::accept(&event(now), &endpoint, now);
-        let attempt = delivery.begin(&endpoint, now).unwrap();
-        let report = delivery.finish(&attempt, Outcome::Dns, Timestamp::MAX);
+        let report = attempted(&mut delivery, &endpoint, Outcome::Dns, now, Timestamp::MAX);
         assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
         assert_eq!(endpoint.record(report, Timestamp::MIN), EndpointChange::Noted, "{now}");
     }

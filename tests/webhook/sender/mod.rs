@@ -21,13 +21,16 @@ mod simulation;
 mod stored;
 mod suspect;
 mod target;
+mod world;
 
 use std::cell::RefCell;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Delivery, Endpoint, Outcome, RETRY_WAITS};
+use call_assistant::webhook::sender::{
+    Delivery, Endpoint, EndpointChange, Outcome, RETRY_WAITS, Report,
+};
 use http::StatusCode;
 
 /// A ping that was created then.
@@ -59,9 +62,34 @@ pub(crate) fn failed_before(attempts: u8, endpoint: &Endpoint, now: Timestamp) -
     let mut then = now.saturating_sub(RETRY_WAITS.iter().sum());
     let mut delivery = Delivery::accept(&event(then), endpoint, then);
     for _ in 0..attempts {
-        let attempt = delivery.begin(endpoint, then).unwrap();
-        let _ = delivery.finish(&attempt, answered(500), then);
+        let _ = attempted(&mut delivery, endpoint, answered(500), then, then);
         then = delivery.due(then).unwrap();
     }
     delivery
+}
+
+/// Makes one attempt of a delivery, and returns what it reports.
+#[track_caller]
+pub(crate) fn attempted(
+    delivery: &mut Delivery,
+    endpoint: &Endpoint,
+    outcome: Outcome,
+    began: Timestamp,
+    ended: Timestamp,
+) -> Report {
+    let attempt = delivery.begin(endpoint, began).unwrap();
+    delivery.finish(&attempt, outcome, ended)
+}
+
+/// Records an attempt of a delivery that has failed this many times before.
+#[track_caller]
+pub(crate) fn record(
+    endpoint: &mut Endpoint,
+    failed: u8,
+    outcome: Outcome,
+    now: Timestamp,
+) -> EndpointChange {
+    let mut delivery = failed_before(failed, endpoint, now);
+    let report = attempted(&mut delivery, endpoint, outcome, now, now);
+    endpoint.record(report, now)
 }

@@ -9,15 +9,13 @@ use call_assistant::webhook::sender::{
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, record, start};
 use support::secret;
 
 /// One failure on record, so that resets show.
 fn endpoint_with_a_failure() -> Endpoint {
     let mut endpoint = Endpoint::new(start());
-    let mut delivery = failed_before(5, &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = endpoint.record(delivery.finish(&attempt, Outcome::Tls, start()), start());
+    let _ = record(&mut endpoint, 5, Outcome::Tls, start());
     assert_eq!(endpoint.failures(), 1);
     endpoint
 }
@@ -58,9 +56,7 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
 #[test]
 fn a_pause_does_not_replace_another_reason() {
     let mut endpoint = Endpoint::new(start());
-    let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = endpoint.record(delivery.finish(&attempt, answered(410), at(1)), at(1));
+    let _ = record(&mut endpoint, 0, answered(410), at(1));
     assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
     assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
 }
@@ -71,8 +67,7 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     let mut endpoint = endpoint_with_a_failure();
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let signer = Signer::new(secret("whsec_one"));
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = delivery.finish(&attempt, answered(500), start());
+    let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
 
     assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
     let moved = Target::parse("https://new.example.com/hook").unwrap();
@@ -140,11 +135,9 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
                 }
             }
             // Something to recover from, at the new URL.
-            let mut other = failed_before(5, &endpoint, at(200));
-            let attempt = other.begin(&endpoint, at(200)).unwrap();
             let counted = EndpointChange::Counted { failures: 1, warn: false };
-            let report = other.finish(&attempt, Outcome::Dns, at(200));
-            assert_eq!(endpoint.record(report, at(200)), counted, "{row}");
+            let change = record(&mut endpoint, 5, Outcome::Dns, at(200));
+            assert_eq!(change, counted, "{row}");
 
             let before = endpoint;
             let report = delivery.finish(&old, outcome, at(201));
@@ -181,10 +174,7 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     // Suspect no more, and nobody is told.
     let mut endpoint = Endpoint::new(start());
     for second in 0..6 {
-        let mut delivery = failed_before(0, &endpoint, at(20 * second));
-        let attempt = delivery.begin(&endpoint, at(20 * second)).unwrap();
-        let report = delivery.finish(&attempt, Outcome::Refused, at(20 * second));
-        let _ = endpoint.record(report, at(20 * second));
+        let _ = record(&mut endpoint, 0, Outcome::Refused, at(20 * second));
     }
     assert!(endpoint.is_suspect());
     assert_eq!(endpoint.moved(at(200)).alert(), None);
@@ -205,9 +195,7 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
 #[test]
 fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
     let mut gone = Endpoint::new(start());
-    let mut delivery = Delivery::accept(&event(start()), &gone, start());
-    let attempt = delivery.begin(&gone, start()).unwrap();
-    let _ = gone.record(delivery.finish(&attempt, answered(410), start()), start());
+    let _ = record(&mut gone, 0, answered(410), start());
     let mut paused = Endpoint::new(start());
     let _ = paused.pause(start());
     for (name, mut endpoint) in
@@ -328,9 +316,7 @@ fn attempts_from_before_enabling_only_deliver() {
         let _ = endpoint.pause(at(1));
         let _ = endpoint.enable(at(2)).unwrap();
         // Something to recover from.
-        let mut other = failed_before(5, &endpoint, at(2));
-        let attempt = other.begin(&endpoint, at(2)).unwrap();
-        let _ = endpoint.record(other.finish(&attempt, Outcome::Dns, at(2)), at(2));
+        let _ = record(&mut endpoint, 5, Outcome::Dns, at(2));
 
         let before = endpoint;
         let mut not_redelivered = delivery;

@@ -4,7 +4,7 @@ use call_assistant::webhook::sender::{
     Delivery, Endpoint, PlanError, RecoveryBy, Status, WebhookPlan,
 };
 
-use super::{answered, event, start};
+use super::{answered, attempted, event, start};
 
 #[test]
 fn every_plan_has_what_the_specification_gives_it() {
@@ -36,8 +36,7 @@ fn what_is_pending_is_sent_after_a_downgrade() {
     assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let downgraded = WebhookPlan::BelowPro;
-    let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let _ = delivery.finish(&attempt, answered(200), start());
+    let _ = attempted(&mut delivery, &endpoint, answered(200), start(), start());
     assert_eq!(delivery.status(), Status::Delivered);
     assert_eq!(downgraded.check_webhooks(), Err(PlanError::Webhooks), "no new event");
 }

@@ -1,8 +1,6 @@
 //! Ten thousand missed deliveries recovered, in virtual time, next to healthy endpoints: nobody
 //! notices, and wherever the processes die, each delivery is redelivered once.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -14,6 +12,8 @@ use call_assistant::webhook::sender::{
 use super::isolation::p99;
 use super::{answered, event, start};
 use crate::dice::Dice;
+use support::millis as at;
+use support::simulation::Agenda;
 
 const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 const MISSED: usize = 10_000;
@@ -39,7 +39,7 @@ type Step = (Write<Recovery<usize>>, Vec<(usize, Write<Delivery>)>);
 
 struct World {
     until: Millis,
-    queue: BinaryHeap<Reverse<(Millis, Happens)>>,
+    agenda: Agenda<Happens>,
     /// The store.
     endpoints: Vec<Endpoint>,
     deliveries: Vec<(Delivery, u32)>,
@@ -57,10 +57,6 @@ struct World {
     kills: usize,
 }
 
-fn at(now: Millis) -> Timestamp {
-    start().saturating_add(Duration::from_millis(now))
-}
-
 impl World {
     /// The last endpoint has missed everything of an outage.
     fn new(until: Millis, seed: u64) -> Self {
@@ -75,7 +71,7 @@ impl World {
         let recovery = missed.recover(counted, by, PLAN, endpoint, start()).unwrap();
         Self {
             until,
-            queue: BinaryHeap::new(),
+            agenda: Agenda::new([]),
             endpoints,
             deliveries,
             recovery,
@@ -93,15 +89,15 @@ impl World {
 
     fn run(mut self, recovers: bool, kills: bool) -> Self {
         for endpoint in 0..=HEALTHY {
-            self.happens(u64::from(endpoint) * 5, Happens::Event(endpoint));
+            self.agenda.plan(u64::from(endpoint) * 5, Happens::Event(endpoint));
         }
         if recovers {
-            self.happens(7, Happens::Step);
+            self.agenda.plan(7, Happens::Step);
         }
         if kills {
-            self.happens(1_000, Happens::Kill);
+            self.agenda.plan(1_000, Happens::Kill);
         }
-        while let Some(Reverse((now, what))) = self.queue.pop() {
+        while let Some((now, what)) = self.agenda.pop() {
             match what {
                 Happens::Event(endpoint) => self.event(endpoint, now),
                 Happens::Answer { delivery, of } => self.finish(delivery, of, now),
@@ -110,15 +106,11 @@ impl World {
                 Happens::Wake => {}
             }
             // Everything of one instant is heard first.
-            if self.queue.peek().is_none_or(|Reverse((next, _))| *next > now) {
+            if self.agenda.is_past(now) {
                 self.send(now);
             }
         }
         self
-    }
-
-    fn happens(&mut self, at: Millis, what: Happens) {
-        self.queue.push(Reverse((at, what)));
     }
 
     fn event(&mut self, endpoint: u32, now: Millis) {
@@ -128,7 +120,7 @@ impl World {
         self.deliveries.push((delivery, endpoint));
         let next = now + if endpoint == HEALTHY { 100 } else { 1_000 };
         if next < self.until {
-            self.happens(next, Happens::Event(endpoint));
+            self.agenda.plan(next, Happens::Event(endpoint));
         }
     }
 
@@ -147,11 +139,12 @@ impl World {
                 self.firsts[usize::from(endpoint == HEALTHY)].push(late);
             }
             self.attempts.push(Some(attempt));
-            self.happens(now + ANSWER, Happens::Answer { delivery, of: self.attempts.len() - 1 });
+            self.agenda
+                .plan(now + ANSWER, Happens::Answer { delivery, of: self.attempts.len() - 1 });
         }
         if let Some(due) = self.planner.next_due() {
             let due = due.since(start()).as_micros().div_ceil(1_000) as Millis;
-            self.happens(due.max(now + 1), Happens::Wake);
+            self.agenda.plan(due.max(now + 1), Happens::Wake);
         }
     }
 
@@ -182,7 +175,7 @@ impl World {
         }
         let running = self.recovery.status() == RecoveryStatus::Running;
         if running || self.late.is_some() {
-            self.happens(now + 100, Happens::Step);
+            self.agenda.plan(now + 100, Happens::Step);
         }
     }
 
@@ -231,8 +224,8 @@ impl World {
         });
         self.planner = Planner::rebuild(LIMITS, pending);
         if self.recovery.status() == RecoveryStatus::Running {
-            let pause = 100 + self.dice.bits() % 8_000;
-            self.happens(now + pause, Happens::Kill);
+            let pause = 100 + self.dice.below(8_000);
+            self.agenda.plan(now + pause, Happens::Kill);
         }
     }
 }

@@ -9,7 +9,7 @@ use call_assistant::webhook::sender::{
     Recovery, RecoveryBy, RecoveryStatus, Row, Status, WebhookPlan, Write,
 };
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, start};
 use crate::dice::Dice;
 
 const PLAN: WebhookPlan = WebhookPlan::Business;
@@ -35,7 +35,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
     let (mut found, mut pending) = (0, 0);
     for round in 0..200 {
         let mut endpoint = Endpoint::new(start());
-        for second in 0..dice.bits() % 3 {
+        for second in 0..dice.below(3) {
             let _ = endpoint.pause(at(1_000 * second));
             let _ = endpoint.enable(at(1_000 * second + 500));
         }
@@ -44,18 +44,18 @@ fn the_condition_for_a_statement_is_the_predicate() {
         let enabled = endpoint.enable(at(110_000));
         assert_eq!(preview, enabled, "the same before it is enabled");
         let enabled = enabled.unwrap();
-        let (from, until) = (at(dice.bits() % 100_000), at(dice.bits() % 200_000));
+        let (from, until) = (at(dice.below(100_000)), at(dice.below(200_000)));
         let range = MissedDeliveries::between(from, until, at(110_000));
         let of_two =
             range.clone().of_statuses([Status::Skipped, Status::Delivered, Status::Failed]);
         for missed in [&enabled, &range, &range.clone().of_endpoint(&endpoint), &of_two] {
             let columns = DeliveryColumns {
-                event_created_at: at(dice.bits() % 200_000),
-                status: Status::ALL[(dice.bits() % 7) as usize],
-                at: at(dice.bits() % 200_000),
+                event_created_at: at(dice.below(200_000)),
+                status: Status::ALL[dice.below(7) as usize],
+                at: at(dice.below(200_000)),
                 attempts: 1,
                 manual: false,
-                generation: (dice.bits() % 4) as i32,
+                generation: dice.below(4) as i32,
                 version: 3,
             };
             let row = Delivery::try_from(columns).unwrap();
@@ -134,8 +134,7 @@ fn what_is_no_longer_missed_is_left_out() {
     let mut redelivered = *rows[0].1;
     redelivered.redeliver(&endpoint, at(50)).unwrap();
     rows[0].1 = Row::from(redelivered);
-    let attempt = redelivered.begin(&endpoint, at(50)).unwrap();
-    let _ = redelivered.finish(&attempt, answered(200), at(51));
+    let _ = attempted(&mut redelivered, &endpoint, answered(200), at(50), at(51));
     rows[1].1 = Row::from(redelivered);
     // Not of the range: the condition was forgotten.
     rows[2].1 = Row::from(Delivery::accept(&event(at(900)), &endpoint, at(900)));
@@ -235,8 +234,7 @@ fn a_failure_of_a_recovery_counts_for_nothing() {
     let mut recovery = started(&endpoint, missed);
     let writes = recovery.step(1, &rows, &endpoint, PLAN, at(60));
     let mut row = writes[0].1.value;
-    let attempt = row.begin(&endpoint, at(60)).unwrap();
-    let report = row.finish(&attempt, Outcome::TimedOut, at(70));
+    let report = attempted(&mut row, &endpoint, Outcome::TimedOut, at(60), at(70));
     let before = endpoint;
     let _ = endpoint.record(report, at(70));
     assert_eq!((row.status(), endpoint), (Status::Failed, before));

@@ -8,7 +8,7 @@ use call_assistant::webhook::sender::{
     Status, settle,
 };
 
-use super::{answered, at, failed_before, start};
+use super::{answered, at, failed_before, record, start};
 use crate::dice::Dice;
 
 type Batch = (Vec<Ended<'static, u32, u8>>, Rows, Owners);
@@ -86,9 +86,7 @@ fn batch(dice: &mut Dice) -> Batch {
     for id in 0..3 {
         let mut endpoint = Endpoint::new(start());
         for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
-            let mut delivery = failed_before(5, &endpoint, start());
-            let attempt = delivery.begin(&endpoint, start()).unwrap();
-            let _ = endpoint.record(delivery.finish(&attempt, answered(500), start()), start());
+            let _ = record(&mut endpoint, 5, answered(500), start());
         }
         owners.insert(id, Row::from(endpoint));
     }
@@ -256,5 +254,5 @@ fn the_first_result_that_is_stored_counts() {
 }
 
 fn below(dice: &mut Dice, bound: usize) -> usize {
-    usize::try_from(dice.bits() % u64::try_from(bound).unwrap()).unwrap()
+    dice.below(bound as u64) as usize
 }

@@ -4,8 +4,7 @@
 //!
 //! `SIMULATION_WORLDS=5000` runs more worlds, `SIMULATION_SEED=17` the one that failed.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -15,6 +14,9 @@ use call_assistant::webhook::sender::{
 };
 
 use super::{answered, event, start};
+use crate::dice::Dice;
+use support::millis;
+use support::simulation::{Agenda, Tally, seeds};
 
 const HOSTS: usize = 3;
 const SECOND: u64 = 1_000;
@@ -27,86 +29,36 @@ const FARTHEST: Duration = Duration::from_secs(12 * 3_600);
 
 #[test]
 fn every_world_keeps_its_promises() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let (mut seen, mut worlds) = (Seen::default(), 0);
-    let seeds = match number("SIMULATION_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SIMULATION_WORLDS").unwrap_or(60),
-    };
+    let (mut seen, seeds) = (Tally::default(), seeds(60));
     let one = seeds.end - seeds.start == 1;
-    for seed in seeds {
-        let world = std::panic::catch_unwind(|| World::new(seed).run());
-        match world {
-            Ok(world) => seen.add(&world),
+    for seed in seeds.clone() {
+        match std::panic::catch_unwind(|| World::new(seed).run().seen) {
+            Ok(met) => seen.add(&met),
             Err(_) => {
                 panic!("seed {seed}: SIMULATION_SEED={seed} cargo test --test webhook simulation")
             }
         }
-        worlds += 1;
     }
-    println!("{worlds} worlds: {seen:?}");
-    // A simulation in which a thing never happens says nothing about it.
-    assert!(one || seen.all(), "{seen:?}");
+    println!("{seeds:?}: {seen:?}");
+    assert!(one || seen.has_all(&KINDS), "{seen:?}");
 }
 
-#[derive(Debug, Default)]
-struct Seen {
-    deliveries: usize,
-    attempts: usize,
-    delivered: usize,
-    failed: usize,
-    parked: usize,
-    skipped: usize,
-    late: usize,
-    crashes: usize,
-    taken_over: usize,
-    gone: usize,
-    failing: usize,
-    enabled: usize,
-    manual: usize,
-    unsent: usize,
-    misdated: usize,
-}
-
-impl Seen {
-    fn add(&mut self, world: &World) {
-        let seen = &world.seen;
-        self.deliveries += world.rows.len();
-        for row in &world.rows {
-            match row.value.status() {
-                Status::Delivered => self.delivered += 1,
-                Status::Failed => self.failed += 1,
-                Status::Parked => self.parked += 1,
-                Status::Skipped => self.skipped += 1,
-                _ => {}
-            }
-        }
-        self.attempts += seen.attempts;
-        self.late += seen.late;
-        self.crashes += seen.crashes;
-        self.taken_over += seen.taken_over;
-        self.gone += seen.gone;
-        self.failing += seen.failing;
-        self.enabled += seen.enabled;
-        self.manual += seen.manual;
-        self.unsent += seen.unsent;
-        self.misdated += seen.misdated;
-    }
-
-    fn all(&self) -> bool {
-        let of = [self.delivered, self.failed, self.parked, self.skipped, self.late, self.crashes];
-        let more = [
-            self.taken_over,
-            self.gone,
-            self.failing,
-            self.enabled,
-            self.manual,
-            self.unsent,
-            self.misdated,
-        ];
-        of.iter().chain(&more).all(|count| *count > 0)
-    }
-}
+/// What happens in the worlds, beside deliveries and attempts.
+const KINDS: [&str; 13] = [
+    "delivered",
+    "failed",
+    "parked",
+    "skipped",
+    "late",
+    "crash",
+    "taken over",
+    "disabled by a 410",
+    "disabled by failing",
+    "enabled",
+    "manual",
+    "unsent",
+    "misdated",
+];
 
 /// Milliseconds of true time since the start.
 type Millis = u64;
@@ -176,29 +128,28 @@ struct Job {
 }
 
 struct World {
-    random: Random,
+    dice: Dice,
     now: Millis,
-    order: u64,
-    queue: BinaryHeap<Reverse<(Millis, u64, Happens)>>,
+    agenda: Agenda<Happens>,
     hosts: Vec<Host>,
     receivers: Vec<Receiver>,
     rows: Vec<Row>,
     jobs: Vec<Job>,
     to_emit: u64,
     gap: Millis,
-    seen: Seen,
+    seen: Tally,
 }
 
 const LIMITS: Limits = Limits { overall: 20, per_endpoint: 4 };
 
 impl World {
     fn new(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut dice = Dice::new(seed);
         let manners =
             [Manner::Healthy, Manner::Slow, Manner::Dead, Manner::Flapping, Manner::Leaving];
         let receivers = (0..8)
             .map(|_| Receiver {
-                manner: manners[random.below(5) as usize],
+                manner: manners[dice.below(5) as usize],
                 value: Endpoint::new(start()),
                 streak: 0,
                 disabled: None,
@@ -215,26 +166,25 @@ impl World {
         let mut world = Self {
             // One world in twenty is large: some thousands of deliveries.
             to_emit: match seed % 20 {
-                19 => 500 + random.below(1_000),
-                _ => 20 + random.below(130),
+                19 => 500 + dice.below(1_000),
+                _ => 20 + dice.below(130),
             },
             gap: 0,
-            random,
+            dice,
             now: 0,
-            order: 0,
-            queue: BinaryHeap::new(),
+            agenda: Agenda::new([]),
             hosts: (0..HOSTS).map(|_| host()).collect(),
             receivers,
             rows: Vec::new(),
             jobs: Vec::new(),
-            seen: Seen::default(),
+            seen: Tally::default(),
         };
         // All within about a day.
         world.gap = 48 * HOUR / world.to_emit;
         world.after(0, Happens::Emit);
         world.after(HOUR, Happens::RedeliverOne);
         for host in 0..HOSTS {
-            let (crash, step) = (world.random.below(8 * HOUR), world.random.below(8 * HOUR));
+            let (crash, step) = (world.dice.below(8 * HOUR), world.dice.below(8 * HOUR));
             world.after(crash, Happens::Crash(host));
             world.after(step, Happens::StepClock(host));
             world.after(HOUR, Happens::Sweep(host));
@@ -243,12 +193,11 @@ impl World {
     }
 
     fn after(&mut self, wait: Millis, what: Happens) {
-        self.order += 1;
-        self.queue.push(Reverse((self.now + wait, self.order, what)));
+        self.agenda.plan(self.now + wait, what);
     }
 
     fn run(mut self) -> Self {
-        while let Some(Reverse((at, _, what))) = self.queue.pop() {
+        while let Some((at, what)) = self.agenda.pop() {
             self.now = at;
             let over = at >= MISHAPS_END;
             if over && self.to_emit == 0 && !self.rows.iter().any(|row| row.value.is_pending()) {
@@ -272,10 +221,10 @@ impl World {
             }
             Happens::Crash(_) if over => {}
             Happens::Crash(host) => {
-                self.seen.crashes += 1;
+                self.seen.count("crash", 1);
                 self.hosts[host].alive = false;
                 self.hosts[host].life += 1;
-                let down = self.random.below(HOUR);
+                let down = self.dice.below(HOUR);
                 self.after(down, Happens::Restart(host));
             }
             Happens::Restart(host) => {
@@ -288,7 +237,7 @@ impl World {
                 });
                 self.hosts[host].planner = Planner::rebuild(LIMITS, rows.clone());
                 self.hosts[host].known = rows.map(|row| row.delivery as usize).collect();
-                let up = self.random.below(12 * HOUR);
+                let up = self.dice.below(12 * HOUR);
                 self.after(up, Happens::Crash(host));
                 self.after(0, Happens::Wake(host));
             }
@@ -303,11 +252,11 @@ impl World {
             }
             Happens::StepClock(host) => {
                 // Up to a minute either way, now and then a year, and right again in the end.
-                let by = i64::try_from(self.random.below(120 * SECOND)).unwrap() - 60_000;
-                let by = if self.random.below(10) == 0 { by.signum() * YEAR } else { by };
+                let by = i64::try_from(self.dice.below(120 * SECOND)).unwrap() - 60_000;
+                let by = if self.dice.below(10) == 0 { by.signum() * YEAR } else { by };
                 self.hosts[host].ahead = if over { 0 } else { by };
                 self.after(0, Happens::Wake(host));
-                let next = self.random.below(8 * HOUR);
+                let next = self.dice.below(8 * HOUR);
                 self.after(next, Happens::StepClock(host));
             }
             Happens::Enable(endpoint) => self.enable(endpoint),
@@ -320,10 +269,10 @@ impl World {
             return;
         }
         self.to_emit -= 1;
-        let host = self.random.below(HOSTS as u64) as usize;
+        let host = self.dice.below(HOSTS as u64) as usize;
         let now = self.clock(host);
         for endpoint in 0..self.receivers.len() {
-            if self.random.below(3) > 0 {
+            if self.dice.below(3) > 0 {
                 continue;
             }
             let value = Delivery::accept(&event(now), &self.receivers[endpoint].value, now);
@@ -342,7 +291,7 @@ impl World {
             }
         }
         self.after(0, Happens::Wake(host));
-        let next = self.random.below(self.gap);
+        let next = self.dice.below(self.gap);
         self.after(next, Happens::Emit);
     }
 
@@ -375,13 +324,13 @@ impl World {
                     let wrong = early > FARTHEST;
                     let taken_over = before.status() == Status::Sending;
                     assert!(early.is_zero() || wrong || taken_over, "before it was due");
-                    self.seen.misdated += usize::from(wrong);
+                    self.seen.count("misdated", usize::from(wrong));
                     assert_eq!(attempt.deadline().since(now), Duration::from_secs(10));
                     if !attempt.is_manual() {
                         assert_eq!(attempt.number(), row.charged + 1);
                     }
-                    self.seen.attempts += 1;
-                    self.seen.taken_over += usize::from(taken_over);
+                    self.seen.count("attempts", 1);
+                    self.seen.count("taken over", usize::from(taken_over));
                     self.go(host, at, attempt);
                 }
                 Err(error) => {
@@ -418,8 +367,8 @@ impl World {
             Outcome::Tls,
             Outcome::Forbidden,
         ];
-        let fault = faults[self.random.below(9) as usize];
-        let roll = self.random.below(100);
+        let fault = faults[self.dice.below(9) as usize];
+        let roll = self.dice.below(100);
         let outcome = match manner {
             _ if roll == 0 => Outcome::Unsent,
             Manner::Healthy if roll < 95 => answered(204),
@@ -432,18 +381,18 @@ impl World {
         };
         let took = match outcome {
             Outcome::TimedOut => 10 * SECOND,
-            _ => self.random.below(9 * SECOND),
+            _ => self.dice.below(9 * SECOND),
         };
         // Now and then a host stands still for longer than its lease.
-        let stood = if self.random.below(40) == 0 { self.random.below(200 * SECOND) } else { 0 };
+        let stood = if self.dice.below(40) == 0 { self.dice.below(200 * SECOND) } else { 0 };
         self.rows[row].acknowledged |= outcome.is_success();
         self.jobs.push(Job { row, attempt, outcome, life });
         let job = self.jobs.len() - 1;
         let answer = Happens::Answer { host, life: self.hosts[host].life, job };
         self.after(took + stood, answer.clone());
         // And now and then it says a thing twice.
-        if self.random.below(30) == 0 {
-            let again = self.random.below(HOUR);
+        if self.dice.below(30) == 0 {
+            let again = self.dice.below(HOUR);
             self.after(took + stood + again, answer);
         }
     }
@@ -459,7 +408,7 @@ impl World {
         let in_time = receiver.disabled.is_none() && receiver.life == life;
         match row.value.status() {
             _ if report.is_late() => {
-                self.seen.late += 1;
+                self.seen.count("late", 1);
                 assert_eq!(row.value, before);
             }
             Status::Delivered => {
@@ -469,7 +418,7 @@ impl World {
                 }
             }
             Status::Waiting if outcome == Outcome::Unsent => {
-                self.seen.unsent += 1;
+                self.seen.count("unsent", 1);
                 row.due = Some(now);
             }
             Status::Waiting => {
@@ -479,7 +428,7 @@ impl World {
                 row.due = Some(now.saturating_add(Duration::from_secs(seconds)));
                 assert_eq!(row.value.due(now), row.due);
             }
-            Status::Failed if attempt.is_manual() => self.seen.manual += 1,
+            Status::Failed if attempt.is_manual() => self.seen.count("manual", 1),
             Status::Failed => {
                 row.charged += 1;
                 assert_eq!(row.charged, 6);
@@ -503,11 +452,11 @@ impl World {
         let endpoint = row.endpoint;
         if let EndpointChange::Disabled(reason) = change {
             match reason {
-                DisabledReason::Gone => self.seen.gone += 1,
-                _ => self.seen.failing += 1,
+                DisabledReason::Gone => self.seen.count("disabled by a 410", 1),
+                _ => self.seen.count("disabled by failing", 1),
             }
-            if self.random.below(4) > 0 {
-                let wait = self.random.below(6 * HOUR);
+            if self.dice.below(4) > 0 {
+                let wait = self.dice.below(6 * HOUR);
                 self.after(wait, Happens::Enable(endpoint));
             }
         }
@@ -520,10 +469,10 @@ impl World {
     }
 
     fn enable(&mut self, endpoint: usize) {
-        let now = start().saturating_add(Duration::from_millis(self.now));
+        let now = millis(self.now);
         let receiver = &mut self.receivers[endpoint];
         if receiver.value.enable(now).is_some() {
-            self.seen.enabled += 1;
+            self.seen.count("enabled", 1);
             receiver.disabled = None;
             receiver.streak = 0;
             receiver.life += 1;
@@ -534,29 +483,31 @@ impl World {
         if over {
             return;
         }
-        let now = start().saturating_add(Duration::from_millis(self.now));
+        let now = millis(self.now);
         if !self.rows.is_empty() {
-            let at = self.random.below(self.rows.len() as u64) as usize;
+            let at = self.dice.below(self.rows.len() as u64) as usize;
             let row = &mut self.rows[at];
             if row.value.redeliver(&self.receivers[row.endpoint].value, now).is_ok() {
                 row.redelivered = true;
                 row.due = Some(now);
             }
         }
-        let next = self.random.below(2 * HOUR);
+        let next = self.dice.below(2 * HOUR);
         self.after(next, Happens::RedeliverOne);
     }
 
     fn clock(&self, host: usize) -> Timestamp {
         let ahead = self.hosts[host].ahead;
-        let now = start().saturating_add(Duration::from_millis(self.now));
+        let now = millis(self.now);
         let by = Duration::from_millis(ahead.unsigned_abs());
         if ahead < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
     }
 
     /// When all has ended: nothing accepted is lost. DEL-8.
-    fn verify(&self) {
+    fn verify(&mut self) {
+        self.seen.count("deliveries", self.rows.len());
         for (at, row) in self.rows.iter().enumerate() {
+            self.seen.count(row.value.status().as_str(), 1);
             assert!(row.charged <= 6 && row.counted <= 1, "delivery {at}");
             assert!(row.value.attempts() <= 6);
             match row.value.status() {
@@ -575,21 +526,4 @@ impl World {
 /// An account has two endpoints.
 fn pending(row: usize, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
     Pending { delivery: row as u64, endpoint, account: endpoint / 2, due, is_retry }
-}
-
-/// SplitMix64: enough to choose by, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }

@@ -8,17 +8,8 @@ use call_assistant::webhook::sender::{
     REMINDER_DAYS, SUSPECT_SPAN,
 };
 
-use super::{answered, at, event, failed_before, start};
+use super::{answered, at, attempted, event, failed_before, record, start};
 use crate::dice::Dice;
-
-/// An attempt of a delivery that has failed so often before, begun when the endpoint was as it is.
-#[track_caller]
-fn record(endpoint: &mut Endpoint, failed: u8, outcome: Outcome, now: Timestamp) -> EndpointChange {
-    let mut delivery = failed_before(failed, endpoint, now);
-    let attempt = delivery.begin(endpoint, now).unwrap();
-    let report = delivery.finish(&attempt, outcome, now);
-    endpoint.record(report, now)
-}
 
 #[test]
 fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
@@ -67,12 +58,10 @@ fn only_first_attempts_that_failed_make_it_suspect() {
         assert_eq!(change, EndpointChange::Unchanged, "unsent at {second}");
     }
     let mut failed = failed_before(5, &endpoint, start());
-    let attempt = failed.begin(&endpoint, start()).unwrap();
-    let _ = failed.finish(&attempt, answered(500), start());
+    let _ = attempted(&mut failed, &endpoint, answered(500), start(), start());
     for second in (0..600).step_by(60) {
         failed.redeliver(&endpoint, at(second)).unwrap();
-        let attempt = failed.begin(&endpoint, at(second)).unwrap();
-        let report = failed.finish(&attempt, Outcome::TimedOut, at(second));
+        let report = attempted(&mut failed, &endpoint, Outcome::TimedOut, at(second), at(second));
         assert_eq!(endpoint.record(report, at(second)), EndpointChange::Unchanged, "{second}");
     }
     // Said once more, it is late.
@@ -202,10 +191,10 @@ fn random_lives_are_told_of_each_fact_once() {
         let (mut endpoint, mut naive, mut now) =
             (Endpoint::new(start()), Naive::default(), start());
         for step in 0..300 {
-            now = now.saturating_add(Duration::from_secs(dice.bits() % 30));
-            let failed = [0, 0, 0, 2, 5][(dice.bits() % 5) as usize];
+            now = now.saturating_add(Duration::from_secs(dice.below(30)));
+            let failed = [0, 0, 0, 2, 5][dice.below(5) as usize];
             // Some lives have many successes, others nearly none.
-            let good = dice.bits() % 100 < [1, 4, 20][(seed % 3) as usize];
+            let good = dice.below(100) < [1, 4, 20][(seed % 3) as usize];
             let outcome = if good { answered(200) } else { Outcome::Refused };
             if naive.disabled {
                 let _ = endpoint.enable(now);

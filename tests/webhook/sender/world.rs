@@ -1,0 +1,487 @@
+//! What the two model checkers share: two processes over one store, every interleaving of their
+//! steps, and what happens to them from outside.
+//!
+//! A process reads, begins, sends, hears, reads again and stores, each a step of its own. Between any
+//! two it may die, be slow for as long as anything else takes, or have a clock that is a year ahead.
+
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::{
+    Alert, Attempt, BeginError, Delivery, DisabledReason, Endpoint, Outcome, RETRY_WAITS, Report,
+    Row, Status,
+};
+use stateright::{Checker, Model, Property};
+
+use super::ledger::{self, Ledger, Step};
+use super::owned::Mistake;
+use super::{answered, failed_before, record, start};
+
+/// What the world holds when it begins, how much may happen in it, and how it is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) past: Past,
+    pub(super) budget: Budget,
+    pub(super) storing: Storing,
+    pub(super) mistake: Option<Mistake>,
+}
+
+/// How the end of an attempt is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Storing {
+    /// Delivery and endpoint at once.
+    Together,
+    /// One row at a time, in the order the page gives.
+    RowByRow,
+    /// By settling, with endpoints that are written only if they change.
+    Settled {
+        /// Whether attempts are begun in memory. If not, beginning is stored.
+        owned: bool,
+    },
+}
+
+/// How often what may happen does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Budget {
+    pub(super) crashes: u8,
+    pub(super) ticks: u8,
+    pub(super) days: u8,
+    pub(super) enables: u8,
+    pub(super) redeliveries: u8,
+    pub(super) repeats: u8,
+    pub(super) unsent: u8,
+    pub(super) jumps: u8,
+}
+
+pub(super) const BUDGET: Budget = Budget {
+    crashes: 1,
+    ticks: 1,
+    days: 0,
+    enables: 0,
+    redeliveries: 0,
+    repeats: 0,
+    unsent: 0,
+    jumps: 0,
+};
+
+pub(super) const EVERYTHING: Budget = Budget {
+    crashes: 2,
+    ticks: 2,
+    days: 0,
+    enables: 1,
+    redeliveries: 1,
+    repeats: 1,
+    unsent: 1,
+    jumps: 0,
+};
+
+/// What happened before the world begins.
+#[derive(Clone, Debug)]
+pub(super) struct Past {
+    /// One delivery for each: how often it has failed before.
+    pub(super) failed: Vec<u8>,
+    /// How many deliveries in a row have failed before.
+    pub(super) streak: u8,
+    /// How many first attempts in a row have failed before, the first of them a minute ago.
+    pub(super) firsts: u8,
+}
+
+/// The store, two processes and their clocks, and the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) now: Timestamp,
+    pub(super) rows: Vec<Delivery>,
+    pub(super) endpoint: Endpoint,
+    /// Whose clock is a year ahead.
+    ahead: [bool; 2],
+    left: Budget,
+    pub(super) ledger: Ledger,
+    pub(super) senders: [Sender; 2],
+    /// A write was refused; an endpoint that was not written had changed since it was read.
+    pub(super) refused: bool,
+    pub(super) unwritten: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sender {
+    Idle,
+    Read(usize, Row<Delivery>, Endpoint),
+    Begun(Job),
+    Sent(Job),
+    Heard(Job, Outcome),
+    /// Has read both rows, as far as it reads them again.
+    Ready(Job, Outcome, Delivery, Endpoint),
+    /// One of the two rows is written: the other is to come.
+    CountLeft(Job, Outcome, Report),
+    Done(Job, Outcome),
+    /// Has a reminder to store, made then.
+    Reminding(Row<Endpoint>, Alert, Timestamp),
+}
+use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, Ready, Reminding, Sent};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Job {
+    pub(super) of: usize,
+    pub(super) attempt: Attempt,
+    /// How often the endpoint had been enabled when the sender read it.
+    pub(super) life: u8,
+    /// Both rows as they were read before the attempt, for who settles.
+    pub(super) read: Option<(Row<Delivery>, Endpoint)>,
+    /// Whether there was an instant, since the end of the attempt, at which its outcome changed
+    /// nothing.
+    pub(super) unmoved: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Action {
+    Look(usize, usize),
+    Begin(usize),
+    Send(usize),
+    Hear(usize, Outcome),
+    LookAgain(usize),
+    Store(usize),
+    StoreCount(usize),
+    Repeat(usize),
+    Rest(usize),
+    Crash(usize),
+    Remind(usize),
+    StoreReminder(usize),
+    Park(usize),
+    Outside(Outside),
+}
+
+/// What no process does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outside {
+    SetClock(usize),
+    Tick,
+    Day,
+    Enable,
+    Redeliver(usize),
+}
+
+impl Model for Rules {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(&self.past, self.budget)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        for (at, sender) in world.senders.iter().enumerate() {
+            match sender {
+                Idle => {
+                    let found = (0..world.rows.len()).filter(|of| {
+                        let waits = world.rows[*of].status() == Status::Waiting;
+                        let searched = waits || self.mistake != Some(Mistake::WaitingAlone);
+                        searched && world.is_due(*of, world.clock(at))
+                    });
+                    actions.extend(found.map(|of| Action::Look(at, of)));
+                    if self.budget.days > 0 {
+                        actions.push(Action::Remind(at));
+                    }
+                }
+                Read(..) => actions.push(Action::Begin(at)),
+                Begun(_) => actions.push(Action::Send(at)),
+                Sent(_) => {
+                    let heard = [answered(200), answered(410), Outcome::Reset];
+                    actions.extend(heard.map(|outcome| Action::Hear(at, outcome)));
+                    if world.left.unsent > 0 {
+                        actions.push(Action::Hear(at, Outcome::Unsent));
+                    }
+                }
+                Heard(..) => actions.push(Action::LookAgain(at)),
+                Ready(..) => actions.push(Action::Store(at)),
+                CountLeft(..) => actions.push(Action::StoreCount(at)),
+                Reminding(..) => actions.push(Action::StoreReminder(at)),
+                Done(..) => {
+                    actions.push(Action::Rest(at));
+                    if world.left.repeats > 0 {
+                        actions.push(Action::Repeat(at));
+                    }
+                }
+            }
+            if world.left.crashes > 0 && *sender != Idle && !matches!(sender, Done(..)) {
+                actions.push(Action::Crash(at));
+            }
+        }
+        if matches!(self.storing, Storing::Settled { .. }) {
+            let parks = |row: &Delivery| { *row }.park(&world.endpoint, world.now);
+            let parked = (0..world.rows.len()).filter(|of| parks(&world.rows[*of]));
+            actions.extend(parked.map(Action::Park));
+        }
+        actions.extend(world.outside().into_iter().map(Action::Outside));
+    }
+
+    fn within_boundary(&self, world: &World) -> bool {
+        world.is_within(self.budget)
+    }
+
+    fn next_state(&self, before: &World, action: Action) -> Option<World> {
+        let mut world = before.clone();
+        match action {
+            Action::Look(at, of) => {
+                world.senders[at] = Read(of, Row::from(world.rows[of]), world.endpoint);
+            }
+            Action::Begin(at) => self.begin(&mut world, at),
+            Action::Send(at) => {
+                let Begun(job) = world.senders[at] else { return None };
+                world.ledger.sends(job.of);
+                world.senders[at] = Sent(job);
+            }
+            Action::Hear(at, outcome) => {
+                let Sent(job) = world.senders[at] else { return None };
+                world.ledger.each[job.of].acknowledged |= outcome == answered(200);
+                world.left.unsent -= u8::from(outcome == Outcome::Unsent);
+                world.senders[at] = Heard(job, outcome);
+            }
+            Action::LookAgain(at) => {
+                let Heard(job, outcome) = world.senders[at] else { return None };
+                let early = self.mistake == Some(Mistake::EndpointReadEarly);
+                let (row, endpoint) = match job.read {
+                    Some((row, endpoint)) if early => (*row, endpoint),
+                    Some((row, _)) => (*row, world.endpoint),
+                    None => (world.rows[job.of], world.endpoint),
+                };
+                world.senders[at] = Ready(job, outcome, row, endpoint);
+            }
+            Action::Store(at) => match self.storing {
+                Storing::Settled { .. } => self.settle(&mut world, at),
+                storing => world.store(at, storing == Storing::Together),
+            },
+            Action::StoreCount(at) => {
+                let CountLeft(job, outcome, report) = world.senders[at] else { return None };
+                let change = world.endpoint.record(report, world.clock(at));
+                world.note_change(job, change);
+                world.senders[at] = Done(job, outcome);
+            }
+            Action::Repeat(at) => {
+                let Done(job, outcome) = world.senders[at] else { return None };
+                world.left.repeats -= 1;
+                world.senders[at] = Heard(job, outcome);
+            }
+            Action::Rest(at) => world.senders[at] = Idle,
+            Action::Crash(at) => {
+                world.left.crashes -= 1;
+                world.senders[at] = Idle;
+            }
+            Action::Remind(at) => {
+                let (mut row, now) = (Row::from(world.endpoint), world.clock(at));
+                let alert = row.remind(now)?;
+                world.senders[at] = Reminding(row, alert, now);
+            }
+            Action::StoreReminder(at) => {
+                let Reminding(row, alert, then) = world.senders[at] else { return None };
+                world.senders[at] = Idle;
+                let write = row.write()?;
+                let blind = self.mistake == Some(Mistake::ReminderWithoutVersion);
+                if blind || is_version(world.endpoint.version(), write.if_version) {
+                    world.endpoint = write.value;
+                    world.ledger.reminds(alert, then);
+                }
+            }
+            Action::Park(of) => {
+                let (endpoint, now) = (world.endpoint, world.now);
+                assert!(world.rows[of].park(&endpoint, now));
+            }
+            Action::Outside(what) => world.happens(what)?,
+        }
+        for at in 0..2 {
+            let now = world.clock(at);
+            if let Heard(job, outcome) | Ready(job, outcome, ..) = &mut world.senders[at] {
+                job.unmoved |= job.read.is_some() && world.ledger.is_unmoved(*outcome, now);
+            }
+        }
+        Some(world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let mut all = ledger::properties();
+        if self.storing != Storing::RowByRow {
+            all.extend(ledger::exact(&self.past));
+        }
+        // What is not one failure before its end does not show it.
+        if self.past.streak == 19 {
+            all.push(Property::sometimes("disabled by failing", |_, world: &World| {
+                world.endpoint.disabled() == Some(DisabledReason::Failing)
+            }));
+        }
+        all.extend(match self.storing {
+            Storing::Settled { .. } => super::owned::properties(),
+            _ => super::model::properties(&self.past),
+        });
+        all
+    }
+}
+
+impl Rules {
+    fn begin(&self, world: &mut World, at: usize) {
+        let Read(of, mut row, endpoint) = world.senders[at] else { return };
+        world.senders[at] = Idle;
+        let result = row.begin(&endpoint, world.clock(at));
+        // If somebody else was first, nothing is stored, and nothing is sent.
+        if result.is_err() || self.storing != (Storing::Settled { owned: true }) {
+            let Some(write) = row.write() else { return };
+            if !is_version(world.rows[of].version(), write.if_version) {
+                return;
+            }
+            world.rows[of] = write.value;
+            row = Row::from(write.value);
+        }
+        if let Ok(attempt) = result {
+            if !endpoint.is_active() {
+                world.ledger.broken = Some("sent by who knew that the endpoint is disabled");
+            }
+            let life = u8::try_from(endpoint.generation()).unwrap();
+            let settles = matches!(self.storing, Storing::Settled { .. });
+            let read = settles.then_some((row, endpoint));
+            world.senders[at] = Begun(Job { of, attempt, life, read, unmoved: false });
+        }
+    }
+}
+
+impl Job {
+    /// What the specification asks of an attempt whose end is stored.
+    pub(super) fn step(&self, outcome: Outcome, late: bool, status: Status) -> Step {
+        Step {
+            of: self.of,
+            number: self.attempt.number(),
+            manual: self.attempt.is_manual(),
+            life: self.life,
+            outcome,
+            late,
+            status,
+        }
+    }
+}
+
+pub(super) fn is_version(stored: u32, expected: i32) -> bool {
+    i64::from(stored) == i64::from(expected)
+}
+
+impl World {
+    fn new(past: &Past, budget: Budget) -> Self {
+        let mut endpoint = Endpoint::new(start());
+        let mut fail = |before, now| _ = record(&mut endpoint, before, answered(500), now);
+        let minute_ago = start().saturating_sub(Duration::from_secs(60));
+        (0..past.streak).for_each(|_| fail(5, start()));
+        (0..past.firsts).for_each(|_| fail(0, minute_ago));
+        let rows = past.failed.iter().map(|failed| failed_before(*failed, &endpoint, start()));
+        Self {
+            now: start(),
+            rows: rows.collect(),
+            endpoint,
+            ahead: [false; 2],
+            left: budget,
+            senders: [Idle; 2],
+            refused: false,
+            unwritten: false,
+            ledger: Ledger::new(past, minute_ago),
+        }
+    }
+
+    pub(super) fn clock(&self, process: usize) -> Timestamp {
+        let ahead = Duration::from_secs(365 * 86_400);
+        if self.ahead[process] { self.now.saturating_add(ahead) } else { self.now }
+    }
+
+    fn is_due(&self, of: usize, now: Timestamp) -> bool {
+        self.rows[of].due(now).is_some_and(|due| due <= now)
+    }
+
+    fn outside(&self) -> Vec<Outside> {
+        let mut all = Vec::new();
+        for at in 0..2 {
+            if self.left.jumps > 0 || self.ahead[at] {
+                all.push(Outside::SetClock(at));
+            }
+        }
+        let later = |of| !self.is_due(of, self.now) && self.rows[of].is_pending();
+        if self.left.ticks > 0 && (0..self.rows.len()).any(later) {
+            all.push(Outside::Tick);
+        }
+        if self.left.days > 0 && !self.endpoint.is_active() {
+            all.push(Outside::Day);
+        }
+        if self.left.enables > 0 && !self.endpoint.is_active() {
+            all.push(Outside::Enable);
+        }
+        for (of, row) in self.rows.iter().enumerate() {
+            let mut row = *row;
+            if self.left.redeliveries > 0 && row.redeliver(&self.endpoint, self.now).is_ok() {
+                all.push(Outside::Redeliver(of));
+            }
+        }
+        all
+    }
+
+    fn happens(&mut self, what: Outside) -> Option<()> {
+        match what {
+            Outside::SetClock(at) => {
+                self.left.jumps -= u8::from(!self.ahead[at]);
+                self.ahead[at] = !self.ahead[at];
+            }
+            Outside::Tick => {
+                self.left.ticks -= 1;
+                let due = self.rows.iter().filter_map(|row| row.due(self.now));
+                self.now = due.filter(|due| *due > self.now).min()?;
+            }
+            Outside::Day => {
+                self.left.days -= 1;
+                self.now = self.now.saturating_add(Duration::from_secs(86_400));
+            }
+            Outside::Enable => {
+                self.left.enables -= 1;
+                let _ = self.endpoint.enable(self.now)?;
+                self.ledger.enabled();
+            }
+            Outside::Redeliver(of) => {
+                self.left.redeliveries -= 1;
+                let endpoint = self.endpoint;
+                self.rows[of].redeliver(&endpoint, self.now).unwrap();
+            }
+        }
+        Some(())
+    }
+
+    /// Two processes whose clocks are a year apart could take a lease from one another for ever.
+    fn is_within(&self, budget: Budget) -> bool {
+        let steps = |row: &Delivery| row.version() - 2 * u32::from(row.attempts());
+        budget.jumps == 0 || self.rows.iter().all(|row| steps(row) <= 5)
+    }
+
+    /// D-80: whoever comes when a delivery is due can begin it, or finds the endpoint disabled, and it
+    /// is due no later than after the longest wait.
+    pub(super) fn loses_nothing(&self) -> bool {
+        self.rows.iter().zip(&self.ledger.each).all(|(row, account)| match row.status() {
+            Status::Waiting | Status::Sending => {
+                let mut row = *row;
+                let due = row.due(self.now).unwrap();
+                let begun = row.begin(&self.endpoint, due);
+                due.since(self.now) <= RETRY_WAITS[4]
+                    && (begun.is_ok()
+                        || begun == Err(BeginError::Parked) && self.ledger.was_disabled)
+            }
+            Status::Delivered => account.acknowledged,
+            Status::Failed => account.charged == 6 || self.ledger.was_disabled,
+            _ => self.ledger.was_disabled,
+        })
+    }
+
+    /// Whoever looks finds the reminder that is due, and no other.
+    pub(super) fn reminds(&self) -> bool {
+        let mut endpoint = self.endpoint;
+        let due = self.ledger.reminder(self.now);
+        endpoint.remind(self.now) == due.map(|(reason, days)| Alert::StillDisabled { reason, days })
+    }
+}
+
+#[track_caller]
+pub(super) fn check(rules: Rules, at_least: usize) {
+    let checker = rules.checker().threads(2).spawn_bfs().join();
+    let states = checker.unique_state_count();
+    println!("{states} states");
+    checker.assert_properties();
+    assert!(states >= at_least, "only {states} states");
+}
