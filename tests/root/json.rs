@@ -14,7 +14,9 @@ const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":null,"phone_number":
 #[test]
 fn errors_say_what_where_and_in_which_field() {
     use ParseErrorKind::{Duplicate, Missing, Value};
-    let cases = [
+    let integer = "expected a 64-bit integer";
+    let created_at = ",\n\"created_at\":\"2026-03-01T09:34:10Z\"";
+    for (from, to, kind, field, reason, (line, column)) in [
         ("\"call_1\"", "5", Value, "id", "expected a string: call id", (1, 7)),
         ("\"call_1\"", "\"\"", Value, "id", "call id is empty", (1, 8)),
         (
@@ -26,40 +28,18 @@ fn errors_say_what_where_and_in_which_field() {
             (1, 68),
         ),
         ("\"appt_2\"", "\"\"", Value, "appointment_ids[1]", "appointment id is empty", (3, 79)),
+        (":3,", ":3.5,", Value, "duration_seconds", integer, (3, 22)),
+        (":3,", ":18446744073709551616,", Value, "duration_seconds", integer, (3, 39)),
         (
-            "\"duration_seconds\":3",
-            "\"duration_seconds\":3.5",
-            Value,
-            "duration_seconds",
-            "expected a 64-bit integer",
-            (3, 22),
-        ),
-        (
-            "\"duration_seconds\":3",
-            "\"duration_seconds\":18446744073709551616",
-            Value,
-            "duration_seconds",
-            "expected a 64-bit integer",
-            (3, 39),
-        ),
-        (
-            "\"summary\":\"Private matters\",",
-            "\"id\":\"x\",",
+            "\"summary\":\"Private matters\"",
+            "\"id\":\"x\"",
             Duplicate,
             "id",
             "given twice",
             (3, 25),
         ),
-        (
-            ",\n\"created_at\":\"2026-03-01T09:34:10Z\"}",
-            "}",
-            Missing,
-            "created_at",
-            "required but missing",
-            (3, 87),
-        ),
-    ];
-    for (from, to, kind, field, reason, (line, column)) in cases {
+        (created_at, "", Missing, "created_at", "required but missing", (3, 87)),
+    ] {
         assert_eq!(CALL.matches(from).count(), 1, "{from}");
         let error = Call::from_json(CALL.replace(from, to).as_bytes()).unwrap_err();
         let message = format!("{field}: {reason} at line {line} column {column}");

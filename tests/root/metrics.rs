@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, EventId, RequestId};
+use call_assistant::id::RequestId;
 use call_assistant::metrics::OpenMetrics;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
-use call_assistant::webhook::event::{ApiVersion, EventError, NewEvent, Origin};
+use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::receiver::{self, CLAIM_LEASE, Claim, Inbox};
 use call_assistant::webhook::sender::{
     self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
@@ -19,15 +19,12 @@ use call_assistant::webhook::{
 };
 use http::{Response, StatusCode};
 
+use crate::ping;
 use support::{nanos, seconds, start};
 
 fn sent() -> sender::Tally {
     let mut tally = sender::Tally::default();
-    let id = EventId::parse("evt_1").unwrap();
-    let account = AccountId::parse("acct_1").unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    let event = NewEvent::new(id, account, version, Origin::voice(), start());
-    let event = event.ping("It works.").unwrap();
+    let event = ping(start());
     let mut endpoint = Endpoint::new(start());
     let (mut rows, mut ended) = (BTreeMap::new(), Vec::new());
     for (id, status, took) in
@@ -237,11 +234,7 @@ fn merging_adds_everything_up() {
 #[test]
 fn only_scheduled_first_attempts_count_as_first() {
     let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
-    let id = EventId::parse("evt_1").unwrap();
-    let account = AccountId::parse("acct_1").unwrap();
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    let event = NewEvent::new(id, account, version, Origin::voice(), start()).ping("It").unwrap();
-    let mut delivery = Delivery::accept(&event, &endpoint, start());
+    let mut delivery = Delivery::accept(&ping(start()), &endpoint, start());
     let mut tally = sender::Tally::default();
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();

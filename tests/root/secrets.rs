@@ -10,13 +10,15 @@ use call_assistant::rest::server::{
     RejectionReason, RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
-use call_assistant::webhook::event::{ApiVersion, Event, EventBody, NewEvent, Origin};
+use call_assistant::webhook::event::{ApiVersion, Event};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
 use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::ping;
 
 fn debug(value: &impl Debug) -> String {
     format!("{value:?} {value:#?}")
@@ -68,21 +70,20 @@ fn stored() -> StoredKey {
         .with_scopes([Scope::AccountRead, Scope::CallsRead])
 }
 
+fn status() -> AccountStatus {
+    let account_id = account_id();
+    AccountStatus { account_id, closing: false, subscribed: true, api_in_plan: true }
+}
+
 /// Why a request with a good key is refused.
 fn refused(path: &str, query: Option<&str>) -> RejectionReason {
     let bearer = format!("Bearer {KEY}");
     let head = RequestHead::new("GET", path, query).host(b"h").authorization(bearer.as_bytes());
     let received = Received::new(&head, RequestId::parse("req_1").unwrap()).unwrap();
     let identified = received.identify(Some(&stored()), now()).unwrap();
-    let status = AccountStatus {
-        account_id: account_id(),
-        closing: false,
-        subscribed: true,
-        api_in_plan: true,
-    };
     let admitted = identified.admit_as(Ok(())).unwrap();
     let keys = CursorKeys::new(1, RANDOM);
-    admitted.authorize(&status, &keys).unwrap_err().reason().clone()
+    admitted.authorize(&status(), &keys).unwrap_err().reason().clone()
 }
 
 fn keys_and_clients() -> Vec<String> {
@@ -105,12 +106,6 @@ fn exchanges() -> Vec<String> {
     let cursors = CursorKeys::new(1, RANDOM).and(2, RANDOM).unwrap();
     let bearer = format!("Bearer {KEY}");
     let request_id = || RequestId::parse("req_1").unwrap();
-    let status = AccountStatus {
-        account_id: account_id(),
-        closing: false,
-        subscribed: true,
-        api_in_plan: true,
-    };
     let mut printed = vec![debug(&cursors), debug(&RateWindows::new(10))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
@@ -127,7 +122,7 @@ fn exchanges() -> Vec<String> {
         printed.extend([debug(&identified()), debug(identified().credential_id())]);
         let admitted = || identified().admit(&mut RateWindow::default(), now()).unwrap();
         printed.push(debug(&admitted()));
-        let authorized = match admitted().authorize(&status, &cursors) {
+        let authorized = match admitted().authorize(&status(), &cursors) {
             Ok(authorized) => authorized,
             Err(refusal) => {
                 printed.push(error(&refusal));
@@ -145,14 +140,6 @@ fn exchanges() -> Vec<String> {
     printed
 }
 
-fn ping() -> EventBody {
-    let (id, account) = (EventId::parse("evt_1"), AccountId::parse("acct_1"));
-    let version = ApiVersion::parse("2026-01-15").unwrap();
-    NewEvent::new(id.unwrap(), account.unwrap(), version, Origin::voice(), now())
-        .ping("hello")
-        .unwrap()
-}
-
 /// What is made of a signing secret. A signature that verifies can be replayed for five minutes,
 /// so it is a secret as well.
 fn webhooks() -> Vec<String> {
@@ -168,9 +155,9 @@ fn webhooks() -> Vec<String> {
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
     let target = Target::parse(&url).unwrap().with_headers(own).unwrap();
     let endpoint = delivery::Endpoint::new(now());
-    let mut delivery = delivery::Delivery::accept(&ping(), &endpoint, now());
+    let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();
-    let request = attempt.request(&target, &ping(), &signer, now());
+    let request = attempt.request(&target, &ping(now()), &signer, now());
     let printed = vec![
         debug(&secret),
         debug(&random),
@@ -235,7 +222,7 @@ fn answers_that_echo() -> Vec<String> {
             printed.extend([debug(&failed.reason), error(&failed)]);
         }
         let endpoint = delivery::Endpoint::new(now());
-        let mut delivery = delivery::Delivery::accept(&ping(), &endpoint, now());
+        let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
         let report = delivery.finish(&attempt, outcome, now());

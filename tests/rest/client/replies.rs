@@ -348,7 +348,6 @@ fn a_page_with_an_item_that_cannot_be_read() {
     assert_eq!(error.unwrap_err().action(), Action::ContactSupport);
 }
 
-/// What an error of `GET /v1/account` says about the key it was asked with.
 /// D-94: the answer to a single call is that call, or it is nobody's, and nothing of it is shown.
 #[test]
 fn another_call_is_no_answer() {
@@ -363,6 +362,7 @@ fn another_call_is_no_answer() {
     }
 }
 
+/// What an error of `GET /v1/account` says about the key it was asked with.
 #[test]
 fn what_an_answer_says_about_a_key() {
     // A proxy's 401 says nothing about the key.

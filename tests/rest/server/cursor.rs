@@ -21,6 +21,15 @@ fn account(id: &str) -> AccountId {
     AccountId::parse(id).unwrap()
 }
 
+/// The text of a cursor of `acct_1`.
+fn sealed(cursor: &Cursor) -> String {
+    keys().seal(&account("acct_1"), Mode::Live, cursor)
+}
+
+fn opened(text: &str) -> Result<Cursor, CursorError> {
+    keys().open(&account("acct_1"), Mode::Live, text)
+}
+
 fn cursor(id: &str, after: Option<Timestamp>, before: Option<Timestamp>) -> Cursor {
     Cursor {
         after: Position { started_at: at(1_234_567_890), id: CallId::parse(id).unwrap() },
@@ -54,7 +63,6 @@ fn instant(seconds_since_year_0: u128, nanos: u128) -> [u8; 9] {
 // D-22: the format, from the outside.
 #[test]
 fn a_cursor_is_what_its_page_says() {
-    let ours = account("acct_1");
     let epoch = 62_167_219_200_u128;
     let id = b"call_1";
     let body =
@@ -67,14 +75,14 @@ fn a_cursor_is_what_its_page_says() {
         },
         created: CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap(),
     };
-    assert_eq!(keys().open(&ours, Mode::Live, &text), Ok(expected.clone()));
-    assert_eq!(keys().seal(&ours, Mode::Live, &expected), text);
+    assert_eq!(opened(&text), Ok(expected.clone()));
+    assert_eq!(sealed(&expected), text);
 }
 
 // A fixed text: a change of format without a change of version fails here.
 #[test]
 fn the_text_of_version_1_stays() {
-    let text = keys().seal(&account("acct_1"), Mode::Live, &sample());
+    let text = sealed(&sample());
     assert_eq!(
         text,
         "EwEDuLKNQE37ONIDuLKNQAAAAAUDuLKNQkAAAABjYWxsXzAxSjlaSzVUN1EzVzhYTjRSNlYyWUIzG_g4m388pSjx\
@@ -105,7 +113,7 @@ fn lengths_stay_within_their_bounds() {
 // LIST-4, D-22: to another account, another mode.
 #[test]
 fn a_cursor_belongs_to_one_account_and_mode() {
-    let text = keys().seal(&account("acct_1"), Mode::Live, &sample());
+    let text = sealed(&sample());
     for (id, mode) in [
         ("acct_2", Mode::Live),
         ("acct_1", Mode::Test),
@@ -123,8 +131,7 @@ fn a_cursor_belongs_to_one_account_and_mode() {
 // LIST-4: each bit of each byte.
 #[test]
 fn every_flipped_bit_is_refused() {
-    let ours = account("acct_1");
-    let bytes = bytes_of(&keys().seal(&ours, Mode::Live, &sample()));
+    let bytes = bytes_of(&sealed(&sample()));
     for bit in 0..bytes.len() * 8 {
         let mut altered = bytes.clone();
         altered[bit / 8] ^= 1 << (bit % 8);
@@ -134,22 +141,21 @@ fn every_flipped_bit_is_refused() {
             _ => CursorError::Digest,
         };
         let text = URL_SAFE_NO_PAD.encode(altered);
-        assert_eq!(keys().open(&ours, Mode::Live, &text), Err(expected), "bit {bit}");
+        assert_eq!(opened(&text), Err(expected), "bit {bit}");
     }
 }
 
 // LIST-4: two differences in the digest are not one that cancels out, wherever it is folded.
 #[test]
 fn two_flipped_bits_do_not_make_up_for_each_other() {
-    let ours = account("acct_1");
-    let bytes = bytes_of(&keys().seal(&ours, Mode::Live, &sample()));
+    let bytes = bytes_of(&sealed(&sample()));
     for first in bytes.len() - 16..bytes.len() {
         for second in bytes.len() - 16..first {
             let mut altered = bytes.clone();
             altered[first] ^= 1;
             altered[second] ^= 1;
             let text = URL_SAFE_NO_PAD.encode(altered);
-            let refused = keys().open(&ours, Mode::Live, &text);
+            let refused = opened(&text);
             assert_eq!(refused, Err(CursorError::Digest), "{first}, {second}");
         }
     }
@@ -158,9 +164,8 @@ fn two_flipped_bits_do_not_make_up_for_each_other() {
 // LIST-4: each character, by each other one there is, and by what base64url has not.
 #[test]
 fn every_replaced_character_is_refused() {
-    let ours = account("acct_1");
     for cursor in [sample(), cursor("c", None, None), cursor("cc", None, None)] {
-        let text = keys().seal(&ours, Mode::Live, &cursor);
+        let text = sealed(&cursor);
         for place in 0..text.len() {
             for byte in 0..0x80 {
                 let mut altered = text.clone().into_bytes();
@@ -169,7 +174,7 @@ fn every_replaced_character_is_refused() {
                 if altered == text {
                     continue;
                 }
-                let fault = keys().open(&ours, Mode::Live, &altered).unwrap_err();
+                let fault = opened(&altered).unwrap_err();
                 let known = byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
                 // The last character of some lengths has bits that must be zero.
                 let may_have_bits = place == text.len() - 1 && !text.len().is_multiple_of(4);
@@ -188,12 +193,11 @@ fn every_replaced_character_is_refused() {
 // LIST-4: truncated at either end, and lengthened.
 #[test]
 fn every_other_length_is_refused() {
-    let ours = account("acct_1");
-    let text = keys().seal(&ours, Mode::Live, &sample());
+    let text = sealed(&sample());
     let bytes = bytes_of(&text);
     for len in 0..bytes.len() {
         for part in [&bytes[..len], &bytes[bytes.len() - len..]] {
-            let fault = keys().open(&ours, Mode::Live, &URL_SAFE_NO_PAD.encode(part)).unwrap_err();
+            let fault = opened(&URL_SAFE_NO_PAD.encode(part)).unwrap_err();
             match (len, fault) {
                 (0, CursorError::Empty) | (1..18, CursorError::Short) => {}
                 (
@@ -207,25 +211,24 @@ fn every_other_length_is_refused() {
         }
     }
     for len in 1..text.len() {
-        let fault = keys().open(&ours, Mode::Live, &text[..len]).unwrap_err();
+        let fault = opened(&text[..len]).unwrap_err();
         let alone = len % 4 == 1; // no bytes have so many characters
         assert!(fault != CursorError::Empty && (!alone || fault == CursorError::Encoding));
     }
     for more in [&[0][..], b"a", &[0xff; 16]] {
         let text = URL_SAFE_NO_PAD.encode([&bytes, more].concat());
-        assert_eq!(keys().open(&ours, Mode::Live, &text), Err(CursorError::Digest));
+        assert_eq!(opened(&text), Err(CursorError::Digest));
     }
     let long = "A".repeat(CursorKeys::MAX_LEN + 1);
     let fault = CursorError::TooLong { len: CursorKeys::MAX_LEN + 1 };
-    assert_eq!(keys().open(&ours, Mode::Live, &long), Err(fault));
+    assert_eq!(opened(&long), Err(fault));
 }
 
 // D-22: other texts of the same bytes.
 #[test]
 fn only_one_text_is_accepted() {
-    let ours = account("acct_1");
     let padded = cursor("c", None, None); // 28 bytes: 38 characters, two of padding
-    let text = keys().seal(&ours, Mode::Live, &padded);
+    let text = sealed(&padded);
     let bytes = bytes_of(&text);
     let mut trailing = text.clone().into_bytes();
     *trailing.last_mut().unwrap() += 1;
@@ -243,14 +246,13 @@ fn only_one_text_is_accepted() {
     others.push(standard.trim_end_matches('=').replace(['+', '/'], "+"));
     others.push(text.replace(['-', '_'], "/"));
     for other in others.into_iter().filter(|other| *other != text) {
-        assert_eq!(keys().open(&ours, Mode::Live, &other), Err(CursorError::Encoding), "{other:?}");
+        assert_eq!(opened(&other), Err(CursorError::Encoding), "{other:?}");
     }
 }
 
 // D-22: what is authentic and yet not what this version writes.
 #[test]
 fn authentic_nonsense_is_refused() {
-    let ours = account("acct_1");
     let good = instant(63_000_000_000, 7);
     let last = instant(315_569_519_999, 999_999_999);
     let over = [instant(315_569_520_000, 0), instant(63_000_000_000, 1_000_000_000), [0xff; 9]];
@@ -273,12 +275,12 @@ fn authentic_nonsense_is_refused() {
     bodies.extend(over.map(|over| [&[0x11, 1], &good[..], &over, b"call_1"].concat()));
     for body in bodies {
         let text = forge(SECRET, "acct_1", true, &body);
-        let opened = keys().open(&ours, Mode::Live, &text);
+        let opened = opened(&text);
         assert_eq!(opened, Err(CursorError::Contents), "{body:x?}");
     }
     // While the last instant there is can be written.
     let body = [&[0x10, 1], &last[..], b"call_1"].concat();
-    let opened = keys().open(&ours, Mode::Live, &forge(SECRET, "acct_1", true, &body)).unwrap();
+    let opened = opened(&forge(SECRET, "acct_1", true, &body)).unwrap();
     assert_eq!(opened.after.started_at, Timestamp::MAX);
 }
 
@@ -289,7 +291,7 @@ fn other_versions_are_refused() {
     for version in (0..16).filter(|version| *version != 1) {
         let body = [&[version << 4, 1], &instant[..], b"call_1"].concat();
         assert_eq!(
-            keys().open(&account("acct_1"), Mode::Live, &forge(SECRET, "acct_1", true, &body)),
+            opened(&forge(SECRET, "acct_1", true, &body)),
             Err(CursorError::Version { version })
         );
     }
@@ -312,7 +314,7 @@ fn bytes_do_not_move_between_account_and_cursor() {
         body.clone(),
     ] {
         let text = URL_SAFE_NO_PAD.encode([&body[..], &digest_of(&signed)].concat());
-        let opened = keys().open(&account("acct_1"), Mode::Live, &text);
+        let opened = opened(&text);
         assert_eq!(opened, Err(CursorError::Digest));
     }
 }
@@ -366,7 +368,7 @@ fn keys_do_not_show() {
 // D-5: there, and without a value.
 #[test]
 fn an_empty_cursor_is_refused() {
-    assert_eq!(keys().open(&account("acct_1"), Mode::Live, ""), Err(CursorError::Empty));
+    assert_eq!(opened(""), Err(CursorError::Empty));
 }
 
 prop_compose! {

@@ -2,24 +2,29 @@
 
 use std::time::Duration;
 
-use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
+use call_assistant::Product;
+use call_assistant::id::{CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::rest::server::{
     Authorized, CallRow, CursorError, Grant, RateLimitReason, RateWindow, Received, Rejection,
-    RejectionReason, RequestHead, RowsReason, StoredKey,
+    RejectionReason as Reason, RequestHead, RowsReason, StoredKey,
 };
-use call_assistant::rest::{ApiError, BaseUrl, ErrorCode, Mode, ParameterError, Quota, Scope};
+use call_assistant::rest::{
+    ApiError, ApiKey, BaseUrl, ErrorCode as Code, Mode, ParameterError, Quota, Scope,
+};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use http::{Response, StatusCode};
 
-use super::scenario::{Scenario, account_id, api_key, checked, get, rejections, request_id, rows};
+use super::scenario::{
+    Scenario, account_id, api_key, checked, get, other_account_id, rejections, request_id, rows,
+};
 use crate::second;
 
 /// Something wrong, the reason that is logged, and the code and status that are told.
-type Fault = (fn(&mut Scenario), RejectionReason, ErrorCode, u16);
+type Fault = (fn(&mut Scenario), Reason, Code, u16);
 
 /// Rows that were not asked for, and what is noticed about them.
-type Wrong = (fn(&mut Vec<CallRow>), RejectionReason);
+type Wrong = (fn(&mut Vec<CallRow>), Reason);
 
 const TARGETS: [&str; 3] = ["/v1/account", "/v1/calls", "/v1/calls/call_1"];
 
@@ -78,7 +83,7 @@ fn other_methods_are_refused_without_a_look_up() {
         for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get"] {
             let mut scenario = get(target).with(|it| it.method = method);
             scenario.authorization.clear();
-            assert_eq!(scenario.refused(), (RejectionReason::Method, ErrorCode::MethodNotAllowed));
+            assert_eq!(scenario.refused(), (Reason::Method, Code::MethodNotAllowed));
             let response = scenario.answer();
             assert_eq!(response.status(), 405);
             assert_eq!(response.headers()["allow"], "GET, HEAD");
@@ -88,7 +93,7 @@ fn other_methods_are_refused_without_a_look_up() {
     }
     for method in ["GET", "POST", "OPTIONS"] {
         let mut scenario = get("/v2/account").with(|it| it.method = method);
-        assert_eq!(scenario.refused(), (RejectionReason::UnknownPath, ErrorCode::ResourceNotFound));
+        assert_eq!(scenario.refused(), (Reason::UnknownPath, Code::ResourceNotFound));
     }
 }
 
@@ -100,36 +105,30 @@ fn unusable_credentials_cannot_be_told_apart() {
     let set = |values: Vec<Vec<u8>>| get("/v1/account").with(|it| it.authorization = values);
     let raw = |value: &[u8]| set(vec![value.to_vec()]);
     let rows = [
-        (set(vec![]), RejectionReason::NoCredential),
-        (set([good(), good()].concat()), RejectionReason::SeveralCredentials),
-        (set([bearer("a"), bearer("b"), good()].concat()), RejectionReason::SeveralCredentials),
-        (raw(b""), RejectionReason::OtherScheme),
-        (raw(b" Bearer abc"), RejectionReason::OtherScheme),
-        (raw(b"Basic abc"), RejectionReason::OtherScheme),
-        (raw(b"Bearerabc"), RejectionReason::OtherScheme),
-        (raw(b"Bearer\tabc"), RejectionReason::OtherScheme),
-        (raw(api_key().reveal().as_bytes()), RejectionReason::OtherScheme),
-        (raw(b"Bearer"), RejectionReason::MalformedCredential),
-        (raw(b"Bearer "), RejectionReason::MalformedCredential),
-        (raw(b"Bearer \t"), RejectionReason::MalformedCredential),
-        (raw(b"Bearer a b"), RejectionReason::MalformedCredential),
-        (raw(b"Bearer abc "), RejectionReason::MalformedCredential),
-        (raw(b"Bearer abc\xff"), RejectionReason::MalformedCredential),
-        (raw("Bearer \u{e9}".as_bytes()), RejectionReason::MalformedCredential),
-        (raw(b"Bearer service_live_guess"), RejectionReason::UnknownCredential),
-        (get("/v1/account").with(|it| it.found = false), RejectionReason::UnknownCredential),
-        (
-            get("/v1/account").with(|it| it.key.expires_at = Some(it.now)),
-            RejectionReason::ExpiredCredential,
-        ),
-        (
-            get("/v1/account").with(|it| it.key.revoke(second(1))),
-            RejectionReason::RevokedCredential,
-        ),
+        (set(vec![]), Reason::NoCredential),
+        (set([good(), good()].concat()), Reason::SeveralCredentials),
+        (set([bearer("a"), bearer("b"), good()].concat()), Reason::SeveralCredentials),
+        (raw(b""), Reason::OtherScheme),
+        (raw(b" Bearer abc"), Reason::OtherScheme),
+        (raw(b"Basic abc"), Reason::OtherScheme),
+        (raw(b"Bearerabc"), Reason::OtherScheme),
+        (raw(b"Bearer\tabc"), Reason::OtherScheme),
+        (raw(api_key().reveal().as_bytes()), Reason::OtherScheme),
+        (raw(b"Bearer"), Reason::MalformedCredential),
+        (raw(b"Bearer "), Reason::MalformedCredential),
+        (raw(b"Bearer \t"), Reason::MalformedCredential),
+        (raw(b"Bearer a b"), Reason::MalformedCredential),
+        (raw(b"Bearer abc "), Reason::MalformedCredential),
+        (raw(b"Bearer abc\xff"), Reason::MalformedCredential),
+        (raw("Bearer \u{e9}".as_bytes()), Reason::MalformedCredential),
+        (raw(b"Bearer service_live_guess"), Reason::UnknownCredential),
+        (get("/v1/account").with(|it| it.found = false), Reason::UnknownCredential),
+        (get("/v1/account").with(|it| it.key.expires_at = Some(it.now)), Reason::ExpiredCredential),
+        (get("/v1/account").with(|it| it.key.revoke(second(1))), Reason::RevokedCredential),
     ];
     let mut answers = Vec::new();
     for (mut scenario, reason) in rows {
-        assert_eq!(scenario.refused(), (reason, ErrorCode::InvalidCredentials));
+        assert_eq!(scenario.refused(), (reason, Code::InvalidCredentials));
         let rejection = scenario.serve().unwrap_err();
         assert_eq!(rejection.credential_id(), None);
         let response = rejection.into_response();
@@ -177,11 +176,7 @@ fn a_key_ends_when_it_is_said_to() {
 #[test]
 fn keys_are_rotated_side_by_side() {
     let mut old = get("/v1/account");
-    let next = call_assistant::rest::ApiKey::from_random(
-        &call_assistant::Product::default(),
-        Mode::Live,
-        [8; 32],
-    );
+    let next = ApiKey::from_random(&Product::default(), Mode::Live, [8; 32]);
     let mut new = get("/v1/account").with(|it| {
         it.authorization = vec![format!("Bearer {}", next.reveal()).into_bytes()];
         let id = CredentialId::parse("cred_2").unwrap();
@@ -201,17 +196,14 @@ fn keys_are_rotated_side_by_side() {
 fn a_key_of_another_digest_is_not_the_key() {
     let mut scenario = get("/v1/account");
     scenario.authorization = vec![b"Bearer service_live_other".to_vec()];
-    assert_eq!(
-        scenario.refused(),
-        (RejectionReason::UnknownCredential, ErrorCode::InvalidCredentials)
-    );
+    assert_eq!(scenario.refused(), (Reason::UnknownCredential, Code::InvalidCredentials));
 }
 
 /// KEY-3: what to store after a key was used, also where the request then goes wrong.
 #[test]
 fn the_last_use_is_handed_back() {
     let scenario = get("/v1/account");
-    let received = Received::new(&scenario.head(), request_id()).unwrap();
+    let received = scenario.received().unwrap();
     assert_eq!(received.digest(), Some(&api_key().digest()));
     let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
     assert_eq!(identified.used_at(), scenario.now);
@@ -250,8 +242,8 @@ fn scopes_grant_what_they_say_and_no_more() {
             if held.contains(&needed) {
                 assert_eq!(scenario.answer().status(), 200);
             } else {
-                let reason = RejectionReason::ScopeMissing(scopes[needed].clone());
-                assert_eq!(scenario.refused(), (reason, ErrorCode::InsufficientScope));
+                let reason = Reason::ScopeMissing(scopes[needed].clone());
+                assert_eq!(scenario.refused(), (reason, Code::InsufficientScope));
             }
         }
     }
@@ -274,24 +266,14 @@ fn a_reserved_scope_is_never_allowed() {
 #[test]
 fn the_accounts_status_decides() {
     let rows: [Fault; 3] = [
-        (
-            |it| it.status.closing = true,
-            RejectionReason::AccountClosing,
-            ErrorCode::AccountClosed,
-            403,
-        ),
+        (|it| it.status.closing = true, Reason::AccountClosing, Code::AccountClosed, 403),
         (
             |it| it.status.subscribed = false,
-            RejectionReason::NoSubscription,
-            ErrorCode::SubscriptionInactive,
+            Reason::NoSubscription,
+            Code::SubscriptionInactive,
             402,
         ),
-        (
-            |it| it.status.api_in_plan = false,
-            RejectionReason::PlanLacksApi,
-            ErrorCode::PlanUpgradeRequired,
-            403,
-        ),
+        (|it| it.status.api_in_plan = false, Reason::PlanLacksApi, Code::PlanUpgradeRequired, 403),
     ];
     for target in TARGETS {
         for (change, reason, code, status) in &rows {
@@ -308,7 +290,7 @@ fn a_grant_need_not_come_from_a_key() {
     for target in TARGETS {
         let mut scenario =
             get(target).with(|it| it.authorization = vec![b"Bearer eyJ.x.y".to_vec()]);
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let received = scenario.received().unwrap();
         let grant = Grant::new(
             CredentialId::parse("token_1").unwrap(),
             account_id(),
@@ -325,16 +307,16 @@ fn a_grant_need_not_come_from_a_key() {
         };
         assert_eq!(response.unwrap().body(), get(target).answer().body());
 
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let received = scenario.received().unwrap();
         let rejection = received.identify_as(None, scenario.now).unwrap_err();
-        assert_eq!(rejection.reason(), &RejectionReason::UnknownCredential);
+        assert_eq!(rejection.reason(), &Reason::UnknownCredential);
         scenario.found = false;
         assert_eq!(rejection.into_response().body(), scenario.answer().body());
         // The log knows better where there was nothing to find.
         scenario.authorization.clear();
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let received = scenario.received().unwrap();
         let rejection = received.identify_as(None, scenario.now).unwrap_err();
-        assert_eq!(rejection.reason(), &RejectionReason::NoCredential);
+        assert_eq!(rejection.reason(), &Reason::NoCredential);
     }
 }
 
@@ -345,8 +327,7 @@ fn quotas_are_counted_by_credential_and_kind() {
     let mut windows = [RateWindow::default(), RateWindow::default()];
     let mut ask = |target: &str, window: usize, now| {
         let scenario = get(target);
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
-        let identified = received.identify(Some(&scenario.key), now).unwrap();
+        let identified = scenario.identified(now);
         assert_eq!(identified.quota(), [Quota::ACCOUNT, Quota::READS][window]);
         identified.admit(&mut windows[window], now).map(drop)
     };
@@ -360,9 +341,7 @@ fn quotas_are_counted_by_credential_and_kind() {
     let later = account.now.saturating_add(Duration::from_millis(12_300));
     for (target, window) in [("/v1/account", 0), ("/v1/calls", 1), ("/v1/calls/call_1", 1)] {
         let rejection = ask(target, window, later).unwrap_err();
-        let RejectionReason::RateLimited(exceeded) = rejection.reason() else {
-            panic!("{rejection}")
-        };
+        let Reason::RateLimited(exceeded) = rejection.reason() else { panic!("{rejection}") };
         assert_eq!(
             (exceeded.wait, exceeded.reason),
             (Duration::from_millis(47_700), RateLimitReason::Quota)
@@ -390,8 +369,7 @@ fn waits_found_elsewhere_are_rounded_up() {
     let rows = [(0, "1"), (1, "1"), (999, "1"), (1_000, "1"), (1_001, "2"), (60_000, "60")];
     for (millis, seconds) in rows {
         let scenario = get("/v1/account");
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
-        let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
+        let identified = scenario.identified(scenario.now);
         let rejection = identified.admit_as(Err(Duration::from_millis(millis))).unwrap_err();
         assert_eq!(rejection.into_response().headers()["retry-after"], seconds);
     }
@@ -418,7 +396,7 @@ fn an_incoming_request_id_is_ignored() {
 fn parameters_are_refused_in_words() {
     let mut scenario = get("/v1/calls?limit=101");
     let rejection = scenario.serve().unwrap_err();
-    assert_eq!(rejection.reason(), &RejectionReason::Parameter(ParameterError::LimitRange));
+    assert_eq!(rejection.reason(), &Reason::Parameter(ParameterError::LimitRange));
     assert_eq!(checked(rejection).message, "limit is not from 1 to 100");
 
     let mut scenario = get("/v1/calls/%zz");
@@ -430,7 +408,7 @@ fn parameters_are_refused_in_words() {
     let mut answers = Vec::new();
     for (text, fault) in rows {
         let mut scenario = get(&format!("/v1/calls?cursor={text}"));
-        assert_eq!(scenario.refused(), (RejectionReason::Cursor(fault), ErrorCode::InvalidCursor));
+        assert_eq!(scenario.refused(), (Reason::Cursor(fault), Code::InvalidCursor));
         answers.push(scenario.answer().into_body());
     }
     assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
@@ -474,33 +452,24 @@ fn cursors_do_not_travel() {
     let list = CallList::from_json(get("/v1/calls?limit=1").answer().body()).unwrap();
     let target = format!("/v1/calls?limit=1&cursor={}", list.next_cursor.unwrap());
     assert_eq!(get(&target).answer().status(), 200);
-    let other = AccountId::parse("acct_2").unwrap();
     let mut theirs = get(&target).with(|it| {
-        it.key.account_id = other.clone();
-        it.status.account_id = other;
+        it.key.account_id = other_account_id();
+        it.status.account_id = other_account_id();
     });
-    assert_eq!(
-        theirs.refused(),
-        (RejectionReason::Cursor(CursorError::Digest), ErrorCode::InvalidCursor)
-    );
+    assert_eq!(theirs.refused(), (Reason::Cursor(CursorError::Digest), Code::InvalidCursor));
     let mut test = get(&target).with(|it| it.key.mode = Mode::Test);
-    assert_eq!(
-        test.refused(),
-        (RejectionReason::Cursor(CursorError::Digest), ErrorCode::InvalidCursor)
-    );
+    assert_eq!(test.refused(), (Reason::Cursor(CursorError::Digest), Code::InvalidCursor));
 }
 
 /// HTTP-7, D-7, D-77: whatever stands in the way of a call, it is simply not there.
 #[test]
 fn calls_that_are_not_theirs_are_not_there() {
-    let other = |row: &mut CallRow| row.account_id = AccountId::parse("acct_2").unwrap();
+    let other = |row: &mut CallRow| row.account_id = other_account_id();
     let mode = |row: &mut CallRow| row.mode = Mode::Test;
     // A host that looks calls up by their id alone.
     let careless = |change: Option<fn(&mut CallRow)>| {
         let mut row = rows(1).pop().unwrap();
-        let Authorized::Call(granted) = get("/v1/calls/call_1").authorized().unwrap() else {
-            panic!("a call was asked for")
-        };
+        let granted = get("/v1/calls/call_1").call_granted();
         let row = change.map(|change| {
             change(&mut row);
             row
@@ -508,12 +477,12 @@ fn calls_that_are_not_theirs_are_not_there() {
         granted.answer(row).unwrap_err()
     };
     let rows = [
-        (careless(None), RejectionReason::NoSuchCall),
-        (careless(Some(other)), RejectionReason::NotTheirCall),
-        (careless(Some(mode)), RejectionReason::NotTheirCall),
+        (careless(None), Reason::NoSuchCall),
+        (careless(Some(other)), Reason::NotTheirCall),
+        (careless(Some(mode)), Reason::NotTheirCall),
         (
             get("/v1/calls/%C3%A9").serve().unwrap_err(),
-            RejectionReason::NotAnId(CallId::parse(" ").unwrap_err()),
+            Reason::NotAnId(CallId::parse(" ").unwrap_err()),
         ),
     ];
     let missing = get("/v1/calls/call_9").answer();
@@ -531,10 +500,9 @@ fn calls_that_are_not_theirs_are_not_there() {
 #[test]
 fn a_query_matches_no_row_of_another_account_or_mode() {
     let [own] = &rows(1)[..] else { panic!("one row") };
-    let elsewhere = AccountId::parse("acct_2").unwrap();
     for (row, matches) in [
         (own.clone(), true),
-        (CallRow { account_id: elsewhere, ..own.clone() }, false),
+        (CallRow { account_id: other_account_id(), ..own.clone() }, false),
         (CallRow { mode: Mode::Test, ..own.clone() }, false),
     ] {
         for target in ["/v1/calls", "/v1/calls/call_1"] {
@@ -552,31 +520,22 @@ fn a_query_matches_no_row_of_another_account_or_mode() {
 #[test]
 fn records_that_were_not_asked_for_are_not_served() {
     let calls = |change: fn(&mut Vec<CallRow>)| {
-        let Authorized::Calls(granted) = get("/v1/calls?limit=2").authorized().unwrap() else {
-            panic!("calls were asked for")
-        };
         let mut given = rows(3);
         change(&mut given);
-        granted.answer(given)
+        get("/v1/calls?limit=2").calls_granted().answer(given)
     };
     assert!(calls(|_| {}).is_ok());
     let wrong: [Wrong; 5] = [
         (
-            |rows| rows[1].account_id = AccountId::parse("acct_2").unwrap(),
-            RejectionReason::Rows(RowsReason::WrongOwner { row: 1 }),
+            |rows| rows[1].account_id = other_account_id(),
+            Reason::Rows(RowsReason::WrongOwner { row: 1 }),
         ),
-        (
-            |rows| rows[2].mode = Mode::Test,
-            RejectionReason::Rows(RowsReason::WrongOwner { row: 2 }),
-        ),
-        (|rows| rows.reverse(), RejectionReason::Rows(RowsReason::OutOfOrder { row: 1 })),
-        (
-            |rows| rows[1] = rows[0].clone(),
-            RejectionReason::Rows(RowsReason::OutOfOrder { row: 1 }),
-        ),
+        (|rows| rows[2].mode = Mode::Test, Reason::Rows(RowsReason::WrongOwner { row: 2 })),
+        (|rows| rows.reverse(), Reason::Rows(RowsReason::OutOfOrder { row: 1 })),
+        (|rows| rows[1] = rows[0].clone(), Reason::Rows(RowsReason::OutOfOrder { row: 1 })),
         (
             |rows| *rows = super::scenario::rows(4),
-            RejectionReason::Rows(RowsReason::TooMany { rows: 4, fetch: 3 }),
+            Reason::Rows(RowsReason::TooMany { rows: 4, fetch: 3 }),
         ),
     ];
     let mut rejections = Vec::new();
@@ -586,28 +545,24 @@ fn records_that_were_not_asked_for_are_not_served() {
         rejections.push(rejection);
     }
 
-    let Authorized::Call(granted) = get("/v1/calls/call_1").authorized().unwrap() else {
-        panic!("a call was asked for")
-    };
     let mut row = rows(1).pop().unwrap();
     row.call.id = CallId::parse("call_2").unwrap();
-    rejections.push(granted.answer(Some(row)).unwrap_err());
-    assert_eq!(rejections.last().unwrap().reason(), &RejectionReason::WrongCall);
+    rejections.push(get("/v1/calls/call_1").call_granted().answer(Some(row)).unwrap_err());
+    assert_eq!(rejections.last().unwrap().reason(), &Reason::WrongCall);
 
-    let wrong_account = AccountId::parse("acct_2").unwrap();
     let mut scenario = get("/v1/account");
-    scenario.account.id = wrong_account.clone();
+    scenario.account.id = other_account_id();
     rejections.push(scenario.serve().unwrap_err());
-    assert_eq!(rejections.last().unwrap().reason(), &RejectionReason::WrongAccount);
-    let mut scenario = get("/v1/account").with(|it| it.status.account_id = wrong_account);
+    assert_eq!(rejections.last().unwrap().reason(), &Reason::WrongAccount);
+    let mut scenario = get("/v1/account").with(|it| it.status.account_id = other_account_id());
     rejections.push(scenario.serve().unwrap_err());
-    assert_eq!(rejections.last().unwrap().reason(), &RejectionReason::WrongAccount);
+    assert_eq!(rejections.last().unwrap().reason(), &Reason::WrongAccount);
 
     for rejection in rejections {
         let body = checked(rejection);
         assert_eq!(
             (body.code, body.message),
-            (ErrorCode::InternalError, "The service failed to answer.".into())
+            (Code::InternalError, "The service failed to answer.".into())
         );
     }
 }
@@ -618,18 +573,15 @@ fn every_state_has_its_500() {
     for target in TARGETS {
         for method in ["GET", "HEAD"] {
             let mut scenario = get(target).with(|it| it.method = method);
-            let received =
-                || Received::new(&get(target).with(|it| it.method = method).head(), request_id());
-            let identified =
-                || received().unwrap().identify(Some(&get("").key), second(100)).unwrap();
+            let now = scenario.now;
             let rejections = [
-                received().unwrap().internal_error(),
-                identified().internal_error(),
-                identified().admit_as(Ok(())).unwrap().internal_error(),
+                scenario.received().unwrap().internal_error(),
+                scenario.identified(now).internal_error(),
+                scenario.identified(now).admit_as(Ok(())).unwrap().internal_error(),
                 scenario.authorized().unwrap().internal_error(),
             ];
             for rejection in rejections {
-                assert_eq!(rejection.reason(), &RejectionReason::HostGaveUp);
+                assert_eq!(rejection.reason(), &Reason::HostGaveUp);
                 assert_eq!(
                     rejection.operation().map(|operation| operation.method()),
                     Some(http::Method::GET)
@@ -642,7 +594,7 @@ fn every_state_has_its_500() {
         }
     }
     let alone = Rejection::internal_error(request_id());
-    assert_eq!(checked(alone).code, ErrorCode::InternalError);
+    assert_eq!(checked(alone).code, Code::InternalError);
 }
 
 /// What a host needs for its look-ups, from the state in which it makes them.
@@ -650,7 +602,7 @@ fn every_state_has_its_500() {
 fn every_state_says_whose_request_it_is() {
     for (target, mode) in TARGETS.into_iter().zip([Mode::Live, Mode::Test, Mode::Test]) {
         let mut scenario = get(target).with(|it| it.key.mode = mode);
-        let received = Received::new(&scenario.head(), request_id()).unwrap();
+        let received = scenario.received().unwrap();
         assert_eq!(received.request_id(), &request_id());
         let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
         assert_eq!(identified.request_id(), &request_id());
@@ -694,7 +646,7 @@ fn keys_are_never_shown() {
     let mut scenario = get("/v1/calls?limit=x");
     let secret = api_key().reveal().to_owned();
     let mut shown = format!("{:?}", scenario.head());
-    let received = Received::new(&scenario.head(), request_id()).unwrap();
+    let received = scenario.received().unwrap();
     shown += &format!("{received:?}");
     let rejection = scenario.serve().unwrap_err();
     shown += &format!("{rejection:?} {rejection}");
@@ -725,7 +677,7 @@ fn heads_are_read_below_a_base() {
     };
     assert_eq!(of("/voice/v1/account"), Ok("get_account"));
     for path in ["/v1/account", "/voicev1/account", "/voice", "/voice/voice/v1/account"] {
-        assert_eq!(of(path).unwrap_err().reason(), &RejectionReason::UnknownPath, "{path}");
+        assert_eq!(of(path).unwrap_err().reason(), &Reason::UnknownPath, "{path}");
     }
 }
 
@@ -761,7 +713,7 @@ fn a_key_in_the_url_opens_nothing() {
             let mut scenario = get(&format!("{target}?{name}={secret}"));
             scenario.authorization.clear();
             let rejection = scenario.serve().unwrap_err();
-            assert_eq!(rejection.reason(), &RejectionReason::NoCredential);
+            assert_eq!(rejection.reason(), &Reason::NoCredential);
             let shown = format!("{rejection:?} {rejection}");
             let response = rejection.into_response();
             assert_eq!(response.status(), 401);
@@ -849,7 +801,7 @@ fn only_its_host_makes_a_request_for_the_account_a_400() {
 /// D-82: `Host` comes before all else, on every path, and nothing is counted.
 #[test]
 fn a_bad_host_is_refused_before_all_else() {
-    use RejectionReason::{MalformedHost, NoHost, SeveralHosts};
+    use Reason::{MalformedHost, NoHost, SeveralHosts};
     let good = || b"api.example.com".to_vec();
     let malformed = [
         "", " ", "a b", "user@h", "@h", "h:port", "h:99999", "http://h", "h/", "a,b@", "[::1",
@@ -868,7 +820,7 @@ fn a_bad_host_is_refused_before_all_else() {
                 let rejection = scenario.serve().unwrap_err();
                 assert_eq!(rejection.reason(), &reason, "{method} {target} {host:?}");
                 let error = checked(rejection);
-                assert_eq!(error.code, ErrorCode::InvalidParameter, "{method} {target} {host:?}");
+                assert_eq!(error.code, Code::InvalidParameter, "{method} {target} {host:?}");
                 assert!(error.message.starts_with("Host "), "{}", error.message);
                 assert!(scenario.rates.is_empty(), "{method} {target} {host:?}");
             }

@@ -13,10 +13,10 @@ use proptest::prelude::*;
 
 use crate::{at, second};
 
-const SECOND: u64 = 1_000_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 
-fn quota(per_minute: u16) -> Quota {
+pub(super) fn quota(per_minute: u16) -> Quota {
     Quota::READS.with_per_minute(NonZeroU16::new(per_minute).unwrap())
 }
 

@@ -8,26 +8,17 @@ use call_assistant::rest::Quota;
 use call_assistant::rest::server::{RateLimitReason, RateWindow, RateWindows};
 use proptest::prelude::*;
 
+use super::rate::{SECOND, quota};
 use crate::{at, second};
-
-const SECOND: u64 = 1_000_000_000;
 
 fn credential(number: u64) -> CredentialId {
     CredentialId::parse(&format!("cred_{number}")).unwrap()
 }
 
-fn quota(per_minute: u16) -> Quota {
-    Quota::READS.with_per_minute(NonZeroU16::new(per_minute).unwrap())
-}
-
-fn windows(max: usize) -> RateWindows {
-    RateWindows::new(max)
-}
-
 // RATE-1, RATE-2: the two quotas of a credential are counted apart, as are credentials.
 #[test]
 fn quotas_and_credentials_are_apart() {
-    let mut windows = windows(10);
+    let mut windows = RateWindows::new(10);
     for _ in 0..60 {
         assert_eq!(windows.check(&credential(1), Quota::ACCOUNT, second(0)), Ok(()));
     }
@@ -45,7 +36,7 @@ fn quotas_and_credentials_are_apart() {
 // Nobody shares a window, however alike the ids.
 #[test]
 fn every_credential_has_its_own_window() {
-    let mut windows = windows(1_000_000);
+    let mut windows = RateWindows::new(1_000_000);
     for number in 0..20_000_u128 {
         let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834);
         for id in [
@@ -64,7 +55,7 @@ fn every_credential_has_its_own_window() {
 // who has one notices nothing.
 #[test]
 fn a_flood_of_keys_meets_the_bound() {
-    let mut windows = windows(1_000);
+    let mut windows = RateWindows::new(1_000);
     for number in 0..1_000 {
         assert_eq!(windows.check(&credential(number), quota(1), at(number)), Ok(()));
     }
@@ -101,7 +92,7 @@ fn a_flood_of_keys_meets_the_bound() {
 #[test]
 fn a_full_map_finds_the_one_that_is_idle() {
     for idle in 0..200 {
-        let mut windows = windows(200);
+        let mut windows = RateWindows::new(200);
         for number in 0..200 {
             assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
         }
@@ -121,7 +112,7 @@ fn a_full_map_finds_the_one_that_is_idle() {
 #[test]
 fn a_newcomer_looks_at_few_windows() {
     const WINDOWS: u64 = 10_000;
-    let mut windows = windows(WINDOWS as usize);
+    let mut windows = RateWindows::new(WINDOWS as usize);
     for number in 0..WINDOWS {
         assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
     }
@@ -144,7 +135,7 @@ fn a_newcomer_looks_at_few_windows() {
 // Who falls silent is forgotten when others come: a few at a time, and more than come.
 #[test]
 fn idle_credentials_are_forgotten() {
-    let mut windows = windows(1_000_000);
+    let mut windows = RateWindows::new(1_000_000);
     for number in 0..10_000 {
         assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
     }
@@ -168,7 +159,7 @@ fn idle_credentials_are_forgotten() {
 // A clock that stepped far ahead and back again shuts nobody out for longer than a minute.
 #[test]
 fn a_full_map_believes_no_instant_far_ahead() {
-    let mut windows = windows(1);
+    let mut windows = RateWindows::new(1);
     windows.check(&credential(1), Quota::READS, second(1_000)).unwrap();
     let refused = |windows: &mut RateWindows, now| {
         windows.check(&credential(2), Quota::READS, second(now)).unwrap_err().wait.as_secs()
@@ -182,7 +173,7 @@ fn a_full_map_believes_no_instant_far_ahead() {
 // New credentials come only as fast as old ones are looked at, even if no time passes.
 #[test]
 fn newcomers_make_room_for_themselves() {
-    let mut windows = windows(1_000_000);
+    let mut windows = RateWindows::new(1_000_000);
     for number in 0..1_000 {
         assert_eq!(windows.check(&credential(number), Quota::READS, second(0)), Ok(()));
     }
@@ -196,7 +187,7 @@ fn newcomers_make_room_for_themselves() {
 // A window stamped far ahead by a clock that was wrong is forgotten all the same.
 #[test]
 fn windows_ahead_of_time_are_forgotten() {
-    let mut windows = windows(10);
+    let mut windows = RateWindows::new(10);
     assert_eq!(windows.check(&credential(1), Quota::READS, second(1_000_000)), Ok(()));
     windows.forget_idle(second(0));
     assert_eq!(windows.len(), 1);
@@ -206,7 +197,7 @@ fn windows_ahead_of_time_are_forgotten() {
 
 #[test]
 fn windows_show_nobody() {
-    let mut windows = windows(10);
+    let mut windows = RateWindows::new(10);
     windows.check(&credential(1), Quota::READS, second(0)).unwrap();
     assert_eq!(format!("{windows:?}"), "RateWindows { len: 1, max: 10, .. }");
 }
@@ -241,7 +232,7 @@ proptest! {
         arrivals in proptest::collection::vec((0..12_u64, 0..20 * SECOND), 0..300),
         max in 1..6_usize,
     ) {
-        let mut windows = windows(max);
+        let mut windows = RateWindows::new(max);
         let mut alone = BTreeMap::<_, RateWindow>::new();
         let mut clock = 0;
         for (number, step) in arrivals {

@@ -3,8 +3,8 @@
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::{
-    AccountStatus, Admitted, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection,
-    RejectionReason, RequestHead, StoredKey,
+    AccountStatus, Admitted, Authorized, CallGranted, CallRow, CallsGranted, CursorKeys,
+    Identified, RateWindows, Received, Rejection, RejectionReason, RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiError, ApiKey, ErrorCode, Mode, Scope};
 use call_assistant::{Product, Timestamp};
@@ -34,6 +34,10 @@ pub(crate) struct Scenario {
 
 pub(crate) fn account_id() -> AccountId {
     AccountId::parse("acct_1").unwrap()
+}
+
+pub(crate) fn other_account_id() -> AccountId {
+    AccountId::parse("acct_2").unwrap()
 }
 
 pub(crate) fn api_key() -> ApiKey {
@@ -95,14 +99,39 @@ impl Scenario {
         self.authorization.iter().fold(head, |head, value| head.authorization(value))
     }
 
+    pub(crate) fn received(&self) -> Result<Received, Rejection> {
+        Received::new(&self.head(), request_id())
+    }
+
+    #[track_caller]
+    pub(crate) fn identified(&self, now: Timestamp) -> Identified {
+        self.received().unwrap().identify(Some(&self.key), now).unwrap()
+    }
+
     pub(crate) fn admitted(&mut self) -> Result<Admitted, Rejection> {
-        let received = Received::new(&self.head(), request_id())?;
+        let received = self.received()?;
         let key = received.digest().and(Some(&self.key)).filter(|_| self.found);
         received.identify(key, self.now)?.admit_in(&mut self.rates, self.now)
     }
 
     pub(crate) fn authorized(&mut self) -> Result<Authorized, Rejection> {
         self.admitted()?.authorize(&self.status, &self.cursors)
+    }
+
+    #[track_caller]
+    pub(crate) fn calls_granted(&mut self) -> CallsGranted {
+        match self.authorized() {
+            Ok(Authorized::Calls(granted)) => granted,
+            other => panic!("{other:?} where calls are asked for"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn call_granted(&mut self) -> CallGranted {
+        match self.authorized() {
+            Ok(Authorized::Call(granted)) => granted,
+            other => panic!("{other:?} where a call is asked for"),
+        }
     }
 
     /// Goes all the way, with a host that does its part.

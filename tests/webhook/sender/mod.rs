@@ -1,14 +1,14 @@
 //! The service's side: one delivery's life, one endpoint's health, who may be called, and what
 //! happens when any of it is interrupted.
 
+mod alerts;
 mod attempt;
-mod clocks;
 mod columns;
+mod delivery;
 mod disabling;
 mod fairness;
 mod isolation;
 mod ledger;
-mod life;
 mod model;
 mod owned;
 mod owner;
@@ -19,9 +19,9 @@ mod recovery;
 mod settling;
 mod simulation;
 mod stored;
-mod suspect;
 mod target;
 mod world;
+mod wrong_clocks;
 
 use std::cell::RefCell;
 

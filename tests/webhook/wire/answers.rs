@@ -3,16 +3,15 @@
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use call_assistant::webhook::{MalformedReason, Verified, VerifyError, WebhookResponse, testing};
+use call_assistant::webhook::{MalformedReason, Verified, VerifyError, WebhookResponse};
 use http::StatusCode;
 
-use super::{NOW, at, signer, verifier};
+use super::{signed, verified};
 
 #[test]
 fn receipts_have_their_status() {
-    let request = testing::signed_request(&signer(), "ping", "evt_1", b"{}", at(NOW)).unwrap();
-    let verifier = verifier();
-    let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    let request = signed("ping", "evt_1", b"{}");
+    let verified = verified(&request);
     let cases = [
         (verified.stored(), 204),
         (WebhookResponse::Rejected, 400),
@@ -63,72 +62,51 @@ fn an_acknowledgement_cannot_be_copied() {
 #[test]
 fn every_refusal_is_an_empty_400_and_says_what_was_wrong() {
     let tolerance = Duration::from_secs(300);
-    let cases = [
+    use MalformedReason as M;
+    let malformed = [
+        (M::TooLong { len: 1025 }, "has 1025 bytes, more than 1024"),
+        (M::TooManyParts, "has more than 16 parts"),
+        (M::NotPair { part: 2 }, "part 2 is not name=value"),
+        (M::Space { part: 1 }, "part 1 has a space or tab inside"),
+        (M::NotPrintable { part: 1 }, "part 1 has a byte that is not printable ASCII"),
+        (M::NoTimestamp, "has no t"),
+        (M::TwoTimestamps { part: 3 }, "part 3 is a second t"),
+        (
+            M::Timestamp { part: 1 },
+            "part 1: t is not 1 to 19 digits without a sign or a leading zero",
+        ),
+        (M::NoDigest, "has no v1"),
+        (M::DigestLength { part: 2, len: 63 }, "part 2: v1 has 63 bytes instead of 64 hex digits"),
+        (
+            M::DigestCharacter { part: 2, at: 9 },
+            "part 2: v1 has a byte at 9 that is not a hex digit",
+        ),
+    ]
+    .map(|(reason, words)| (reason.into(), format!("signature header {words}")));
+    let old = |age| VerifyError::TooOld { age, tolerance };
+    let new = |ahead| VerifyError::TooNew { ahead, tolerance };
+    let off = [
+        (old(Duration::from_millis(300_500)), "300.5s old"),
+        (new(Duration::from_secs(301)), "301s in the future"),
+        (old(Duration::from_nanos(4_000_169_679_692)), "4000s (66 minutes) old"),
+        (old(Duration::from_micros(599_999_999)), "599.999s old"),
+        (new(Duration::from_secs(7200)), "7200s (2 hours) in the future"),
+        (old(Duration::from_secs(3 * 86_400 + 5)), "259205s (3 days) old"),
+    ]
+    .map(|(error, words)| {
+        (error, format!("signature is {words}, more than the tolerance of 300s"))
+    });
+    let others = [
         (VerifyError::Missing, "signature header is missing"),
         (VerifyError::Repeated, "signature header is present more than once"),
-        (
-            MalformedReason::TooLong { len: 1025 }.into(),
-            "signature header has 1025 bytes, more than 1024",
-        ),
-        (MalformedReason::TooManyParts.into(), "signature header has more than 16 parts"),
-        (MalformedReason::NotPair { part: 2 }.into(), "signature header part 2 is not name=value"),
-        (
-            MalformedReason::Space { part: 1 }.into(),
-            "signature header part 1 has a space or tab inside",
-        ),
-        (
-            MalformedReason::NotPrintable { part: 1 }.into(),
-            "signature header part 1 has a byte that is not printable ASCII",
-        ),
-        (MalformedReason::NoTimestamp.into(), "signature header has no t"),
-        (
-            MalformedReason::TwoTimestamps { part: 3 }.into(),
-            "signature header part 3 is a second t",
-        ),
-        (
-            MalformedReason::Timestamp { part: 1 }.into(),
-            "signature header part 1: t is not 1 to 19 digits without a sign or a leading zero",
-        ),
-        (MalformedReason::NoDigest.into(), "signature header has no v1"),
-        (
-            MalformedReason::DigestLength { part: 2, len: 63 }.into(),
-            "signature header part 2: v1 has 63 bytes instead of 64 hex digits",
-        ),
-        (
-            MalformedReason::DigestCharacter { part: 2, at: 9 }.into(),
-            "signature header part 2: v1 has a byte at 9 that is not a hex digit",
-        ),
         (
             VerifyError::UppercaseDigest { part: 2 },
             "signature header part 2: v1 is uppercase hex, not lowercase",
         ),
         (VerifyError::Mismatch, "no v1 of the signature header matches the body"),
-        (
-            VerifyError::TooOld { age: Duration::from_millis(300_500), tolerance },
-            "signature is 300.5s old, more than the tolerance of 300s",
-        ),
-        (
-            VerifyError::TooNew { ahead: Duration::from_secs(301), tolerance },
-            "signature is 301s in the future, more than the tolerance of 300s",
-        ),
-        (
-            VerifyError::TooOld { age: Duration::from_nanos(4_000_169_679_692), tolerance },
-            "signature is 4000s (66 minutes) old, more than the tolerance of 300s",
-        ),
-        (
-            VerifyError::TooOld { age: Duration::from_micros(599_999_999), tolerance },
-            "signature is 599.999s old, more than the tolerance of 300s",
-        ),
-        (
-            VerifyError::TooNew { ahead: Duration::from_secs(7200), tolerance },
-            "signature is 7200s (2 hours) in the future, more than the tolerance of 300s",
-        ),
-        (
-            VerifyError::TooOld { age: Duration::from_secs(3 * 86_400 + 5), tolerance },
-            "signature is 259205s (3 days) old, more than the tolerance of 300s",
-        ),
-    ];
-    for (error, words) in cases {
+    ]
+    .map(|(error, words)| (error, words.to_owned()));
+    for (error, words) in malformed.into_iter().chain(off).chain(others) {
         assert_eq!(error.to_string(), words, "{words}");
         let response = error.into_response::<Vec<u8>>();
         assert_eq!(response.status(), 400, "{words}");

@@ -7,7 +7,7 @@ use call_assistant::webhook::event::{
 use call_assistant::webhook::{DeliveryHeader, testing};
 use call_assistant::{Product, TextReason, Timestamp};
 
-use super::{NOW, at, signer, verifier};
+use super::{NOW, at, signed, verified, verifier};
 
 pub(crate) const CALL: &str = r#"{"id":"call_1","caller":{"contact_id":"cont_1","phone_number":"+4712345678","display_name":"Kari"},"started_at":"2026-01-01T09:30:00Z","answered_at":"2026-01-01T09:30:02.5Z","ended_at":"2026-01-01T09:34:00Z","duration_seconds":240,"summary":"Moved to Friday.","appointment_ids":["appt_1","appt_2"],"created_at":"2026-01-01T09:34:10Z"}"#;
 
@@ -535,16 +535,8 @@ fn what_stands_beside_the_object_is_kept() {
 fn a_verified_body_gives_its_event() {
     for (event_type, data) in golden() {
         let text = body(event_type.as_str(), &data);
-        let request = testing::signed_request(
-            &signer(),
-            event_type.as_str(),
-            "evt_1",
-            text.as_bytes(),
-            at(NOW),
-        )
-        .unwrap();
-        let verifier = verifier();
-        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        let request = signed(event_type.as_str(), "evt_1", text.as_bytes());
+        let verified = verified(&request);
         assert_eq!(verified.event(), Ok(read(&text)), "{event_type}");
     }
 }
@@ -558,7 +550,7 @@ fn a_body_that_is_not_proven_is_not_read() {
     let bodies: [&[u8]; 7] =
         [b"", b"\xff\xfe", b"{", b"null", deep.as_bytes(), no_id.as_bytes(), event.as_bytes()];
     for body in bodies {
-        let genuine = testing::signed_request(&signer(), "ping", "evt_1", body, at(NOW)).unwrap();
+        let genuine = signed("ping", "evt_1", body);
         let other = call_assistant::webhook::Signer::new(super::secret("whsec_another"));
         let forged = testing::signed_request(&other, "ping", "evt_1", body, at(NOW)).unwrap();
         let verifier = verifier();
@@ -582,21 +574,17 @@ fn a_header_that_contradicts_the_body_is_its_own_error() {
         ("ping", "evt_2", contradiction(DeliveryHeader::Delivery)),
         ("ping2", "evt_2", contradiction(DeliveryHeader::Event)),
     ] {
-        let request =
-            testing::signed_request(&signer(), event, delivery, text.as_bytes(), at(NOW)).unwrap();
-        let verifier = verifier();
-        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        let request = signed(event, delivery, text.as_bytes());
+        let verified = verified(&request);
         assert_eq!(verified.event().map(drop), expected);
         // The body stays proven, for whoever wants to go on.
         assert_eq!(Event::from_bytes_verified_earlier(verified.bytes()), Ok(read(&text)));
     }
 
-    let mut request =
-        testing::signed_request(&signer(), "x", "y", text.as_bytes(), at(NOW)).unwrap();
+    let mut request = signed("x", "y", text.as_bytes());
     request.headers_mut().remove("x-service-event");
     request.headers_mut().remove("x-service-delivery");
-    let verifier = verifier();
-    let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    let verified = verified(&request);
     assert_eq!(verified.event().map(drop), Ok(()));
     assert_eq!(
         EventError::Contradiction { header: DeliveryHeader::Event }.to_string(),
@@ -609,13 +597,11 @@ fn a_header_that_contradicts_the_body_is_its_own_error() {
 fn a_repeated_claim_is_refused_with_the_event() {
     let text = body("ping", r#"{"message":"m"}"#);
     for header in [DeliveryHeader::Event, DeliveryHeader::Delivery] {
-        let mut request =
-            testing::signed_request(&signer(), "ping", "evt_1", text.as_bytes(), at(NOW)).unwrap();
+        let mut request = signed("ping", "evt_1", text.as_bytes());
         let name = header.name(&Product::default()).clone();
         let value = request.headers()[&name].clone();
         request.headers_mut().append(name, value);
-        let verifier = verifier();
-        let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+        let verified = verified(&request);
         let error = verified.event().unwrap_err();
         assert_eq!(error, EventError::Repeated { header }, "{header}");
         assert_eq!(error.to_string(), format!("{header} header is present more than once"));
@@ -631,10 +617,8 @@ fn a_repeated_claim_is_refused_with_the_event() {
 /// D-46, D-47: a genuine body that is no event is acknowledged: sent again, it will be the same.
 #[test]
 fn a_body_that_is_no_event_stays_verified() {
-    let request =
-        testing::signed_request(&signer(), "ping", "evt_1", b"{\"id\":1}", at(NOW)).unwrap();
-    let verifier = verifier();
-    let verified = verifier.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    let request = signed("ping", "evt_1", b"{\"id\":1}");
+    let verified = verified(&request);
     let error = verified.event().unwrap_err();
     assert!(matches!(&error, EventError::Malformed(error) if error.field() == Some("id")));
     assert_eq!(verified.bytes(), b"{\"id\":1}");

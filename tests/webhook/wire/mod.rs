@@ -1,7 +1,8 @@
 //! Who signed what, and how it is refused.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::{Signer, Verifier};
+use call_assistant::webhook::{Signer, Verified, Verifier, testing};
+use http::Request;
 
 mod answers;
 #[cfg(feature = "events")]
@@ -35,4 +36,15 @@ pub(crate) fn signer() -> Signer {
 
 pub(crate) fn verifier() -> Verifier {
     Verifier::new(secret("whsec_test"))
+}
+
+/// A delivery of this event, id and body.
+#[track_caller]
+pub(crate) fn signed(event_type: &str, id: &str, body: &[u8]) -> Request<Vec<u8>> {
+    testing::signed_request(&signer(), event_type, id, body, at(NOW)).unwrap()
+}
+
+#[track_caller]
+pub(crate) fn verified(request: &Request<Vec<u8>>) -> Verified<'_> {
+    verifier().verify(request.headers(), request.body(), at(NOW)).unwrap()
 }

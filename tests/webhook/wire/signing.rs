@@ -1,7 +1,7 @@
 use call_assistant::Timestamp;
-use call_assistant::webhook::{SetupError, Signer, testing};
+use call_assistant::webhook::{SetupError, Signer};
 
-use super::{NOW, at, secret, signer};
+use super::{NOW, at, secret, signed, signer, verified};
 
 // From CPython: hmac.new(b"whsec_test", b"1767225600.{}", hashlib.sha256).hexdigest()
 const DIGEST: &str = "4a942ef9477fb7b15b98664cf7ff2c2543984c1fa6bdf3520b48dcb25bcd1fe4";
@@ -68,10 +68,9 @@ fn debug_shows_no_digest() {
 
 #[test]
 fn the_test_helper_makes_a_whole_request() {
-    let request = testing::signed_request(&signer(), "ping", "evt_1", b"{}", at(NOW)).unwrap();
+    let request = signed("ping", "evt_1", b"{}");
     assert_eq!(request.method(), http::Method::POST);
     assert_eq!(request.body(), b"{}");
-    let verified = super::verifier();
-    let verified = verified.verify(request.headers(), request.body(), at(NOW)).unwrap();
+    let verified = verified(&request);
     assert_eq!(verified.bytes(), b"{}");
 }
