@@ -170,7 +170,7 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
     };
     // As its owner began it in memory, or as a result that comes when somebody else was first.
     let mut begun = before;
-    let began = begun.begin(&live, entry.began_at);
+    let began = begun.begin(&live, entry.began_at).map(|attempt| of_any_life(&attempt));
     let fits =
         |attempt: &Attempt| (attempt.number(), attempt.is_manual()) == (entry.number, entry.manual);
     let owned = began.ok().filter(fits).map(|attempt| (begun, attempt));
@@ -213,6 +213,14 @@ fn late_reports(entry: &Entry, at: Timestamp, generation: i32) -> Vec<Report> {
     let ended = with_status(Status::Delivered, at);
     let report = |generation| ended.clone().finish(&other(entry, generation), entry.outcome, at);
     (0..=generation).map(report).collect()
+}
+
+/// An attempt without the life of its endpoint, whose generation tells lives apart here: this host
+/// begins no new life when an endpoint moves.
+fn of_any_life(attempt: &Attempt) -> Attempt {
+    let mut stored = serde_json::to_value(attempt).unwrap();
+    stored.as_object_mut().unwrap().remove("life");
+    serde_json::from_value(stored).unwrap()
 }
 
 /// An attempt whose lease is not this row's.
