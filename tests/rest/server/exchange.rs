@@ -841,7 +841,7 @@ fn a_bad_host_is_refused_before_all_else() {
 /// D-87: HTTP/1.0 needs no `Host`; what it gives is checked all the same.
 #[test]
 fn http_1_0_may_come_without_a_host() {
-    use RejectionReason::{MalformedHost, NoCredential, NoHost, SeveralHosts};
+    use Reason::{MalformedHost, NoCredential, NoHost, SeveralHosts};
     for (hosts, reason_of_1_0, reason_of_1_1) in [
         (&[][..], NoCredential, NoHost),
         (&["h:80"], NoCredential, NoCredential),
