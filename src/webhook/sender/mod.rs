@@ -305,4 +305,4 @@ pub use schedule::{
 };
 pub use settle::{Ended, Settled, settle};
 pub use stored::{ColumnError, Row, UnknownTextError, Write};
-pub use tally::{Gauges, Tally};
+pub use tally::{Gauges, SenderTally};
