@@ -49,7 +49,7 @@ mod transition {
     fn begin(bencher: Bencher<'_, '_>) {
         let event = event(200);
         bencher.bench(|| {
-            let endpoint = Endpoint::new(start());
+            let endpoint = Endpoint::new(1, start());
             let mut delivery = Delivery::accept(&event, &endpoint, start());
             let _ = black_box(delivery.begin(black_box(&endpoint), black_box(start())));
             delivery
@@ -58,19 +58,19 @@ mod transition {
 
     #[divan::bench]
     fn begin_fail_and_record(bencher: Bencher<'_, '_>) {
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         let delivery = Delivery::accept(&event(200), &endpoint, start());
         bencher.bench_local(|| {
             let mut delivery = black_box(delivery);
             let attempt = delivery.begin(&endpoint, start()).unwrap();
-            let report = delivery.finish(&attempt, black_box(Outcome::Reset), start());
-            (endpoint.record(report, start()), delivery)
+            let report = delivery.finish(&attempt, black_box(Outcome::Reset), start()).unwrap();
+            (endpoint.record(report, start()).unwrap(), delivery)
         });
     }
 
     #[divan::bench]
     fn stored_as_json(bencher: Bencher<'_, '_>) {
-        let delivery = Delivery::accept(&event(200), &Endpoint::new(start()), start());
+        let delivery = Delivery::accept(&event(200), &Endpoint::new(1, start()), start());
         bencher.bench(|| serde_json::to_string(black_box(&delivery)).unwrap());
     }
 }
@@ -80,7 +80,7 @@ mod columns {
     use super::*;
 
     fn row() -> Delivery {
-        Delivery::accept(&event(200), &Endpoint::new(start()), start())
+        Delivery::accept(&event(200), &Endpoint::new(1, start()), start())
     }
 
     #[divan::bench]
@@ -99,7 +99,8 @@ mod columns {
         bencher.bench(|| {
             let status = black_box(status).parse().unwrap();
             let at = Timestamp::from_unix_micros(black_box(at)).unwrap();
-            Delivery::try_from(DeliveryColumns { status, at, ..black_box(columns) }).unwrap()
+            Delivery::from_columns(7, 1, DeliveryColumns { status, at, ..black_box(columns) })
+                .unwrap()
         });
     }
 
@@ -112,9 +113,11 @@ mod columns {
     #[divan::bench]
     fn read_as_json_value(bencher: Bencher<'_, '_>) {
         let value = serde_json::to_value(row()).unwrap();
-        bencher
-            .with_inputs(|| value.clone())
-            .bench_values(|value| serde_json::from_value::<Delivery>(value).unwrap());
+        bencher.with_inputs(|| value.clone()).bench_values(|value| {
+            serde_json::from_value::<DeliveryColumns>(value)
+                .map(|columns| Delivery::from_columns(7, 1, columns))
+                .unwrap()
+        });
     }
 }
 
@@ -126,7 +129,7 @@ mod settle {
 
     #[divan::bench(args = [1, 16, 128], counters = [divan::counter::ItemsCount::new(BATCH)])]
     fn batch(bencher: Bencher<'_, '_>, endpoints: i64) {
-        let endpoint = Endpoint::new(start());
+        let endpoint = Endpoint::new(1, start());
         let accepted = Delivery::accept(&event(200), &endpoint, start());
         let mut rows = BTreeMap::new();
         let ended: Vec<_> = (0..BATCH as i64)
@@ -263,7 +266,7 @@ mod attempt {
 
     #[divan::bench(args = SIZES)]
     fn request(bencher: Bencher<'_, '_>, size: usize) {
-        let endpoint = Endpoint::new(start());
+        let endpoint = Endpoint::new(1, start());
         let mut delivery = Delivery::accept(&event(200), &endpoint, start());
         let attempt = delivery.begin(&endpoint, start()).unwrap();
         let target = Target::parse("https://hooks.example.com/calls").unwrap();

@@ -19,8 +19,8 @@ pub(crate) fn attempt(
 ) -> Result<(), BeginError> {
     let attempt = delivery.begin(endpoint, now())?; // store the delivery, then send
     let outcome = send(attempt.request(target, event, signer, now()));
-    let report = delivery.finish(&attempt, outcome, now());
-    let change = endpoint.record(report, now()); // store both in one transaction
+    let report = delivery.finish(&attempt, outcome, now()).unwrap();
+    let change = endpoint.record(report, now()).unwrap(); // store both in one transaction
     println!("attempt {}: {outcome}, {change:?}", attempt.number());
     Ok(())
 }
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("hello")?;
     let target = Target::parse("https://hooks.example.com/calls")?;
     let signer = Signer::new(SigningSecret::from_random(random()));
-    let mut endpoint = Endpoint::new(now);
+    let mut endpoint = Endpoint::new(1, now);
     let mut delivery = Delivery::accept(&event, &endpoint, now); // store it with the event
     let mut outcomes = [Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT)].into_iter();
     while let Some(due) = delivery.due(now) {

@@ -24,7 +24,7 @@ fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
     let event = event.ping("hello").unwrap();
     let target = Target::parse("https://hooks.example.com/calls").unwrap();
     let signer = Signer::new(secret);
-    let mut endpoint = Endpoint::new(now);
+    let mut endpoint = Endpoint::new(1, now);
     let mut delivery = Delivery::accept(&event, &endpoint, now);
 
     let what = (&event, &target, &signer);

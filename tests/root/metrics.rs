@@ -25,7 +25,7 @@ use support::{nanos, seconds, start};
 fn sent() -> sender::SenderTally {
     let mut tally = sender::SenderTally::default();
     let event = ping(start());
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let (mut rows, mut ended) = (BTreeMap::new(), Vec::new());
     for (id, status, took) in
         [(1, 500, 125_000_000), (2, 200, 5_000_000_000), (3, 410, 5_000_000_000)]
@@ -235,15 +235,15 @@ fn merging_adds_everything_up() {
 /// What is not an attempt, and what comes late, is counted as such and as nothing else.
 #[test]
 fn only_scheduled_first_attempts_count_as_first() {
-    let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
+    let endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
     let mut delivery = Delivery::accept(&ping(start()), &endpoint, start());
     let mut tally = sender::SenderTally::default();
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();
-        let report = delivery.finish(&attempt, outcome, now);
+        let report = delivery.finish(&attempt, outcome, now).unwrap();
         let entry = sender::LogEntry::new(&attempt, outcome, &report, delivery, None, now);
         tally.attempt(&entry, delivery);
-        let again = delivery.finish(&attempt, outcome, now);
+        let again = delivery.finish(&attempt, outcome, now).unwrap();
         let entry = sender::LogEntry::new(&attempt, outcome, &again, delivery, None, now);
         assert!(entry.late);
         tally.attempt(&entry, delivery);

@@ -154,7 +154,7 @@ fn webhooks() -> Vec<String> {
     own.insert("x-token", HeaderValue::from_static(KEY));
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
     let target = Target::parse(&url).unwrap().with_headers(own).unwrap();
-    let endpoint = delivery::Endpoint::new(now());
+    let endpoint = delivery::Endpoint::new(1, now());
     let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();
     let request = attempt.request(&target, &ping(now()), &signer, now());
@@ -221,11 +221,11 @@ fn answers_that_echo() -> Vec<String> {
             }
             printed.extend([debug(&failed.reason), error(&failed)]);
         }
-        let endpoint = delivery::Endpoint::new(now());
+        let endpoint = delivery::Endpoint::new(1, now());
         let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
-        let report = delivery.finish(&attempt, outcome, now());
+        let report = delivery.finish(&attempt, outcome, now()).unwrap();
         let entry = LogEntry::new(&attempt, outcome, &report, &delivery, Some(bytes), now());
         printed.extend([debug(&Excerpt::new(bytes)), debug(&entry)]);
     }

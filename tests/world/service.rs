@@ -81,7 +81,7 @@ impl Service {
             cursors: CursorKeys::new(1, dice.bytes()),
             calls,
             unannounced,
-            endpoint: Endpoint::new(at(0)),
+            endpoint: Endpoint::new(1, at(0)),
             deliveries: Vec::new(),
             sending: None,
             secret: SigningSecret::parse("whsec_of-the-customers-endpoint").unwrap(),
@@ -207,8 +207,8 @@ impl Service {
 
     pub(crate) fn finish_attempt(&mut self, attempt: &Attempt, outcome: Outcome, now: i64) {
         let (delivery, _) = &mut self.deliveries[self.sending.take().unwrap()];
-        let report = delivery.finish(attempt, outcome, at(now));
-        let _ = self.endpoint.record(report, at(now));
+        let report = delivery.finish(attempt, outcome, at(now)).unwrap();
+        let _ = self.endpoint.record(report, at(now)).unwrap();
     }
 }
 

@@ -43,7 +43,7 @@ impl Scale {
         }
         // What another sender has stored is of the wall clock already, and no key here.
         let mut reached: BTreeMap<(D, Timestamp), Timestamp> = BTreeMap::new();
-        let known = ended.iter().enumerate().filter(|(nth, _)| !settled.left.contains(nth));
+        let known = ended.iter().enumerate().filter(|(nth, _)| !settled.unknown.contains(nth));
         for ((_, ended), (_, entry)) in known.zip(&settled.log) {
             if let (Some(next), false) = (entry.next_at, entry.late) {
                 let wait = self.wait(next.since(ended.at));
@@ -66,7 +66,8 @@ impl Scale {
             let mut columns = DeliveryColumns::from(write.value);
             if columns.status == Status::Waiting {
                 turn(id, &mut columns.at);
-                write.value = Delivery::try_from(columns).unwrap_or(write.value);
+                let (id, endpoint) = (write.value.id(), write.value.endpoint());
+                write.value = Delivery::from_columns(id, endpoint, columns).unwrap_or(write.value);
             }
         }
     }
@@ -118,7 +119,7 @@ mod tests {
         let (id, account) = (EventId::parse("evt_1").unwrap(), AccountId::parse("acct_1").unwrap());
         let version = ApiVersion::parse("2026-01-15").unwrap();
         let event = NewEvent::new(id, account, version, Origin::voice(), at(0)).ping("").unwrap();
-        Delivery::accept(&event, &Endpoint::new(at(0)), at(0))
+        Delivery::accept(&event, &Endpoint::new(1, at(0)), at(0))
     }
 
     /// What is stored, logged and planned of one delivery by an attempt that ends at 100 s. The first
@@ -134,7 +135,7 @@ mod tests {
             Ended { delivery: 9, endpoint: 9, attempt, outcome, at: at(50), response: None },
             Ended { delivery: 1, endpoint: 1, attempt, outcome, at: at(100), response: None },
         ];
-        let endpoints = BTreeMap::from([(1, Row::from(Endpoint::new(at(0))))]);
+        let endpoints = BTreeMap::from([(1, Row::from(Endpoint::new(1, at(0))))]);
         let mut settled = settle(&ended, &BTreeMap::from([(1, row)]), &endpoints);
         Scale { waits, ..Scale::default() }.to_wall_clock(&mut settled, &ended);
         let stored = settled.deliveries.first().map(|(_, write)| write.value);
@@ -149,8 +150,8 @@ mod tests {
     fn a_wait_is_as_much_shorter_as_the_clock_is_faster() {
         for (attempts, wait) in (0..).zip(RETRY_WAITS) {
             let columns = DeliveryColumns { attempts, ..accepted().into() };
-            let mut row = Row::from(Delivery::try_from(columns).unwrap());
-            let attempt = row.begin(&Endpoint::new(at(0)), at(90)).unwrap();
+            let mut row = Row::from(Delivery::from_columns(accepted().id(), 1, columns).unwrap());
+            let attempt = row.begin(&Endpoint::new(1, at(0)), at(90)).unwrap();
             for waits in [0.001, 0.5, 1.0, 2.0] {
                 let due = Some(at(100).saturating_add(wait.mul_f64(waits)));
                 let failed = settled(row, attempt, Outcome::TimedOut, waits);
@@ -165,14 +166,14 @@ mod tests {
     #[test]
     fn what_has_ended_or_is_stored_stays() {
         let mut row = Row::from(accepted());
-        let attempt = row.begin(&Endpoint::new(at(0)), at(90)).unwrap();
+        let attempt = row.begin(&Endpoint::new(1, at(0)), at(90)).unwrap();
         let ok = Outcome::Answered(http::StatusCode::OK);
         assert_eq!(settled(row, attempt, ok, 0.001), (Some(at(100)), None, None));
         // Another sender has stored the same attempt: this row is due by the wall clock.
         let due = Some(at(3_700));
         let columns =
             DeliveryColumns { attempts: 1, version: 7, at: at(3_700), ..accepted().into() };
-        let row = Row::from(Delivery::try_from(columns).unwrap());
+        let row = Row::from(Delivery::from_columns(accepted().id(), 1, columns).unwrap());
         assert_eq!(settled(row, attempt, Outcome::TimedOut, 0.001), (None, due, due));
     }
 }

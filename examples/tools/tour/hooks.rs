@@ -30,7 +30,7 @@ impl Hook {
         let hook = Self {
             target: Target::parse("https://hooks.example.com/calls")?,
             signer: Signer::new(secret.clone()),
-            endpoint: Endpoint::new(world.now),
+            endpoint: Endpoint::new(1, world.now),
         };
         Ok((hook, Verifier::new(secret)))
     }
@@ -54,8 +54,8 @@ impl Hook {
                 Outcome::TimedOut => attempt.deadline(),
                 _ => world.now.saturating_add(Duration::from_millis(40)),
             };
-            let report = delivery.finish(&attempt, outcome, world.now);
-            change = self.endpoint.record(report, world.now);
+            let report = delivery.finish(&attempt, outcome, world.now).unwrap();
+            change = self.endpoint.record(report, world.now).unwrap();
         }
         Ok((made, change))
     }

@@ -16,10 +16,10 @@ use super::endpoint::Report;
 use crate::Timestamp;
 use crate::secret::excerpt;
 
-/// Bounds the excerpt of a response's body, in bytes.
+/// The longest excerpt of a response's body: 1,024 bytes.
 pub const MAX_EXCERPT_LEN: usize = 1024;
 
-/// Describes one attempt in a delivery's log. Keep it as long as the delivery
+/// One attempt in a delivery's log. Keep it as long as the delivery
 /// ([`Delivery::is_kept`]).
 ///
 /// ```
@@ -64,7 +64,7 @@ pub struct LogEntry {
     pub headers: Option<Excerpt>,
 }
 
-/// Holds the beginning of a response's body.
+/// The beginning of a response's body.
 ///
 /// ```
 /// use call_assistant::webhook::sender::Excerpt;

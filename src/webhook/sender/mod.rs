@@ -17,7 +17,7 @@
 //!
 //! let target = Target::parse("https://hooks.example.com/calls")?;
 //! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
-//! let mut endpoint = Endpoint::new(now);
+//! let mut endpoint = Endpoint::new(1, now);
 //!
 //! // 1. Accept, and store the delivery together with the event's bytes.
 //! let mut delivery = Delivery::accept(&event, &endpoint, now);
@@ -32,8 +32,8 @@
 //! now = attempt.deadline();
 //!
 //! // 4. Finish, record, and store both. The next attempt follows ten seconds later.
-//! let report = delivery.finish(&attempt, Outcome::TimedOut, now);
-//! assert_eq!(endpoint.record(report, now), EndpointChange::Noted); // a first attempt failed
+//! let report = delivery.finish(&attempt, Outcome::TimedOut, now)?;
+//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Noted); // a first attempt failed
 //! let next = now.saturating_add(Duration::from_secs(10));
 //! assert_eq!((delivery.status(), delivery.due(now)), (Status::Waiting, Some(next)));
 //!
@@ -43,14 +43,14 @@
 //! let attempt = delivery.begin(&endpoint, now)?;
 //! assert_eq!((lost.number(), attempt.number()), (2, 2));
 //!
-//! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now);
-//! assert_eq!(endpoint.record(report, now), EndpointChange::Noted); // and that is over
+//! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now)?;
+//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Noted); // and that is over
 //! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
 //!
 //! // The first sender was not dead. What it reports now changes nothing.
-//! let report = delivery.finish(&lost, Outcome::Reset, now);
+//! let report = delivery.finish(&lost, Outcome::Reset, now)?;
 //! assert!(report.is_late());
-//! # let _ = endpoint.record(report, now);
+//! # let _ = endpoint.record(report, now)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -104,12 +104,12 @@
 //! |---|---|
 //! | before 1 is stored | nothing has happened |
 //! | before 2 is stored | the delivery is still due |
-//! | between 2 and 4 | the lease expires and the same attempt is made again: the receiver may get it twice, but never not at all |
+//! | between 2 and 4 | the lease expires and the same attempt is made again: the receiver gets it at least once |
 //! | after 4 | everything is stored |
 //!
 //! A store that cannot write two rows at once still loses no event and counts none twice. After a
-//! 2xx and a 410, write the endpoint before the delivery, else the delivery before the endpoint. If only the second row has changed meanwhile,
-//! read it again and [record](Endpoint::record) the same report, or finish the same attempt, again.
+//! 2xx and a 410, write the endpoint before the delivery, else the delivery before the endpoint. If
+//! only the second row has changed meanwhile, read it again and [record](Endpoint::record) the same report, or finish the same attempt, again.
 //! A crash between the two writes can cost one failure that is not counted.
 //!
 //! Find what is due by one index: rows that are `waiting` or `sending`, lowest
@@ -121,8 +121,10 @@
 //!
 //! For PostgreSQL, in `READ COMMITTED`, its default. Rows are locked in the order in which [`settle`]
 //! sorts them: deliveries before endpoints, each by ascending id (a text id needs `COLLATE "C"`). Rows
-//! become values by [`DeliveryColumns`] and [`EndpointColumns`], and writes come from [`Row::write`]. A
-//! row with a text that this version does not know is [left as it is](Status#a-status-of-a-later-version).
+//! become values by [`Delivery::from_columns`] and [`Endpoint::from_columns`], which take the row's
+//! number: where endpoints have text ids, as here, [`shard_of`] with `NonZeroU32::MAX` makes one. Writes
+//! come from [`Row::write`]. A row with a text that this version does not know is
+//! [left as it is](Status#a-status-of-a-later-version).
 //!
 //! ```sql
 #![doc = include_str!("sql/tables.sql")]
@@ -304,5 +306,5 @@ pub use schedule::{
     RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
 };
 pub use settle::{Ended, Settled, settle};
-pub use stored::{ColumnError, Row, UnknownTextError, Write};
+pub use stored::{ColumnError, MismatchError, Row, UnknownTextError, Write};
 pub use tally::{Gauges, SenderTally};

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::Timestamp;
 
-/// Waits between attempts. Each wait counts from the end of the attempt that failed.
+/// The five waits between attempts: 10 s, 1 min, 10 min, 1 h and 6 h. Each wait counts from the end of the attempt that failed.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{MAX_ATTEMPTS, RETRY_WAITS};
@@ -20,40 +20,43 @@ pub const RETRY_WAITS: [Duration; 5] = [
     LONGEST_WAIT,
 ];
 
-/// Sets the number of attempts of a delivery: the first, and one after each of the [`RETRY_WAITS`].
+/// The attempts of a delivery: six, the first and one after each of the [`RETRY_WAITS`].
 pub const MAX_ATTEMPTS: u8 = 6;
 
-/// Limits the time of an attempt, from its beginning to the head of the response.
+/// The longest attempt: ten seconds, from its beginning to the head of the response.
 ///
 /// The status decides. A body that breaks off later, or never ends, changes nothing.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Limits the time for which an attempt belongs to the sender that began it.
+/// The time for which an attempt belongs to the sender that began it: 30 seconds.
 ///
 /// The lease is longer than [`ATTEMPT_TIMEOUT`], so that the sender has time to store the outcome.
 /// When the lease has expired, the sender is presumed dead, and any sender may make the same
 /// attempt again.
 pub const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
 
-/// Bounds the time from the first attempt of a delivery to the end of its last one, if no attempt
-/// begins late: all waits and six timeouts, 7 h 12 min 10 s.
+/// The longest time from the first attempt of a delivery to the end of its last one, if no attempt
+/// begins late: 7 h 12 min 10 s, all waits and six timeouts.
 pub const LONGEST_DELIVERY: Duration = Duration::from_secs(7 * 60 * 60 + 12 * 60 + 10);
 
-/// Sets the number of deliveries in a row that end in failure and disable an endpoint.
+/// The failed deliveries in a row that disable an endpoint: 20.
 pub const FAILURES_TO_DISABLE: u8 = 20;
 
-/// Counts of failures at which to warn the owner of an endpoint.
+/// The counts of failures at which to warn the owner of an endpoint: 5, 10 and 15.
 pub const FAILURES_TO_WARN: [u8; 3] = [5, 10, 15];
 
-/// Sets the number of deliveries in a row whose first attempts fail, over at least
-/// [`SUSPECT_SPAN`], that make an endpoint suspect.
+/// The deliveries in a row whose first attempts fail that make an endpoint suspect: five, over at
+/// least [`SUSPECT_SPAN`].
 pub const FIRST_FAILURES_TO_SUSPECT: u8 = 5;
 
-/// Sets the shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`].
+/// The shortest time from the first to the last of [`FIRST_FAILURES_TO_SUSPECT`]: one minute.
 pub const SUSPECT_SPAN: Duration = Duration::from_secs(60);
 
-/// Days after which to remind the owner of a disabled endpoint.
+/// The days after which to remind the owner of a disabled endpoint: one and three.
 pub const REMINDER_DAYS: [u8; 2] = [1, 3];
+
+/// The number of reminders: one for each of [`REMINDER_DAYS`].
+pub(super) const MAX_REMINDERS: u8 = 2;
 
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -95,7 +98,7 @@ pub fn jitter(wait: Duration, percent: u8, random: u32) -> Duration {
     Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
-/// Says how long delivery logs and payloads are kept, from the event's `created_at`.
+/// The time for which delivery logs and payloads are kept, from the event's `created_at`: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Returns the oldest `created_at` of an event that is still kept: rows of older events may be

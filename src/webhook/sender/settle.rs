@@ -11,10 +11,10 @@ use super::endpoint::Alert;
 use super::endpoint::DisabledReason;
 use super::endpoint::{Endpoint, EndpointChange};
 use super::log::LogEntry;
-use super::stored::{Row, Write};
+use super::stored::{MismatchError, Row, Write};
 use crate::Timestamp;
 
-/// Holds an attempt that has ended, for [`settle`].
+/// An attempt that has ended, for [`settle`].
 ///
 /// All fields are listed, so that it can be written as a literal.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,10 @@ pub struct Ended<'a, D, E> {
     pub response: Option<&'a [u8]>,
 }
 
-/// Holds what to store of attempts that have ended, and what to do when it is stored. Made by
-/// [`settle`].
+/// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
 ///
-/// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on the rest
-/// after its commit. If one write affects no row, roll back, read the rows again and settle again;
+/// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on
+/// the rest after its commit. If one write affects no row, roll back, read the rows again and settle again;
 /// this value then says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "store it, or the attempts are made again"]
@@ -57,9 +56,12 @@ pub struct Settled<D, E> {
     /// Endpoints whose owners to tell something. Store it in the same transaction, so that it is told
     /// once.
     pub alerts: Vec<(E, Alert)>,
-    /// Positions in `ended` of attempts whose delivery or endpoint is not in the maps. Nothing is
-    /// stored of them.
-    pub left: Vec<usize>,
+    /// Indexes into `ended` of attempts whose delivery or endpoint is missing from the maps. They are
+    /// ignored.
+    pub unknown: Vec<usize>,
+    /// Indexes into `ended` of attempts that are of another delivery or endpoint than the one that was
+    /// given for them. They are ignored.
+    pub mismatched: Vec<(usize, MismatchError)>,
 }
 
 /// Settles attempts that have ended: [finishes](Delivery::finish) each,
@@ -77,7 +79,7 @@ pub struct Settled<D, E> {
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let endpoint = Endpoint::new(now);
+/// # let endpoint = Endpoint::new(1, now);
 /// # let read = Delivery::accept(&event, &endpoint, now);
 ///
 /// // Begun in memory. The store still has the row as it was read.
@@ -112,7 +114,7 @@ pub struct Settled<D, E> {
 /// condition: its attempts count as ended when it was read.
 ///
 /// Attempts count in the order of `ended`. An attempt whose row could not be read does not stop the
-/// others: leave its row out, and it is [left](Settled::left). The function is pure, so it may be
+/// others: leave its row out, and it is [unknown](Settled::unknown). The function is pure, so it may be
 /// called again with rows that were read again.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[Ended<'_, D, E>],
@@ -125,15 +127,19 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     for (position, each) in ended.iter().enumerate() {
         let found = (deliveries.get(&each.delivery), endpoints.get(&each.endpoint));
         let (Some(row), Some(endpoint)) = found else {
-            settled.left.push(position);
+            settled.unknown.push(position);
             continue;
         };
+        if let Err(error) = each.attempt.check(row).and_then(|()| row.check(endpoint)) {
+            settled.mismatched.push((position, error));
+            continue;
+        }
         // A delivery may have several attempts here, and so may an endpoint.
         let (row, ..) = rows.entry(&each.delivery).or_insert((*row, &each.endpoint, each.at));
         let endpoint = owners.entry(&each.endpoint).or_insert(*endpoint);
-        let report = row.finish(&each.attempt, each.outcome, each.at);
+        let report = row.value.finished(&each.attempt, each.outcome, each.at);
         finished.push((each, report, **row));
-        settled.note(&each.endpoint, endpoint.record(report, each.at));
+        settled.note(&each.endpoint, endpoint.value.recorded(report, each.at));
     }
     // From here on it is known which endpoints are disabled.
     for (each, report, mut delivery) in finished {
@@ -155,7 +161,7 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     settled
 }
 
-#[expect(clippy::expect_used, reason = "an attempt whose endpoint is not there is left")]
+#[expect(clippy::expect_used, reason = "an attempt whose endpoint is missing is unknown")]
 fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Row<Endpoint>>, id: &E) -> &'a Endpoint {
     owners.get(id).expect("each finished attempt has its endpoint here")
 }
@@ -178,7 +184,8 @@ impl<D, E> Default for Settled<D, E> {
             again: Vec::new(),
             disabled: Vec::new(),
             alerts: Vec::new(),
-            left: Vec::new(),
+            unknown: Vec::new(),
+            mismatched: Vec::new(),
         }
     }
 }

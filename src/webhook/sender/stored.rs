@@ -4,17 +4,18 @@ use alloc::string::String;
 use core::ops::Deref;
 
 use serde::{Deserialize, Deserializer};
+use sha2::{Digest, Sha256};
 
-use super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMPTS};
+use super::schedule::MAX_ATTEMPTS;
 
-/// Holds a [`Delivery`](super::Delivery), an [`Endpoint`](super::Endpoint) or a [`Recovery`](super::Recovery) as it was read, which
-/// remembers the version of its stored row.
+/// A [`Delivery`](super::Delivery), an [`Endpoint`](super::Endpoint) or a
+/// [`Recovery`](super::Recovery) with the version that its stored row had when it was read.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::webhook::sender::{Delivery, Endpoint, Row};
 /// # let now = Timestamp::UNIX_EPOCH;
-/// # let read = Endpoint::new(now);
+/// # let read = Endpoint::new(1, now);
 /// let mut endpoint = Row::from(read); // read from the store
 /// assert_eq!(endpoint.write(), None); // nothing has changed
 ///
@@ -33,8 +34,8 @@ use super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_ATTEMP
 /// ```compile_fail,E0594
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::webhook::sender::{Endpoint, Row};
-/// # let mut row = Row::from(Endpoint::new(Timestamp::UNIX_EPOCH));
-/// # let other = Endpoint::new(Timestamp::UNIX_EPOCH);
+/// # let mut row = Row::from(Endpoint::new(1, Timestamp::UNIX_EPOCH));
+/// # let other = Endpoint::new(1, Timestamp::UNIX_EPOCH);
 /// *row = other;
 /// ```
 ///
@@ -45,7 +46,7 @@ pub struct Row<T> {
     pub(super) value: T,
 }
 
-/// Describes the write of a row, on the condition that the stored row still has the version that
+/// The write of a row, on the condition that the stored row still has the version that
 /// was read.
 ///
 /// If it affects no row, another process was first: read the row again and repeat the step.
@@ -114,7 +115,22 @@ impl<T> Deref for Row<T> {
     }
 }
 
-/// Says that a column has a number that this crate cannot have stored.
+/// What belongs to one delivery or endpoint was given to another.
+///
+/// A value knows the number of its row, and an [`Attempt`](super::Attempt) and a
+/// [`Report`](super::Report) know the numbers of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MismatchError {
+    /// An attempt of one delivery was given to another.
+    #[error("the attempt is of another delivery")]
+    Delivery,
+    /// An endpoint, or what is sent to it, is not the one that the delivery has.
+    #[error("the endpoint is another one")]
+    Endpoint,
+}
+
+/// A number in a column that this crate cannot have stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}, not from 0 to {max}")]
 #[non_exhaustive]
@@ -127,7 +143,7 @@ pub struct ColumnError {
     pub max: i32,
 }
 
-/// Says that this version does not know a stored text, such as a [`Status`](super::Status) of a
+/// A stored text that this version does not know, such as a [`Status`](super::Status) of a
 /// later version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {text:?}, which this version does not know")]
@@ -189,36 +205,9 @@ pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, 
     }
 }
 
-pub(super) fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    at_most(MAX_ATTEMPTS, "attempts", deserializer)
-}
-
-/// How many reminders there are.
-pub(super) const MAX_REMINDERS: u8 = 2;
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-pub(super) fn is_zero(number: &u8) -> bool {
-    *number == 0
-}
-
-pub(super) fn first_failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    at_most(FIRST_FAILURES_TO_SUSPECT, "first_failures", deserializer)
-}
-
-pub(super) fn reminders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    at_most(MAX_REMINDERS, "reminders", deserializer)
-}
-
-pub(super) fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    at_most(FAILURES_TO_DISABLE, "failures", deserializer)
-}
-
-fn at_most<'de, D: Deserializer<'de>>(
-    max: u8,
-    field: &str,
-    deserializer: D,
-) -> Result<u8, D::Error> {
-    let number = u8::deserialize(deserializer)?;
-    let fits = (number <= max).then_some(number);
-    fits.ok_or_else(|| serde::de::Error::custom(format_args!("{field} is more than {max}")))
+/// Returns the first eight bytes of the SHA-256 of an id, as a number.
+pub(super) fn leading_number(id: impl AsRef<[u8]>) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(id.as_ref()).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

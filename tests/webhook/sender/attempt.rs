@@ -29,7 +29,7 @@ fn body() -> EventBody {
 /// DEL-1: exactly these, and a body that is not touched.
 #[test]
 fn an_attempt_is_a_post_with_the_five_headers() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
     let signer = Signer::new(secret("whsec_one"));
     let request = attempt.request(&target(), &body(), &signer, start());
@@ -48,7 +48,7 @@ fn an_attempt_is_a_post_with_the_five_headers() {
 /// DEL-13, D-50: the same id and bytes each time, its own time and the secrets of that time.
 #[test]
 fn every_attempt_is_signed_afresh_over_the_same_bytes() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let (old, new) = (secret("whsec_old"), secret("whsec_new"));
     let mut now = start();
@@ -69,7 +69,7 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
                 Verifier::new(secret.clone()).verify(request.headers(), BODY.as_bytes(), now);
             assert_eq!(verified.is_ok(), accepted, "attempt {number}");
         }
-        let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline());
+        let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline()).unwrap();
         now = delivery.due(now).unwrap_or(now);
     }
     signatures.sort();
@@ -89,7 +89,7 @@ fn a_type_that_is_no_header_text_is_refused() {
 /// The endpoint's own headers come along, and replace nothing.
 #[test]
 fn reserved_headers_cannot_be_overridden() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
     let product = Product::new("Acme").unwrap();
     let signer = Signer::new(secret("whsec_one")).with_product(product);
@@ -140,11 +140,11 @@ fn reserved_headers_cannot_be_overridden() {
 /// DEL-10: everything a dashboard shows of an attempt, as it is stored.
 #[test]
 fn the_log_says_what_came_of_an_attempt() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let end = start().saturating_add(Duration::from_micros(1_250_900));
-    let report = delivery.finish(&attempt, answered(503), end);
+    let report = delivery.finish(&attempt, answered(503), end).unwrap();
     let entry = LogEntry::new(&attempt, answered(503), &report, &delivery, Some(b"down\xff"), end);
     let text = concat!(
         r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,"#,
@@ -155,14 +155,14 @@ fn the_log_says_what_came_of_an_attempt() {
     assert_eq!(serde_json::from_str::<LogEntry>(text).unwrap(), entry);
 
     // A clock set back while it ran does not make an attempt shorter than nothing.
-    let report = delivery.finish(&attempt, Outcome::Reset, start());
+    let report = delivery.finish(&attempt, Outcome::Reset, start()).unwrap();
     let before = start().saturating_sub(Duration::from_secs(5));
     let entry = LogEntry::new(&attempt, Outcome::Reset, &report, &delivery, None, before);
     assert_eq!((entry.took_ms, entry.late, entry.response), (0, true, None));
 
     let mut last = failed_before(5, &endpoint, at(1));
     let attempt = last.begin(&endpoint, at(1)).unwrap();
-    let report = last.finish(&attempt, Outcome::Dns, at(2));
+    let report = last.finish(&attempt, Outcome::Dns, at(2)).unwrap();
     let entry = LogEntry::new(&attempt, Outcome::Dns, &report, &last, None, at(2));
     assert_eq!((entry.attempt, entry.next_at), (6, None));
 }
@@ -170,10 +170,10 @@ fn the_log_says_what_came_of_an_attempt() {
 /// DEL-10: what a host adds to an entry is stored with it, and an entry without it is read as before.
 #[test]
 fn the_log_says_why_and_what_the_response_was_like() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
-    let report = delivery.finish(&attempt, Outcome::Tls, at(2));
+    let report = delivery.finish(&attempt, Outcome::Tls, at(2)).unwrap();
     let mut entry = LogEntry::new(&attempt, Outcome::Tls, &report, &delivery, None, at(2));
     assert_eq!((&entry.reason, &entry.headers), (&None, &None));
     entry.reason = Some(FailureReason::CertificateExpired);
@@ -228,7 +228,7 @@ fn an_excerpt_is_short_and_holds_no_secret() {
 /// D-52: ten seconds to the head of the answer, and what comes of the body is only logged.
 #[test]
 fn the_status_decides_whatever_becomes_of_the_body() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let body = "a body that breaks off".as_bytes();
     let bodies = [None, Some(&b""[..]), Some(&body[..6]), Some(body)];
     for (failures, status) in [(0, 200), (0, 500), (5, 299), (5, 302), (0, 410)] {
@@ -238,7 +238,7 @@ fn the_status_decides_whatever_becomes_of_the_body() {
             let attempt = delivery.begin(&endpoint, at(3)).unwrap();
             assert_eq!((attempt.began_at(), attempt.deadline()), (at(3), at(13)), "{status}");
             // The head came in time; how long the body took after it is nobody's business.
-            let report = delivery.finish(&attempt, answered(status), at(4));
+            let report = delivery.finish(&attempt, answered(status), at(4)).unwrap();
             let entry = LogEntry::new(&attempt, answered(status), &report, &delivery, body, at(4));
             assert_eq!(entry.response.is_some(), body.is_some(), "{status}");
             assert_eq!((entry.outcome, entry.late), (answered(status), false), "{status}");
@@ -259,7 +259,7 @@ fn the_status_decides_whatever_becomes_of_the_body() {
 fn an_event_is_the_same_to_every_endpoint() {
     let mut signatures = Vec::new();
     for name in ["whsec_one", "whsec_two", "whsec_three"] {
-        let endpoint = Endpoint::new(start());
+        let endpoint = Endpoint::new(1, start());
         let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
         let signer = Signer::new(secret(name));
         let mut request = attempt.request(&target(), &body(), &signer, start());
@@ -277,7 +277,7 @@ fn an_event_is_the_same_to_every_endpoint() {
 /// D-50: `t` is when the request is made, which may be a while after the attempt was stored.
 #[test]
 fn the_time_signed_is_that_of_the_request() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
     let signer = Signer::new(secret("whsec_one"));
     for (now, t) in [(at(0), "t=1767225600,"), (at(3), "t=1767225603,")] {

@@ -45,7 +45,7 @@ const KINDS: [Outcome; 7] = [
 /// All 7^6 sequences, each walked until the delivery ends: DEL-4, D-53, D-57.
 #[test]
 fn every_sequence_of_outcomes_follows_the_table() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let event = event(start());
     let (mut walked, mut ended) = (0, 0);
     for code in 0..7_usize.pow(6) {
@@ -61,7 +61,7 @@ fn every_sequence_of_outcomes_follows_the_table() {
             // D-51: the wait counts from the end of the attempt, however long that took.
             let end =
                 now.saturating_add(Duration::from_millis(u64::try_from(code).unwrap() % 9_973));
-            let report = delivery.finish(&attempt, outcome, end);
+            let report = delivery.finish(&attempt, outcome, end).unwrap();
             assert!(!report.is_late(), "{row}");
             let (_, ok, gone, other, unsent) = TABLE[usize::from(failures)];
             let leads = match outcome {
@@ -119,7 +119,7 @@ fn the_schedule_is_the_specifications() {
 /// D-57.
 #[test]
 fn every_status_has_its_verdict() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let last = failed_before(5, &endpoint, start());
     let ends_as = |outcome| {
         let mut delivery = last;
@@ -160,13 +160,13 @@ fn every_status_has_its_verdict() {
 /// D-51: a scheduler that comes late begins at once, and the waits after it are not shortened.
 #[test]
 fn a_late_scheduler_skips_nothing() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let late = at(100_000);
     for number in 1..=6 {
         let attempt = delivery.begin(&endpoint, late.max(delivery.due(late).unwrap())).unwrap();
         assert_eq!(attempt.number(), number, "attempt {number}");
-        let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline());
+        let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline()).unwrap();
     }
     assert_eq!(delivery.status(), Status::Failed);
     assert_eq!(delivery.ended_at().unwrap().since(late), LONGEST_DELIVERY);
@@ -175,7 +175,7 @@ fn a_late_scheduler_skips_nothing() {
 /// D-58: nobody else sends while the lease holds; when it is over, the same attempt is made again.
 #[test]
 fn a_lease_that_runs_out_is_taken_over() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(2, &endpoint, start());
     let first = delivery.begin(&endpoint, start()).unwrap();
     let until = start().saturating_add(ATTEMPT_LEASE);
@@ -193,7 +193,7 @@ fn a_lease_that_runs_out_is_taken_over() {
 /// A lease that ran out but was not taken over is still good: the outcome was merely slow.
 #[test]
 fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(0, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), at(3_600));
     assert!(!report.is_late());
@@ -236,7 +236,7 @@ fn late_outcomes_say_what_is_still_true() {
     ];
     for (second, outcome, late, status, change) in rows {
         let row = format!("{second:?}, then late {outcome:?}");
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         // Something to recover from.
         for _ in 0..2 {
             let _ = record(&mut endpoint, 5, failed, start());
@@ -246,8 +246,8 @@ fn late_outcomes_say_what_is_still_true() {
         let over = delivery.due(start()).unwrap();
         let other = delivery.begin(&endpoint, over).unwrap();
         if let Some(outcome) = second {
-            let report = delivery.finish(&other, outcome, at(31));
-            let _ = endpoint.record(report, at(31));
+            let report = delivery.finish(&other, outcome, at(31)).unwrap();
+            let _ = endpoint.record(report, at(31)).unwrap();
             // An acknowledgement has already set the count to zero: fail once more, to see whether
             // the late outcome would do it again.
             if outcome == ok {
@@ -255,25 +255,25 @@ fn late_outcomes_say_what_is_still_true() {
                 assert_eq!(endpoint.failures(), 1, "{row}");
             }
         }
-        let report = delivery.finish(&slow, outcome, at(40));
-        let seen = endpoint.record(report, at(40));
+        let report = delivery.finish(&slow, outcome, at(40)).unwrap();
+        let seen = endpoint.record(report, at(40)).unwrap();
         assert_eq!((report.is_late(), delivery.status(), seen), (late, status, change), "{row}");
         // The same said once more changes nothing.
         let before = delivery;
-        let again = delivery.finish(&slow, outcome, at(41));
+        let again = delivery.finish(&slow, outcome, at(41)).unwrap();
         assert_eq!((again.is_late(), delivery), (true, before), "{row}, twice");
-        assert_eq!(endpoint.record(again, at(41)), unchanged, "{row}, twice");
+        assert_eq!(endpoint.record(again, at(41)).unwrap(), unchanged, "{row}, twice");
     }
 }
 
 /// DEL-10, D-56: one attempt; its failure does not count, its success resets.
 #[test]
 fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(5, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     assert_eq!(
-        endpoint.record(report, start()),
+        endpoint.record(report, start()).unwrap(),
         EndpointChange::Counted { failures: 1, warn: false }
     );
 
@@ -283,9 +283,9 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
         assert_eq!(seen, (Some(at(60)), true), "{round}");
         let attempt = delivery.begin(&endpoint, at(60)).unwrap();
         assert_eq!((attempt.number(), attempt.is_manual()), (1, true));
-        let report = delivery.finish(&attempt, answered(500), at(61));
+        let report = delivery.finish(&attempt, answered(500), at(61)).unwrap();
         assert_eq!((report.is_late(), delivery.status()), (false, Status::Failed), "{round}");
-        assert_eq!(endpoint.record(report, at(61)), EndpointChange::Unchanged, "{round}");
+        assert_eq!(endpoint.record(report, at(61)).unwrap(), EndpointChange::Unchanged, "{round}");
         assert_eq!((delivery.attempts(), endpoint.failures()), (6, 1), "{round}");
     }
 
@@ -295,40 +295,43 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     assert_eq!((delivery.status(), delivery.due(at(90))), (Status::Waiting, Some(at(90))));
     let attempt = delivery.begin(&endpoint, at(91)).unwrap();
     assert!(attempt.is_manual());
-    let report = delivery.finish(&attempt, answered(204), at(92));
+    let report = delivery.finish(&attempt, answered(204), at(92)).unwrap();
     assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 6));
     assert!(!delivery.is_manual(), "nothing is pending");
     let recovered = EndpointChange::Recovered { warned: false };
-    assert_eq!(endpoint.record(report, at(92)), recovered);
+    assert_eq!(endpoint.record(report, at(92)).unwrap(), recovered);
 }
 
 /// D-53: a 410 is final on any attempt, also on a manual one.
 #[test]
 fn a_manual_410_disables_too() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(5, &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     delivery.redeliver(&endpoint, at(1)).unwrap();
     let report = attempted(&mut delivery, &endpoint, answered(410), at(1), at(2));
     assert_eq!((report.is_late(), delivery.status()), (false, Status::Gone));
     assert_eq!(delivery.attempts(), 6);
-    assert_eq!(endpoint.record(report, at(2)), EndpointChange::Disabled(DisabledReason::Gone));
+    assert_eq!(
+        endpoint.record(report, at(2)).unwrap(),
+        EndpointChange::Disabled(DisabledReason::Gone)
+    );
 }
 
 /// D-53, D-58: a 410 that comes after others have taken over ends it, and takes back nothing of
 /// what they have counted.
 #[test]
 fn a_late_gone_counts_no_attempt() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(2, &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     for _ in 0..2 {
         let due = delivery.due(start()).unwrap();
         let attempt = delivery.begin(&endpoint, due).unwrap();
-        let _ = delivery.finish(&attempt, Outcome::Reset, attempt.began_at());
+        let _ = delivery.finish(&attempt, Outcome::Reset, attempt.began_at()).unwrap();
     }
     assert_eq!((slow.number(), delivery.attempts()), (3, 4));
-    let report = delivery.finish(&slow, answered(410), at(10_000));
+    let report = delivery.finish(&slow, answered(410), at(10_000)).unwrap();
     assert!(!report.is_late());
     assert_eq!((delivery.status(), delivery.attempts()), (Status::Gone, 4));
 }
@@ -336,18 +339,18 @@ fn a_late_gone_counts_no_attempt() {
 /// D-56, D-62: what may be redelivered, and until when.
 #[test]
 fn redelivery_is_refused_with_its_reason() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut pending = Delivery::accept(&event(start()), &endpoint, start());
     assert_eq!(pending.redeliver(&endpoint, start()), Err(RedeliverError::Pending));
     let attempt = pending.begin(&endpoint, start()).unwrap();
     assert_eq!(pending.redeliver(&endpoint, start()), Err(RedeliverError::Pending));
     let mut delivered = pending;
-    let _ = delivered.finish(&attempt, answered(200), start());
+    let _ = delivered.finish(&attempt, answered(200), start()).unwrap();
     assert_eq!(delivered.redeliver(&endpoint, start()), Err(RedeliverError::Delivered));
 
     let mut gone = pending;
-    let report = gone.finish(&attempt, answered(410), start());
-    let _ = endpoint.record(report, start());
+    let report = gone.finish(&attempt, answered(410), start()).unwrap();
+    let _ = endpoint.record(report, start()).unwrap();
     assert_eq!(gone.redeliver(&endpoint, at(1)), Err(RedeliverError::Disabled));
     let _ = endpoint.enable(at(2));
     let thirty_days = start().saturating_add(RETENTION);
@@ -360,13 +363,13 @@ fn redelivery_is_refused_with_its_reason() {
 /// redelivered, whether or not anybody has looked at it and parked it.
 #[test]
 fn what_is_as_good_as_parked_is_redelivered() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut waiting = failed_before(5, &endpoint, start());
     let mut sending = Delivery::accept(&event(start()), &endpoint, start());
     let lost = sending.begin(&endpoint, start()).unwrap();
     let mut gone = Delivery::accept(&event(start()), &endpoint, start());
     let report = attempted(&mut gone, &endpoint, answered(410), start(), at(1));
-    let _ = endpoint.record(report, at(1));
+    let _ = endpoint.record(report, at(1)).unwrap();
 
     assert_eq!(waiting.redeliver(&endpoint, at(2)), Err(RedeliverError::Disabled));
     let leased = Err(RedeliverError::Leased { until: at(30) });
@@ -386,20 +389,20 @@ fn what_is_as_good_as_parked_is_redelivered() {
     assert_eq!(sending.redeliver(&endpoint, at(30)), Ok(()));
     let again = sending.begin(&endpoint, at(30)).unwrap();
     // The failure that comes so late is of an attempt that no longer counts.
-    assert!(sending.finish(&lost, Outcome::Reset, at(31)).is_late());
-    assert!(!sending.finish(&again, answered(200), at(31)).is_late());
+    assert!(sending.finish(&lost, Outcome::Reset, at(31)).unwrap().is_late());
+    assert!(!sending.finish(&again, answered(200), at(31)).unwrap().is_late());
     assert_eq!(sending.status(), Status::Delivered);
     assert!(!missed.includes(&sending));
 
     let thirty_days = start().saturating_add(RETENTION);
-    let mut old = failed_before(1, &Endpoint::new(start()), start());
+    let mut old = failed_before(1, &Endpoint::new(1, start()), start());
     assert_eq!(old.redeliver(&endpoint, thirty_days), Err(RedeliverError::Expired));
 }
 
 /// DEL-9, D-62: kept for thirty days, and longer only while pending.
 #[test]
 fn retention_counts_from_the_event_and_waits_for_its_end() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let created = start();
     let over = created.saturating_add(RETENTION);
     let before = over.saturating_sub(Duration::from_nanos(1));
@@ -408,7 +411,7 @@ fn retention_counts_from_the_event_and_waits_for_its_end() {
     assert!(delivery.is_kept(over));
     let attempt = delivery.begin(&endpoint, over).unwrap();
     assert!(delivery.is_kept(Timestamp::MAX));
-    let _ = delivery.finish(&attempt, answered(200), over);
+    let _ = delivery.finish(&attempt, answered(200), over).unwrap();
     assert!(delivery.is_kept(before));
     assert!(!delivery.is_kept(over));
 }
@@ -416,13 +419,13 @@ fn retention_counts_from_the_event_and_waits_for_its_end() {
 /// D-51: jitter is asked for by name, and only makes a wait longer.
 #[test]
 fn postponing_only_makes_a_wait_longer() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(0, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let before = delivery;
     assert!(!delivery.postpone(Duration::from_secs(5), start()));
     assert_eq!(delivery, before, "an attempt that is under way is not postponed");
-    let _ = delivery.finish(&attempt, answered(500), start());
+    let _ = delivery.finish(&attempt, answered(500), start()).unwrap();
     assert!(delivery.postpone(Duration::from_secs(5), start()));
     assert_eq!(delivery.due(start()), Some(at(15)));
     assert_ne!(delivery.version(), before.version());
@@ -443,11 +446,15 @@ fn postponing_only_makes_a_wait_longer() {
 #[test]
 fn the_ends_of_time_are_ordinary() {
     for now in [Timestamp::MIN, Timestamp::MAX] {
-        let mut endpoint = Endpoint::new(now);
+        let mut endpoint = Endpoint::new(1, now);
         let mut delivery = Delivery::accept(&event(now), &endpoint, now);
         let report = attempted(&mut delivery, &endpoint, Outcome::Dns, now, Timestamp::MAX);
         assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
-        assert_eq!(endpoint.record(report, Timestamp::MIN), EndpointChange::Noted, "{now}");
+        assert_eq!(
+            endpoint.record(report, Timestamp::MIN).unwrap(),
+            EndpointChange::Noted,
+            "{now}"
+        );
     }
 }
 
@@ -455,7 +462,7 @@ fn the_ends_of_time_are_ordinary() {
 /// to keep senders apart (D-54, D-58).
 #[test]
 fn the_version_changes_exactly_with_the_value() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let mut seen = vec![delivery.version()];
     let mut changed = |delivery: &Delivery| {
@@ -464,17 +471,17 @@ fn the_version_changes_exactly_with_the_value() {
     };
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     changed(&delivery);
-    let _ = delivery.finish(&attempt, Outcome::Unsent, start());
+    let _ = delivery.finish(&attempt, Outcome::Unsent, start()).unwrap();
     changed(&delivery);
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     changed(&delivery);
-    let _ = delivery.finish(&attempt, Outcome::Tls, start());
+    let _ = delivery.finish(&attempt, Outcome::Tls, start()).unwrap();
     changed(&delivery);
     let attempt = delivery.begin(&endpoint, at(10)).unwrap();
     changed(&delivery);
-    let report = delivery.finish(&attempt, answered(410), at(11));
+    let report = delivery.finish(&attempt, answered(410), at(11)).unwrap();
     changed(&delivery);
-    let _ = endpoint.record(report, at(11));
+    let _ = endpoint.record(report, at(11)).unwrap();
     let _ = endpoint.enable(at(12));
     delivery.redeliver(&endpoint, at(12)).unwrap();
     changed(&delivery);

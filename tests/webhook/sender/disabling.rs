@@ -77,7 +77,7 @@ impl Naive {
 /// From every count, every sequence of five events: 20 x 6^5. DEL-6, DEL-7, D-53, D-54, D-55.
 #[test]
 fn every_sequence_of_events_from_every_count() {
-    let first = Endpoint::new(start());
+    let first = Endpoint::new(1, start());
     let stale = report(&first, 5, answered(500));
     for count in 0..FAILURES_TO_DISABLE {
         let mut begun = first;
@@ -103,11 +103,11 @@ fn every_sequence_of_events_from_every_count() {
                     false => as_begun(failures, outcome),
                 };
                 let change = match event {
-                    Success => endpoint.record(fresh(0, answered(200)), now),
-                    LastFailure => endpoint.record(fresh(5, Outcome::TimedOut), now),
-                    EarlyFailure => endpoint.record(fresh(4, Outcome::TimedOut), now),
-                    Gone => endpoint.record(fresh(0, answered(410)), now),
-                    StaleFailure => endpoint.record(stale, now),
+                    Success => endpoint.record(fresh(0, answered(200)), now).unwrap(),
+                    LastFailure => endpoint.record(fresh(5, Outcome::TimedOut), now).unwrap(),
+                    EarlyFailure => endpoint.record(fresh(4, Outcome::TimedOut), now).unwrap(),
+                    Gone => endpoint.record(fresh(0, answered(410)), now).unwrap(),
+                    StaleFailure => endpoint.record(stale, now).unwrap(),
                     Enable => {
                         let enabled = endpoint.enable(now);
                         assert_eq!(enabled.is_some(), naive.disabled.is_some(), "sequence {code}");
@@ -129,7 +129,7 @@ fn every_sequence_of_events_from_every_count() {
 #[test]
 fn twenty_in_a_row_disable_and_one_success_resets() {
     assert_eq!((FAILURES_TO_DISABLE, FAILURES_TO_WARN), (20, [5, 10, 15]));
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut warned = Vec::new();
     for round in 0..2 {
         for failures in 1..=19 {
@@ -141,21 +141,24 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
         if round == 0 {
             let success = report(&endpoint, 3, answered(201));
             let recovered = EndpointChange::Recovered { warned: true };
-            assert_eq!(endpoint.record(success, at(2)), recovered);
+            assert_eq!(endpoint.record(success, at(2)).unwrap(), recovered);
         }
     }
     assert_eq!(warned, [(0, 5), (0, 10), (0, 15), (1, 5), (1, 10), (1, 15)]);
     let last = report(&endpoint, 5, Outcome::Dns);
-    assert_eq!(endpoint.record(last, at(3)), EndpointChange::Disabled(DisabledReason::Failing));
+    assert_eq!(
+        endpoint.record(last, at(3)).unwrap(),
+        EndpointChange::Disabled(DisabledReason::Failing)
+    );
     assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Failing), at(3)));
-    assert_eq!(endpoint.record(last, at(4)), EndpointChange::Unchanged);
+    assert_eq!(endpoint.record(last, at(4)).unwrap(), EndpointChange::Unchanged);
     assert_eq!(endpoint.since(), at(3));
 }
 
 /// D-53, D-55: what was pending is parked, what comes is skipped, and enabling sends neither.
 #[test]
 fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut waiting = failed_before(2, &endpoint, start());
     let mut later = Delivery::accept(&event(start()), &endpoint, at(500));
     let mut sending = Delivery::accept(&event(start()), &endpoint, start());
@@ -173,9 +176,9 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     // Before it is due, too: a host may park them all at once.
     assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
     // The attempt in flight is heard: it enables nothing, but the receiver has the event.
-    let report = sending.finish(&in_flight, answered(200), at(3));
+    let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
     assert_eq!((report.is_late(), sending.status()), (false, Status::Delivered));
-    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
+    assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
     assert!(!endpoint.is_active());
 
     let mut skipped = Delivery::accept(&event(at(4)), &endpoint, at(4));
@@ -205,10 +208,13 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
 /// it said; what failed long before it was disabled is not of that.
 #[test]
 fn what_was_missed_is_told_by_the_life_it_was_of() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let disable = |endpoint: &mut Endpoint, now| {
         let gone = report(endpoint, 0, answered(410));
-        assert_eq!(endpoint.record(gone, now), EndpointChange::Disabled(DisabledReason::Gone));
+        assert_eq!(
+            endpoint.record(gone, now).unwrap(),
+            EndpointChange::Disabled(DisabledReason::Gone)
+        );
     };
     // Skipped in an earlier life, and left there by the owner.
     disable(&mut endpoint, at(1));
@@ -252,36 +258,36 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
 /// D-79: a 410 of an attempt from before enabling says nothing of what has been redelivered since.
 #[test]
 fn a_redelivery_is_not_ended_by_an_attempt_before_it() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let slow = delivery.begin(&endpoint, start()).unwrap();
     let _ = record(&mut endpoint, 0, answered(410), at(9));
     let _ = endpoint.enable(at(40));
     assert_eq!(delivery.redeliver(&endpoint, at(41)), Ok(()));
-    let report = delivery.finish(&slow, answered(410), at(42));
+    let report = delivery.finish(&slow, answered(410), at(42)).unwrap();
     assert!(report.is_late());
-    assert_eq!(endpoint.record(report, at(42)), EndpointChange::Unchanged);
+    assert_eq!(endpoint.record(report, at(42)).unwrap(), EndpointChange::Unchanged);
     assert!(delivery.begin(&endpoint, at(42)).unwrap().is_manual());
 }
 
 /// D-79: a late 410 of an attempt from before enabling does not disable what was enabled since.
 #[test]
 fn what_was_begun_before_enabling_says_nothing_after_it() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut slow = Delivery::accept(&event(start()), &endpoint, start());
     let attempt = slow.begin(&endpoint, start()).unwrap();
     let _ = record(&mut endpoint, 0, answered(410), at(1));
     let _ = endpoint.enable(at(2));
-    let report = slow.finish(&attempt, answered(410), at(3));
+    let report = slow.finish(&attempt, answered(410), at(3)).unwrap();
     assert_eq!((report.is_late(), slow.status()), (false, Status::Gone));
-    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
+    assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
     assert!(endpoint.is_active());
 }
 
 /// D-56, D-62: a range of missed events, from its start on, its end excluded, thirty days at most.
 #[test]
 fn a_range_of_missed_events_ends_where_retention_does() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let _ = record(&mut endpoint, 0, answered(410), start());
     let missed = endpoint.enable(at(60)).unwrap();
     let oldest = at(60).saturating_sub(RETENTION).saturating_add(Duration::from_nanos(1));

@@ -77,7 +77,7 @@ fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Milli
         until,
         agenda: Agenda::new([]),
         planner: Planner::new(limits),
-        endpoints: plans.iter().map(|_| Endpoint::new(start())).collect(),
+        endpoints: plans.iter().map(|_| Endpoint::new(1, start())).collect(),
         deliveries: Vec::new(),
         attempts: Vec::new(),
         seen: plans.iter().map(|_| Seen::default()).collect(),
@@ -150,8 +150,8 @@ impl World {
             Some(_) => answered(200),
             None => Outcome::TimedOut,
         };
-        let report = delivery.finish(attempt, outcome, at(now));
-        let change = self.endpoints[at_endpoint].record(report, at(now));
+        let report = delivery.finish(attempt, outcome, at(now)).unwrap();
+        let change = self.endpoints[at_endpoint].record(report, at(now)).unwrap();
         let seen = &mut self.seen[at_endpoint];
         seen.delivered += usize::from(outcome.is_success());
         if !outcome.is_success() {

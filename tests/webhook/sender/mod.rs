@@ -24,6 +24,7 @@ mod world;
 mod wrong_clocks;
 
 use std::cell::RefCell;
+use std::error::Error;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
@@ -32,6 +33,18 @@ use call_assistant::webhook::sender::{
     Delivery, Endpoint, EndpointChange, Outcome, RETRY_WAITS, Report,
 };
 use http::StatusCode;
+
+/// A delivery from its JSON, as that of a row.
+pub(crate) fn delivery_from(json: &str) -> Result<Delivery, Box<dyn Error>> {
+    let (columns, row) =
+        (serde_json::from_str(json)?, failed_before(0, &Endpoint::new(1, start()), start()));
+    Ok(Delivery::from_columns(row.id(), 1, columns)?)
+}
+
+/// An endpoint from its JSON, as that of a row.
+pub(crate) fn endpoint_from(json: &str) -> Result<Endpoint, Box<dyn Error>> {
+    Ok(Endpoint::from_columns(1, serde_json::from_str(json)?)?)
+}
 
 /// A ping that was created then.
 pub(crate) fn event(created_at: Timestamp) -> EventBody {
@@ -78,7 +91,7 @@ pub(crate) fn attempted(
     ended: Timestamp,
 ) -> Report {
     let attempt = delivery.begin(endpoint, began).unwrap();
-    delivery.finish(&attempt, outcome, ended)
+    delivery.finish(&attempt, outcome, ended).unwrap()
 }
 
 /// Records an attempt of a delivery that has failed this many times before.
@@ -91,5 +104,5 @@ pub(crate) fn record(
 ) -> EndpointChange {
     let mut delivery = failed_before(failed, endpoint, now);
     let report = attempted(&mut delivery, endpoint, outcome, now, now);
-    endpoint.record(report, now)
+    endpoint.record(report, now).unwrap()
 }

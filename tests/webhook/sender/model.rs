@@ -44,8 +44,8 @@ impl World {
         let Ready(job, outcome, read_row, read_endpoint) = self.senders[at] else { return };
         let (mut row, mut endpoint) = (read_row, read_endpoint);
         let now = self.clock(at);
-        let report = row.finish(&job.attempt, outcome, now);
-        let change = endpoint.record(report, now);
+        let report = row.finish(&job.attempt, outcome, now).unwrap();
+        let change = endpoint.record(report, now).unwrap();
         let same_row = self.rows[job.of].version() == read_row.version();
         let same_endpoint = self.endpoint.version() == read_endpoint.version();
         if together {

@@ -14,7 +14,7 @@ use support::secret;
 
 /// One failure on record, so that resets show.
 fn endpoint_with_a_failure() -> Endpoint {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let _ = record(&mut endpoint, 5, Outcome::Tls, start());
     assert_eq!(endpoint.failures(), 1);
     endpoint
@@ -41,8 +41,8 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
     assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
     let skipped = Delivery::accept(&event(at(2)), &endpoint, at(2));
     assert_eq!(skipped.status(), Status::Skipped);
-    let report = sending.finish(&in_flight, answered(200), at(3));
-    assert_eq!(endpoint.record(report, at(3)), EndpointChange::Unchanged);
+    let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
+    assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
     assert_eq!((sending.status(), endpoint.is_active()), (Status::Delivered, false));
 
     let missed = endpoint.enable(at(4)).unwrap();
@@ -55,7 +55,7 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
 /// D-83: an endpoint that is disabled already is paused by nobody: the reason stays.
 #[test]
 fn a_pause_does_not_replace_another_reason() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let _ = record(&mut endpoint, 0, answered(410), at(1));
     assert_eq!(endpoint.pause(at(2)), EndpointChange::Unchanged);
     assert_eq!((endpoint.disabled(), endpoint.since()), (Some(DisabledReason::Gone), at(1)));
@@ -82,9 +82,9 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     assert_eq!(request.uri(), "https://new.example.com/hook");
     assert_eq!(attempt.number(), 2);
     // What the new URL answers counts.
-    let report = delivery.finish(&attempt, answered(410), at(11));
+    let report = delivery.finish(&attempt, answered(410), at(11)).unwrap();
     let gone = EndpointChange::Disabled(DisabledReason::Gone);
-    assert_eq!(endpoint.record(report, at(11)), gone);
+    assert_eq!(endpoint.record(report, at(11)).unwrap(), gone);
     // While it is disabled, a move leaves it as it is: enabling begins a new life.
     let before = endpoint;
     assert_eq!((endpoint.moved(at(12)), endpoint), (EndpointChange::Unchanged, before));
@@ -140,9 +140,13 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
             assert_eq!(change, counted, "{row}");
 
             let before = endpoint;
-            let report = delivery.finish(&old, outcome, at(201));
+            let report = delivery.finish(&old, outcome, at(201)).unwrap();
             assert_eq!((delivery.status(), report.is_late()), (expected, false), "{row}");
-            assert_eq!(endpoint.record(report, at(201)), EndpointChange::Unchanged, "{row}");
+            assert_eq!(
+                endpoint.record(report, at(201)).unwrap(),
+                EndpointChange::Unchanged,
+                "{row}"
+            );
             assert_eq!(endpoint, before, "{row}");
             // In one life with moves it goes on at the new URL; after enabling it is parked.
             if expected == Status::Waiting {
@@ -165,14 +169,14 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     let new = delivery.begin(&endpoint, at(31)).unwrap();
     assert_eq!(delivery.in_flight(&endpoint), Some(new));
     let mut late = delivery;
-    let report = late.finish(&stalled, answered(410), at(32));
-    assert_eq!(endpoint.record(report, at(32)), EndpointChange::Unchanged);
-    let report = delivery.finish(&new, answered(410), at(33));
+    let report = late.finish(&stalled, answered(410), at(32)).unwrap();
+    assert_eq!(endpoint.record(report, at(32)).unwrap(), EndpointChange::Unchanged);
+    let report = delivery.finish(&new, answered(410), at(33)).unwrap();
     let gone = EndpointChange::Disabled(DisabledReason::Gone);
-    assert_eq!(endpoint.record(report, at(33)), gone);
+    assert_eq!(endpoint.record(report, at(33)).unwrap(), gone);
 
     // Suspect no more, and nobody is told.
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     for second in 0..6 {
         let _ = record(&mut endpoint, 0, Outcome::Refused, at(20 * second));
     }
@@ -186,22 +190,22 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     let attempt = delivery.begin(&endpoint, at(301)).unwrap();
     let columns = EndpointColumns::from(endpoint);
     let columns = EndpointColumns { since: columns.since.floor_to_micros(), ..columns };
-    let mut read = Endpoint::try_from(columns).unwrap();
-    let report = delivery.finish(&attempt, answered(410), at(302));
-    assert_eq!(read.record(report, at(302)), gone);
+    let mut read = Endpoint::from_columns(1, columns).unwrap();
+    let report = delivery.finish(&attempt, answered(410), at(302)).unwrap();
+    assert_eq!(read.record(report, at(302)).unwrap(), gone);
 }
 
 /// D-83: deleted for good; the log stays for thirty days.
 #[test]
 fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
-    let mut gone = Endpoint::new(start());
+    let mut gone = Endpoint::new(1, start());
     let _ = record(&mut gone, 0, answered(410), start());
-    let mut paused = Endpoint::new(start());
+    let mut paused = Endpoint::new(1, start());
     let _ = paused.pause(start());
     for (name, mut endpoint) in
-        [("active", Endpoint::new(start())), ("gone", gone), ("paused", paused)]
+        [("active", Endpoint::new(1, start())), ("gone", gone), ("paused", paused)]
     {
-        let was = Endpoint::new(start());
+        let was = Endpoint::new(1, start());
         let mut pending = failed_before(1, &was, start());
         let mut sending = Delivery::accept(&event(start()), &was, start());
         let in_flight = sending.begin(&was, start()).unwrap();
@@ -217,16 +221,16 @@ fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
         let refused = pending.redeliver(&endpoint, at(4));
         assert_eq!(refused, Err(RedeliverError::Disabled), "{name}");
         // The attempt in flight is still logged for what it was.
-        let report = sending.finish(&in_flight, answered(200), at(5));
+        let report = sending.finish(&in_flight, answered(200), at(5)).unwrap();
         let entry = LogEntry::new(&in_flight, answered(200), &report, &sending, None, at(5));
         assert_eq!((entry.status, entry.next_at), (Status::Delivered, None), "{name}");
-        assert_eq!(endpoint.record(report, at(5)), EndpointChange::Unchanged, "{name}");
+        assert_eq!(endpoint.record(report, at(5)).unwrap(), EndpointChange::Unchanged, "{name}");
         let over = start().saturating_add(RETENTION);
         let last = over.saturating_sub(Duration::from_nanos(1));
         assert_eq!((sending.is_kept(last), sending.is_kept(over)), (true, false), "{name}");
         let text = serde_json::to_string(&endpoint).unwrap();
         assert!(text.starts_with(r#"{"disabled":"deleted","#), "{text}");
-        assert_eq!(serde_json::from_str::<Endpoint>(&text).unwrap(), endpoint, "{name}");
+        assert_eq!(super::endpoint_from(&text).unwrap(), endpoint, "{name}");
     }
 }
 
@@ -310,7 +314,7 @@ fn attempts_from_before_enabling_only_deliver() {
         (answered(500), Status::Failed, Status::Waiting, Status::Sending),
         (Outcome::Unsent, Status::Waiting, Status::Waiting, Status::Sending),
     ] {
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         let mut delivery = failed_before(5, &endpoint, start());
         let slow = delivery.begin(&endpoint, start()).unwrap();
         let _ = endpoint.pause(at(1));
@@ -329,9 +333,13 @@ fn attempts_from_before_enabling_only_deliver() {
             (&mut is_redelivered, redelivered),
             (&mut is_sending, sending),
         ] {
-            let report = row.finish(&slow, outcome, at(41));
+            let report = row.finish(&slow, outcome, at(41)).unwrap();
             assert_eq!(row.status(), expected, "{outcome:?}: {row:?}");
-            assert_eq!(endpoint.record(report, at(41)), EndpointChange::Unchanged, "{outcome:?}");
+            assert_eq!(
+                endpoint.record(report, at(41)).unwrap(),
+                EndpointChange::Unchanged,
+                "{outcome:?}"
+            );
             assert_eq!(endpoint, before, "{outcome:?}");
         }
     }

@@ -32,7 +32,7 @@ fn what_a_plan_lacks_is_named() {
 /// D-76: no step of a pending delivery asks for the plan.
 #[test]
 fn what_is_pending_is_sent_after_a_downgrade() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let downgraded = WebhookPlan::BelowPro;

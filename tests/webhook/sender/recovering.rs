@@ -60,7 +60,7 @@ struct World {
 impl World {
     /// The last endpoint has missed everything of an outage.
     fn new(until: Millis, seed: u64) -> Self {
-        let mut endpoints: Vec<_> = (0..=HEALTHY).map(|_| Endpoint::new(start())).collect();
+        let mut endpoints: Vec<_> = (0..=HEALTHY).map(|_| Endpoint::new(1, start())).collect();
         let endpoint = endpoints.last_mut().unwrap();
         let _ = endpoint.pause(start());
         let skipped = Delivery::accept(&event(start()), endpoint, start());
@@ -152,9 +152,9 @@ impl World {
     fn finish(&mut self, delivery: usize, of: usize, now: Millis) {
         let Some(attempt) = self.attempts[of] else { return };
         let (row, endpoint) = &mut self.deliveries[delivery];
-        let report = row.finish(&attempt, answered(200), at(now));
+        let report = row.finish(&attempt, answered(200), at(now)).unwrap();
         assert!(!report.is_late(), "{delivery} was delivered twice");
-        let _ = self.endpoints[*endpoint as usize].record(report, at(now));
+        let _ = self.endpoints[*endpoint as usize].record(report, at(now)).unwrap();
         self.planner.finished(*endpoint, answered(200), Duration::from_millis(ANSWER));
         if let Some(count) = self.attempted.get_mut(delivery) {
             *count += 1;

@@ -34,7 +34,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
     let mut dice = Dice::new(7);
     let (mut found, mut pending) = (0, 0);
     for round in 0..200 {
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         for second in 0..dice.below(3) {
             let _ = endpoint.pause(at(1_000 * second));
             let _ = endpoint.enable(at(1_000 * second + 500));
@@ -58,7 +58,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
                 generation: dice.below(4) as i32,
                 version: 3,
             };
-            let row = Delivery::try_from(columns).unwrap();
+            let row = Delivery::from_columns(7, 1, columns).unwrap();
             assert_eq!(sql(missed, &columns), missed.includes(&row), "round {round}: {row:?}");
             found += usize::from(missed.includes(&row));
             pending += usize::from(missed.includes(&row) && row.is_pending());
@@ -85,7 +85,7 @@ fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
 
 /// An endpoint that was disabled and enabled, and what it missed meanwhile: skipped, each one of its own second.
 fn outage(count: u64) -> (Endpoint, MissedDeliveries, Vec<(u64, Row<Delivery>)>) {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let _ = endpoint.pause(start());
     let rows = (0..count)
         .map(|id| (id, Row::from(Delivery::accept(&event(at(id)), &endpoint, at(id)))))
@@ -146,7 +146,7 @@ fn what_is_no_longer_missed_is_left_out() {
 /// D-58: a sender may still be sending it: it is neither redelivered beside that nor forgotten.
 #[test]
 fn a_row_that_is_leased_waits_with_all_after_it() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let waiting = failed_before(1, &endpoint, at(50));
     let mut sending = Delivery::accept(&event(at(1)), &endpoint, at(50));
     let _ = sending.begin(&endpoint, at(50)).unwrap();
@@ -236,7 +236,7 @@ fn a_failure_of_a_recovery_counts_for_nothing() {
     let mut row = writes[0].1.value;
     let report = attempted(&mut row, &endpoint, Outcome::TimedOut, at(60), at(70));
     let before = endpoint;
-    let _ = endpoint.record(report, at(70));
+    let _ = endpoint.record(report, at(70)).unwrap();
     assert_eq!((row.status(), endpoint), (Status::Failed, before));
     assert_eq!(recovery.after(), Some(&0), "the next step searches after it");
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    Alert, Attempt, Delivery, DisabledReason, Ended, Endpoint, LogEntry, Outcome, Row, Settled,
-    Status, settle,
+    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
+    LogEntry, MismatchError, Outcome, RedeliverError, Row, Settled, Status, settle,
 };
 
 use super::{answered, at, failed_before, record, start};
@@ -40,12 +40,12 @@ fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
 /// The write remembers the stored version, however many transitions there were.
 #[test]
 fn a_row_remembers_the_version_that_is_stored() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut row = Row::from(failed_before(1, &endpoint, start()));
     let stored = row.version();
     assert_eq!(row.write(), None, "nothing has changed");
     let attempt = row.begin(&endpoint, start()).unwrap();
-    let _ = row.finish(&attempt, answered(500), at(1));
+    let _ = row.finish(&attempt, answered(500), at(1)).unwrap();
     let write = row.write().unwrap();
     assert_eq!(u32::try_from(write.if_version), Ok(stored));
     assert_eq!((write.value, write.value.version()), (*row, stored + 2));
@@ -58,6 +58,73 @@ fn a_row_remembers_the_version_that_is_stored() {
     assert_eq!((write.if_version, write.value), (0, *row));
 }
 
+/// A row is of one delivery and one endpoint, and so is an attempt: whatever is given to another is
+/// an error, and changes nothing.
+#[test]
+fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
+    let numbered = |number: u64, endpoint: &Endpoint| {
+        let row = DeliveryColumns::from(failed_before(5, endpoint, start()));
+        Delivery::from_columns(number, endpoint.id(), row).unwrap()
+    };
+    let (here, there) = (Endpoint::new(1, start()), Endpoint::new(2, start()));
+    // The same instants, counts and versions: they differ in nothing but their numbers.
+    let (mut one, mut other, mut abroad) =
+        (numbered(1, &here), numbered(2, &here), numbered(1, &there));
+    let attempt = one.begin(&here, start()).unwrap();
+    let _ = other.begin(&here, start()).unwrap();
+    let _ = abroad.begin(&there, start()).unwrap();
+    for (name, wrong) in [("another delivery", &mut other), ("another endpoint", &mut abroad)] {
+        let before = *wrong;
+        for outcome in [200, 410, 500].map(answered) {
+            let refused = wrong.finish(&attempt, outcome, at(1));
+            assert_eq!(refused, Err(MismatchError::Delivery), "{name}");
+        }
+        assert_eq!(*wrong, before, "{name}");
+    }
+    for outcome in [200, 410, 500].map(answered) {
+        let report = { one }.finish(&attempt, outcome, at(1)).unwrap();
+        let mut wrong = there;
+        assert_eq!(wrong.record(report, at(1)), Err(MismatchError::Endpoint), "{outcome}");
+        assert_eq!(wrong, there, "{outcome}");
+    }
+
+    let mut waiting = numbered(3, &here);
+    let before = waiting;
+    let refused = waiting.begin(&there, start());
+    assert_eq!(refused, Err(BeginError::Mismatch(MismatchError::Endpoint)));
+    let mut paused = there;
+    let _ = paused.pause(start());
+    assert!(!waiting.park(&paused, start()));
+    let mut gone = waiting;
+    let _ = gone.park(
+        &{
+            let mut paused = here;
+            let _ = paused.pause(start());
+            paused
+        },
+        start(),
+    );
+    let refused = gone.redeliver(&there, start());
+    assert_eq!(refused, Err(RedeliverError::Mismatch(MismatchError::Endpoint)));
+    assert_eq!(waiting, before);
+    assert_eq!(one.in_flight(&there), None);
+    assert_eq!(one.in_flight(&here), Some(attempt));
+
+    // In a batch, whatever is given for it.
+    let rows = BTreeMap::from([(1, one.into()), (2, other.into()), (3, abroad.into())]);
+    let owners = BTreeMap::from([(1, here.into()), (2, there.into())]);
+    let failed = |delivery, endpoint| ended(delivery, endpoint, attempt, answered(500));
+    let all = [failed(1, 1), failed(2, 1), failed(1, 2), failed(3, 2)];
+    let settled = settle(&all, &rows, &owners);
+    let wrong =
+        [(1, MismatchError::Delivery), (2, MismatchError::Endpoint), (3, MismatchError::Delivery)];
+    assert_eq!(settled.mismatched, wrong);
+    assert_eq!(settled.log.len(), 1);
+    assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
+    assert_eq!(settled.endpoints.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
+    assert!(settled.unknown.is_empty());
+}
+
 /// What it costs the specification's way: each attempt alone, with the rows that it left.
 fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeMap<u8, Endpoint>) {
     let mut rows: BTreeMap<_, _> = rows.iter().map(|(id, row)| (*id, **row)).collect();
@@ -68,8 +135,8 @@ fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeM
         else {
             continue;
         };
-        let report = row.finish(&each.attempt, each.outcome, each.at);
-        let _ = owner.record(report, each.at);
+        let report = row.finish(&each.attempt, each.outcome, each.at).unwrap();
+        let _ = owner.record(report, each.at).unwrap();
     }
     let of: BTreeMap<_, _> = ended.iter().map(|each| (each.delivery, each.endpoint)).collect();
     for (id, row) in &mut rows {
@@ -84,7 +151,7 @@ fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeM
 fn batch(dice: &mut Dice) -> Batch {
     let (mut all, mut rows, mut owners) = (Vec::new(), Rows::new(), Owners::new());
     for id in 0..3 {
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
             let _ = record(&mut endpoint, 5, answered(500), start());
         }
@@ -136,8 +203,8 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
         assert!(settled.deliveries.is_sorted_by(|(a, _), (b, _)| a < b), "seed {seed}");
         assert!(settled.endpoints.is_sorted_by(|(a, _), (b, _)| a < b), "seed {seed}");
         // Every attempt is in the log or left.
-        assert_eq!(settled.log.len() + settled.left.len(), all.len(), "seed {seed}");
-        for left in &settled.left {
+        assert_eq!(settled.log.len() + settled.unknown.len(), all.len(), "seed {seed}");
+        for left in &settled.unknown {
             let (delivery, endpoint) = (all[*left].delivery, all[*left].endpoint);
             let known = rows.contains_key(&delivery) && owners.contains_key(&endpoint);
             assert!(!known, "seed {seed}: {left}");
@@ -154,7 +221,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
             seen.insert(reason.as_str());
         }
         seen.extend(rows_after.values().map(|row| row.status().as_str()));
-        if !settled.left.is_empty() {
+        if !settled.unknown.is_empty() {
             seen.insert("left");
         }
         if settled.alerts.iter().any(|(_, alert)| *alert == Alert::Failing { failures: 5 }) {
@@ -171,7 +238,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
 /// The log promises no attempt that will not come, also to deliveries earlier in the batch.
 #[test]
 fn what_a_batch_disables_is_parked_in_it() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let (attempts, rows) = begun(&[1, 2, 0], endpoint);
     let all = [
         ended(1, 9, attempts[0], answered(503)),
@@ -192,26 +259,28 @@ fn what_a_batch_disables_is_parked_in_it() {
 /// One delivery alone gives what the steps give, with the response in its log.
 #[test]
 fn a_batch_of_one_is_the_steps_of_the_page() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let (attempts, rows) = begun(&[3], endpoint);
     let mut each = ended(1, 9, attempts[0], answered(503));
     each.response = Some(b"down");
     let settled: Settled<u32, u8> = settle(&[each], &rows, &BTreeMap::from([(9, endpoint.into())]));
 
     let mut delivery = *rows[&1];
-    let report = delivery.finish(&attempts[0], answered(503), at(5));
+    let report = delivery.finish(&attempts[0], answered(503), at(5)).unwrap();
     let entry =
         LogEntry::new(&attempts[0], answered(503), &report, &delivery, Some(b"down"), at(5));
     assert_eq!(settled.log, [(1, entry)]);
     assert_eq!(settled.deliveries[0].1.value, delivery);
     assert_eq!(settled.again, [(1, 9, at(5).saturating_add(Duration::from_secs(3_600)))]);
-    assert!(settled.endpoints.is_empty() && settled.alerts.is_empty() && settled.left.is_empty());
+    assert!(
+        settled.endpoints.is_empty() && settled.alerts.is_empty() && settled.unknown.is_empty()
+    );
 }
 
 /// Rows that cannot be read are left out, and the others are settled. Nothing is stored of them.
 #[test]
 fn a_bad_row_does_not_stop_the_others() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let (attempts, mut rows) = begun(&[5, 5, 5], endpoint);
     rows.remove(&2);
     let all = [
@@ -220,7 +289,7 @@ fn a_bad_row_does_not_stop_the_others() {
         ended(3, 8, attempts[2], Outcome::Dns),
     ];
     let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
-    assert_eq!(settled.left, [1, 2], "a delivery, and an endpoint");
+    assert_eq!(settled.unknown, [1, 2], "a delivery, and an endpoint");
     assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
     assert_eq!(settled.endpoints[0].1.value.failures(), 1);
 }
@@ -228,7 +297,7 @@ fn a_bad_row_does_not_stop_the_others() {
 /// An owner who lost the row settles again with the row that is stored: the first result counts.
 #[test]
 fn the_first_result_that_is_stored_counts() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let (attempts, rows) = begun(&[5], endpoint);
     let first = settle(
         &[ended(1, 9, attempts[0], answered(500))],

@@ -150,7 +150,7 @@ impl World {
         let receivers = (0..8)
             .map(|_| Receiver {
                 manner: manners[dice.below(5) as usize],
-                value: Endpoint::new(start()),
+                value: Endpoint::new(1, start()),
                 streak: 0,
                 disabled: None,
                 life: 0,
@@ -403,8 +403,8 @@ impl World {
         let row = &mut self.rows[at];
         let receiver = &mut self.receivers[row.endpoint];
         let before = row.value;
-        let report = row.value.finish(&attempt, outcome, now);
-        let change = receiver.value.record(report, now);
+        let report = row.value.finish(&attempt, outcome, now).unwrap();
+        let change = receiver.value.record(report, now).unwrap();
         let in_time = receiver.disabled.is_none() && receiver.life == life;
         match row.value.status() {
             _ if report.is_late() => {

@@ -252,7 +252,7 @@ impl Model for Rules {
             },
             Action::StoreCount(at) => {
                 let CountLeft(job, outcome, report) = world.senders[at] else { return None };
-                let change = world.endpoint.record(report, world.clock(at));
+                let change = world.endpoint.record(report, world.clock(at)).unwrap();
                 world.note_change(job, change);
                 world.senders[at] = Done(job, outcome);
             }
@@ -362,7 +362,7 @@ pub(super) fn is_version(stored: u32, expected: i32) -> bool {
 
 impl World {
     fn new(past: &Past, budget: Budget) -> Self {
-        let mut endpoint = Endpoint::new(start());
+        let mut endpoint = Endpoint::new(1, start());
         let mut fail = |before, now| _ = record(&mut endpoint, before, answered(500), now);
         let minute_ago = start().saturating_sub(Duration::from_secs(60));
         (0..past.streak).for_each(|_| fail(5, start()));

@@ -20,7 +20,7 @@ fn next_year() -> Timestamp {
 /// A clock a year ahead in each step that stores an instant: the next correct clock goes on.
 #[test]
 fn a_clock_a_year_ahead_delays_nothing() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let accepted = Delivery::accept(&event(start()), &endpoint, next_year());
     let mut begun = failed_before(2, &endpoint, start());
     let lost = begun.begin(&endpoint, next_year()).unwrap();
@@ -46,7 +46,7 @@ fn a_clock_a_year_ahead_delays_nothing() {
         let attempt = delivery.begin(&endpoint, at(1)).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(attempt.number(), number, "{name}");
         // One attempt is early, and no more: from here on the correct clock is in the row.
-        let _ = delivery.finish(&attempt, answered(500), at(2));
+        let _ = delivery.finish(&attempt, answered(500), at(2)).unwrap();
         if delivery.is_pending() {
             let next = delivery.due(at(2)).unwrap();
             assert!(next > at(2), "{name}");
@@ -57,13 +57,13 @@ fn a_clock_a_year_ahead_delays_nothing() {
     // Whoever held the lease comes late: its failure does not count.
     let mut taken_over = begun;
     let _ = taken_over.begin(&endpoint, at(1)).unwrap();
-    assert!(taken_over.finish(&lost, Outcome::Reset, next_year()).is_late());
+    assert!(taken_over.finish(&lost, Outcome::Reset, next_year()).unwrap().is_late());
 }
 
 /// The bounds, to the nanosecond: twice a lease, twice the longest wait. Judged at each look.
 #[test]
 fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut waiting = Delivery::accept(&event(start()), &endpoint, next_year());
     let mut sending = failed_before(0, &endpoint, start());
     let _ = sending.begin(&endpoint, next_year()).unwrap();
@@ -96,7 +96,7 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
 /// Postponing refuses what would count as wrong.
 #[test]
 fn postponing_goes_no_further_than_twice_the_longest_wait() {
-    let endpoint = Endpoint::new(start());
+    let endpoint = Endpoint::new(1, start());
     let mut delivery = failed_before(4, &endpoint, start());
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     let wait = RETRY_WAITS[4];
@@ -116,7 +116,7 @@ fn postponing_goes_no_further_than_twice_the_longest_wait() {
 /// A lease that a wrong clock stored keeps nobody from redelivering.
 #[test]
 fn a_lease_from_next_year_does_not_block_a_redelivery() {
-    let mut endpoint = Endpoint::new(start());
+    let mut endpoint = Endpoint::new(1, start());
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let _ = delivery.begin(&endpoint, next_year()).unwrap();
     let _ = endpoint.pause(at(1));

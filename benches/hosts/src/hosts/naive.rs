@@ -47,7 +47,7 @@ impl Naive {
                 at timestamptz NOT NULL)";
         let client = connect(&database.url).await;
         client.batch_execute(tables).await.expect("tables");
-        let state = serde_json::to_string(&Endpoint::new(now())).expect("JSON");
+        let state = serde_json::to_string(&Endpoint::new(0, now())).expect("JSON");
         for (id, url) in urls.iter().enumerate() {
             let id = i32::try_from(id).expect("a few");
             let insert = "INSERT INTO endpoints VALUES ($1, $2, $3, 0)";
@@ -58,7 +58,7 @@ impl Naive {
 
     pub(super) async fn insert(&mut self, count: u32, endpoints: Range<u32>) {
         let (mut bodies, mut states, mut ids) = (Vec::new(), Vec::new(), Vec::new());
-        let healthy = Endpoint::new(now());
+        let healthy = Endpoint::new(0, now());
         for (at, endpoint) in (0..count).zip(endpoints.cycle()) {
             let event = event(self.number + u64::from(at));
             let delivery = Delivery::accept(&event, &healthy, now());
@@ -93,13 +93,23 @@ impl Naive {
     }
 }
 
+fn delivery_of(id: i64, endpoint: i32, state: &str) -> Delivery {
+    let columns = serde_json::from_str(state).expect("columns");
+    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned(), columns).expect("ours")
+}
+
+fn endpoint_of(id: i32, state: &str) -> Endpoint {
+    let columns = serde_json::from_str(state).expect("columns");
+    Endpoint::from_columns(id.cast_unsigned(), columns).expect("ours")
+}
+
 /// False if nothing is due.
 async fn deliver_one(client: &mut Client) -> bool {
     let begin = client.transaction().await.expect("begun");
     let Some(row) = begin.query_opt(DUE, &[]).await.expect("read") else { return false };
     let (id, endpoint_id, body): (i64, i32, Vec<u8>) = (row.get(0), row.get(1), row.get(5));
-    let mut delivery: Delivery = serde_json::from_str(row.get(2)).expect("a delivery");
-    let endpoint: Endpoint = serde_json::from_str(row.get(3)).expect("an endpoint");
+    let mut delivery = delivery_of(id, endpoint_id, row.get(2));
+    let endpoint = endpoint_of(endpoint_id, row.get(3));
     let target = Target::parse_allowing_loopback(row.get(4)).expect("a target");
     let version: i32 = row.get(6);
     let Ok(attempt) = delivery.begin(&endpoint, now()) else { return false };
@@ -115,14 +125,14 @@ async fn deliver_one(client: &mut Client) -> bool {
     let finish = client.transaction().await.expect("begun");
     let read = "SELECT state, version FROM deliveries WHERE id = $1 FOR UPDATE";
     let row = finish.query_one(read, &[&id]).await.expect("read");
-    let mut delivery: Delivery = serde_json::from_str(row.get(0)).expect("a delivery");
+    let mut delivery = delivery_of(id, endpoint_id, row.get(0));
     let version: i32 = row.get(1);
     let read = "SELECT state, version FROM endpoints WHERE id = $1";
     let row = finish.query_one(read, &[&endpoint_id]).await.expect("read");
-    let mut endpoint: Endpoint = serde_json::from_str(row.get(0)).expect("an endpoint");
+    let mut endpoint = endpoint_of(endpoint_id, row.get(0));
     let before = endpoint;
-    let report = delivery.finish(&attempt, outcome, now());
-    let _ = endpoint.record(report, now());
+    let report = delivery.finish(&attempt, outcome, now()).expect("its attempt");
+    let _ = endpoint.record(report, now()).expect("its endpoint");
     write(&finish, id, &delivery, version).await;
     if endpoint != before {
         let state = serde_json::to_string(&endpoint).expect("JSON");

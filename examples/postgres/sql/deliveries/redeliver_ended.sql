@@ -4,7 +4,7 @@
 SELECT
     d.id, d.shard, d.endpoint, d.account_id, d.event_id,
     d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
-    e.disabled AS endpoint_disabled, e.since AS endpoint_since, e.failures AS endpoint_failures,
+    e.number AS endpoint_number, e.disabled AS endpoint_disabled, e.since AS endpoint_since, e.failures AS endpoint_failures,
     e.first_failures AS endpoint_first_failures, e.first_failed_at AS endpoint_first_failed_at,
     e.reminders AS endpoint_reminders,
     e.generation AS endpoint_generation, e.version AS endpoint_version,

@@ -1,6 +1,6 @@
 -- The first missed deliveries that have ended. The event is locked, too: erasing it ends what is
 -- pending of it.
-SELECT d.id, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version
+SELECT d.id, d.endpoint, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version
 FROM ended AS d
 CROSS JOIN LATERAL (
     SELECT FROM events AS v

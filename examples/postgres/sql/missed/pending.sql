@@ -1,5 +1,5 @@
 -- The first pending deliveries that count as missed. Never SKIP LOCKED: it would miss rows.
-SELECT d.id, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version
+SELECT d.id, d.endpoint, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version
 FROM deliveries AS d
 CROSS JOIN LATERAL (
     SELECT FROM events AS v

@@ -100,12 +100,23 @@ pub(crate) fn span(instants: impl Iterator<Item = Timestamp>) -> (At, At) {
     })
 }
 
-/// A row's [`Delivery`], from the columns of `DeliveryColumns`.
+/// A row's [`Delivery`].
 ///
 /// # Errors
 /// A column is not what this version writes: its row is left as it is.
 pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
-    let columns = DeliveryColumns {
+    let (id, endpoint): (i64, i32) = (row.try_get("id")?, row.try_get("endpoint")?);
+    let columns = delivery_columns(row)?;
+    Delivery::from_columns(id.cast_unsigned(), endpoint.cast_unsigned(), columns)
+        .map_err(DbError::row)
+}
+
+/// The columns of a delivery.
+///
+/// # Errors
+/// A text is none that this version writes.
+pub fn delivery_columns(row: &Row) -> Result<DeliveryColumns, DbError> {
+    Ok(DeliveryColumns {
         event_created_at: row.instant("event_created_at")?,
         status: row.try_get::<_, &str>("status")?.parse().map_err(DbError::row)?,
         at: row.instant("at")?,
@@ -113,19 +124,27 @@ pub fn delivery_of(row: &Row) -> Result<Delivery, DbError> {
         manual: row.try_get("manual")?,
         generation: row.try_get("generation")?,
         version: row.try_get("version")?,
-    };
-    Delivery::try_from(columns).map_err(DbError::row)
+    })
 }
 
-/// A row's [`Endpoint`], from the columns of `EndpointColumns`. The names have a prefix where a row
-/// has a delivery as well.
+/// A row's [`Endpoint`]. The names have a prefix where a row has a delivery as well.
 ///
 /// # Errors
 /// A column is not what this version writes.
 pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
+    let number: i32 = row.try_get(format!("{prefix}number").as_str())?;
+    let columns = endpoint_columns(row, prefix)?;
+    Endpoint::from_columns(number.cast_unsigned(), columns).map_err(DbError::row)
+}
+
+/// The columns of an endpoint.
+///
+/// # Errors
+/// A text is none that this version writes.
+pub fn endpoint_columns(row: &Row, prefix: &str) -> Result<EndpointColumns, DbError> {
     let named = |name: &str| format!("{prefix}{name}");
     let disabled: Option<&str> = row.try_get(named("disabled").as_str())?;
-    let columns = EndpointColumns {
+    Ok(EndpointColumns {
         disabled: disabled.map(str::parse).transpose().map_err(DbError::row)?,
         since: row.instant(&named("since"))?,
         failures: row.try_get(named("failures").as_str())?,
@@ -134,8 +153,7 @@ pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
         reminders: row.try_get(named("reminders").as_str())?,
         generation: row.try_get(named("generation").as_str())?,
         version: row.try_get(named("version").as_str())?,
-    };
-    Endpoint::try_from(columns).map_err(DbError::row)
+    })
 }
 
 /// The plan of a row's account.

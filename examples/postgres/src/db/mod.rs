@@ -9,7 +9,7 @@ pub(crate) mod statements;
 mod step;
 
 pub use address::Address;
-pub use columns::{At, delivery_of, endpoint_of};
+pub use columns::{At, delivery_columns, delivery_of, endpoint_columns, endpoint_of};
 pub(crate) use columns::{Fields, columns, plan_of, span};
 pub use migrations::{MigrationError, check, migrate};
 pub use pool::{Database, DbError, OPTIONS, Session};

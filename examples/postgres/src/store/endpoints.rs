@@ -72,7 +72,8 @@ pub(super) async fn insert(
 ) -> Done<()> {
     let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &EndpointSecrets::new(new.secret.clone()), now);
-    let health = EndpointColumns::from(Endpoint::new(now));
+    // The table numbers it.
+    let health = EndpointColumns::from(Endpoint::new(0, now));
     let inserted = execute(
         client,
         sql::ENDPOINTS_INSERT,

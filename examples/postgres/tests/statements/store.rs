@@ -9,7 +9,7 @@ use call_assistant::webhook::sender::{
     Attempt, Delivery, DeliveryColumns, Ended, Endpoint, EndpointColumns, MissedDeliveries,
     Outcome, Recovery, RecoveryBy, RecoveryStatus, Row, Settled, WebhookPlan, Write, settle,
 };
-use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
+use call_assistant_postgres::db::{At, delivery_columns, endpoint_columns};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
@@ -37,7 +37,7 @@ pub(crate) fn event(change: &str, created_at: Timestamp) -> EventBody {
 }
 
 pub(crate) async fn register(client: &Client, id: &str, now: Timestamp) {
-    let columns = EndpointColumns::from(Endpoint::new(now));
+    let columns = EndpointColumns::from(Endpoint::new(1, now));
     let sql = "INSERT INTO endpoints VALUES ($1, 'acct_1', NULL, $2, $3, $4, $5)";
     let (since, failures) = (At(columns.since), columns.failures);
     let values: [&(dyn ToSql + Sync); 5] =
@@ -54,9 +54,19 @@ pub(crate) async fn accept_event(client: &Client, event: &EventBody) -> Result<b
     Ok(client.execute(&insert, &values).await? == 1)
 }
 
+/// A row's delivery. The endpoints of these tables have no numbers.
+fn delivery_of(row: &tokio_postgres::Row) -> Delivery {
+    let id = row.get::<_, i64>("id").cast_unsigned();
+    Delivery::from_columns(id, 1, delivery_columns(row).unwrap()).unwrap()
+}
+
+fn endpoint_of(row: &tokio_postgres::Row) -> Endpoint {
+    Endpoint::from_columns(1, endpoint_columns(row, "").unwrap()).unwrap()
+}
+
 pub(crate) async fn accept_endpoints(client: &Client) -> Result<Vec<(String, Endpoint)>> {
     let rows = client.query(&statement(ACCEPT, "SELECT"), &[&"acct_1"]).await?;
-    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row, "").unwrap())).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row))).collect())
 }
 
 pub(crate) async fn accept_deliveries(
@@ -197,7 +207,7 @@ async fn endpoints(
     ids: &[&str],
 ) -> Result<BTreeMap<String, Row<Endpoint>>> {
     let rows = client.query(sql, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row, "").unwrap().into())).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row).into())).collect())
 }
 
 /// Step 2, whole, with the first search or the other one.
@@ -210,7 +220,7 @@ pub(crate) async fn begin(client: &Client, search: usize) -> Result<Vec<Begun>> 
     let (mut begun, mut writes) = (Vec::new(), Vec::new());
     for row in &rows {
         let (id, endpoint): (i64, String) = (row.get("id"), row.get("endpoint_id"));
-        let mut delivery = Row::from(delivery_of(row).unwrap());
+        let mut delivery = Row::from(delivery_of(row));
         if let Ok(attempt) = delivery.begin(&found[&endpoint], row.get::<_, At>("now").0) {
             begun.push((id, endpoint, attempt));
         }
@@ -245,7 +255,7 @@ pub(crate) async fn finish(
         let ids: Vec<i64> = begun.iter().map(|begun| begun.0).collect();
         let rows = client.query(&of_finish[1], &[&ids]).await?;
         let deliveries: BTreeMap<i64, Row<Delivery>> =
-            rows.iter().map(|row| (row.get("id"), delivery_of(row).unwrap().into())).collect();
+            rows.iter().map(|row| (row.get("id"), delivery_of(row).into())).collect();
         let ids: Vec<&str> = begun.iter().map(|begun| begun.1.as_str()).collect();
         let mut owners = endpoints(client, &of_finish[2], &ids).await?;
         let mut settled = settle(&ended, &deliveries, &owners);
@@ -282,11 +292,11 @@ pub(crate) async fn park(client: &Client, endpoint: &str) -> Result<u64> {
         client.batch_execute("BEGIN").await?;
         let rows = client.query(&statements(PARK)[1], &[&endpoint, &last]).await?;
         let found = client.query_one(&statements(PARK)[2], &[&endpoint]).await?;
-        let owner = endpoint_of(&found, "").unwrap();
+        let owner = endpoint_of(&found);
         let mut writes = Vec::new();
         for row in &rows {
             last = row.get("id");
-            let mut delivery = Row::from(delivery_of(row).unwrap());
+            let mut delivery = Row::from(delivery_of(row));
             if delivery.park(&owner, row.get::<_, At>("now").0) {
                 parked += 1;
             }
@@ -302,7 +312,7 @@ pub(crate) async fn park(client: &Client, endpoint: &str) -> Result<u64> {
 
 pub(crate) async fn endpoint(client: &Client, id: &str) -> Row<Endpoint> {
     let row = client.query_one(&statements(PARK)[2], &[&id]).await.unwrap();
-    endpoint_of(&row, "").unwrap().into()
+    endpoint_of(&row).into()
 }
 
 /// Stores an endpoint that its owner has changed, by the first statement of enabling.
@@ -355,14 +365,14 @@ pub(crate) async fn recover(client: &Client, id: &str, missed: &MissedDeliveries
         let row = client.query_one(&steps[1], &[&number]).await?;
         let recovery: Recovery<i64> = serde_json::from_str(row.get(0)).unwrap();
         let mut recovery = Row::from(recovery);
-        let owner = endpoint_of(&client.query_one(&steps[2], &[&id]).await?, "").unwrap();
+        let owner = endpoint_of(&client.query_one(&steps[2], &[&id]).await?);
         let pending: i64 = client.query_one(&steps[3], &[&id]).await?.get(0);
         let room = recovery.room(pending.try_into().unwrap(), 10_000).min(100);
         let after = recovery.after().copied().unwrap_or_default();
         let page = Some((after, i64::from(room)));
         let rows = search(client, &steps[4], id, recovery.missed(), page).await?;
         let found: Vec<(i64, Row<Delivery>)> =
-            rows.iter().map(|row| (row.get("id"), delivery_of(row).unwrap().into())).collect();
+            rows.iter().map(|row| (row.get("id"), delivery_of(row).into())).collect();
         let now = database_now(client).await;
         let writes = recovery.step(room, &found, &owner, plan, now);
         assert!(write(client, &writes).await?, "the rows are locked");

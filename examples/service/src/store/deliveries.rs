@@ -88,7 +88,8 @@ impl DeliveryRow {
     pub(super) fn make_due(&mut self, at: Timestamp) {
         if self.state.status() == Status::Waiting {
             let columns = DeliveryColumns { at, ..DeliveryColumns::from(self.state) };
-            self.state = Delivery::try_from(columns).unwrap_or(self.state);
+            self.state = Delivery::from_columns(self.state.id(), self.state.endpoint(), columns)
+                .unwrap_or(self.state);
         }
     }
 

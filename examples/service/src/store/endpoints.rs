@@ -60,7 +60,7 @@ impl Tables {
             account_number,
             account_id,
             target,
-            health: Endpoint::new(now),
+            health: Endpoint::new(number, now),
             secrets: EndpointSecrets::new(secret),
             created_at: now,
             hour: Hour::default(),

@@ -176,7 +176,7 @@ impl Sender {
         let mut random = Random(scale.seed);
         let mut tallies = [Tally::default(); 5];
         let targets = (0..scale.endpoints)
-            .map(|_| {
+            .map(|number| {
                 let manner = match random.below(1_000) {
                     0..=899 => Manner::Healthy,
                     900..=939 => Manner::Slow,
@@ -185,7 +185,7 @@ impl Sender {
                     _ => Manner::Leaving,
                 };
                 tallies[manner as usize].endpoints += 1;
-                Target { health: Endpoint::new(start), manner }
+                Target { health: Endpoint::new(number, start), manner }
             })
             .collect();
         Self {
@@ -269,8 +269,8 @@ impl Sender {
         let Some((attempt, outcome)) = row.sent.take() else { return };
         let target = &mut self.targets[row.endpoint as usize];
         let tally = &mut self.report.tallies[target.manner as usize];
-        let report = row.delivery.finish(&attempt, outcome, self.now);
-        match target.health.record(report, self.now) {
+        let report = row.delivery.finish(&attempt, outcome, self.now).unwrap();
+        match target.health.record(report, self.now).unwrap() {
             EndpointChange::Disabled(DisabledReason::Gone) => tally.disabled_gone += 1,
             EndpointChange::Disabled(_) => tally.disabled_failing += 1,
             _ => {}

@@ -7,12 +7,13 @@ use http::Request;
 use serde::{Deserialize, Serialize};
 
 use super::super::endpoint::Target;
-use super::super::stored;
+use super::super::stored::{self, MismatchError};
+use super::Delivery;
 use crate::Timestamp;
 use crate::webhook::Signer;
 use crate::webhook::event::EventBody;
 
-/// Represents an attempt that has begun. It goes back to
+/// An attempt that has begun. It goes back to
 /// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
 ///
 /// ```
@@ -25,7 +26,7 @@ use crate::webhook::event::EventBody;
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let endpoint = Endpoint::new(now);
+/// # let endpoint = Endpoint::new(1, now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 /// let attempt = delivery.begin(&endpoint, now)?;
 /// let target = Target::parse("https://hooks.example.com/calls")?;
@@ -40,6 +41,9 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
+    /// The numbers of its delivery and its endpoint. An attempt that an earlier version began has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) of: Option<(u64, u32)>,
     #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
@@ -79,11 +83,23 @@ impl Attempt {
         self.deadline
     }
 
+    /// Checks that it is an attempt of this delivery.
+    pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
+        match self.of {
+            Some(of) if of != (delivery.id, delivery.endpoint) => Err(MismatchError::Delivery),
+            _ => Ok(()),
+        }
+    }
+
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
     /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
     /// added and never replace one of ours. Do not follow redirects, and connect only to an address
-    /// that [`Target::check`] has passed.
+    /// that [`Target::check`] has passed. `target` and `signer` are those of the delivery's endpoint, as
+    /// they were read with it.
+    // Nothing says whose `target` and `signer` these are. A value that holds the endpoint's number beside
+    // its URL and secrets, made where the row is read, could be checked here as `finish` is. A number
+    // inside `Target` could not: it is parsed at registration, before there is a row.
     #[must_use]
     pub fn request(
         &self,

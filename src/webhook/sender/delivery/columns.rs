@@ -2,11 +2,13 @@
 
 use super::super::schedule::MAX_ATTEMPTS;
 use super::super::stored::{ColumnError, signed, small, unsigned};
+use serde::{Deserialize, Serialize};
+
 use super::Delivery;
 use super::status::Status;
 use crate::Timestamp;
 
-/// Holds a [`Delivery`] as the columns of a row.
+/// The columns of a row that holds a [`Delivery`].
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -24,10 +26,10 @@ use crate::Timestamp;
 ///     generation: 0,
 ///     version: row.version,
 /// };
-/// let delivery = Delivery::try_from(columns)?;
+/// let delivery = Delivery::from_columns(7, 1, columns)?;
 /// assert_eq!(DeliveryColumns::from(delivery), columns);
 ///
-/// let error = Delivery::try_from(DeliveryColumns { attempts: 7, ..columns }).unwrap_err();
+/// let error = Delivery::from_columns(7, 1, DeliveryColumns { attempts: 7, ..columns }).unwrap_err();
 /// assert_eq!(error.to_string(), "attempts is 7, not from 0 to 6");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -37,7 +39,7 @@ use crate::Timestamp;
 /// [rounded](Timestamp::floor_to_micros) when it was taken.
 ///
 /// All fields are listed, so that a row can be written as a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeliveryColumns {
     /// The event's `created_at`, from which thirty days count.
     pub event_created_at: Timestamp,
@@ -69,13 +71,23 @@ impl From<Delivery> for DeliveryColumns {
     }
 }
 
-/// # Errors
-/// [`ColumnError`] names a number that is out of range.
-impl TryFrom<DeliveryColumns> for Delivery {
-    type Error = ColumnError;
-
-    fn try_from(columns: DeliveryColumns) -> Result<Self, ColumnError> {
+impl Delivery {
+    /// Reads a delivery from the columns of its row.
+    ///
+    /// `id` is the number of the row, and `endpoint` that of the endpoint: the numbers that a
+    /// [`Planner`](super::super::Planner) has. Attempts have them too, so that no attempt is recorded
+    /// anywhere else.
+    ///
+    /// # Errors
+    /// [`ColumnError`] names a number that is out of range.
+    pub fn from_columns(
+        id: u64,
+        endpoint: u32,
+        columns: DeliveryColumns,
+    ) -> Result<Self, ColumnError> {
         Ok(Self {
+            id,
+            endpoint,
             event_created_at: columns.event_created_at,
             status: columns.status,
             at: columns.at,

@@ -8,7 +8,8 @@ mod status;
 use core::time::Duration;
 
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+
+use serde::Serialize;
 
 pub use self::attempt::Attempt;
 pub use self::columns::DeliveryColumns;
@@ -20,11 +21,11 @@ use super::schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_kept, is_reached,
     wait_after,
 };
-use super::stored::{self, next_version, row};
+use super::stored::{MismatchError, leading_number, next_version, row};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
-/// Tracks one event on its way to one endpoint.
+/// One event on its way to one endpoint.
 ///
 /// ```
 /// # use call_assistant::id::{AccountId, EventId};
@@ -36,7 +37,7 @@ use crate::webhook::event::EventBody;
 /// # let version = ApiVersion::parse("2026-01-15")?;
 /// # let event = NewEvent::new(id, account, version, Origin::voice(), Timestamp::UNIX_EPOCH);
 /// # let event = event.ping("It works.")?;
-/// let delivery = Delivery::accept(&event, &Endpoint::new(now), now);
+/// let delivery = Delivery::accept(&event, &Endpoint::new(1, now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,
 ///     concat!(
@@ -52,27 +53,30 @@ use crate::webhook::event::EventBody;
 /// // A table has a column for each field.
 /// let columns = DeliveryColumns::from(delivery);
 /// assert_eq!((columns.status.as_str(), columns.version), ("waiting", 0));
-/// assert_eq!(Delivery::try_from(columns)?, delivery);
+/// assert_eq!(Delivery::from_columns(delivery.id(), delivery.endpoint(), columns)?, delivery);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The event's id and bytes and the endpoint's id are other columns of the same row. Every change
-/// also changes [`version`](Self::version): store a delivery only if the stored row has the version
+/// The event's id and bytes are other columns of the same row, and so are the two numbers that
+/// [`from_columns`](Self::from_columns) takes: of the row, and of the endpoint. An attempt knows both,
+/// and is refused by every other delivery and endpoint ([`MismatchError`]). Every change also changes [`version`](Self::version): store a delivery only if the stored row has the version
 /// that was read, else read again. That alone keeps any number of senders apart; [`Row`](super::Row)
 /// remembers the version.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "DeliveryColumns")]
 pub struct Delivery {
+    /// The number of its row, or what stands for it until the row has one.
+    pub(super) id: u64,
+    /// The number of its endpoint.
+    pub(super) endpoint: u32,
     pub(super) event_created_at: Timestamp,
     pub(super) status: Status,
     pub(super) at: Timestamp,
-    #[serde(deserialize_with = "stored::attempts")]
     pub(super) attempts: u8,
     pub(super) manual: bool,
-    #[serde(deserialize_with = "stored::version")]
     pub(super) generation: u32,
-    #[serde(deserialize_with = "stored::version")]
     pub(super) version: u32,
 }
 
@@ -84,6 +88,8 @@ impl Delivery {
     #[must_use]
     pub fn accept(event: &EventBody, endpoint: &Endpoint, now: Timestamp) -> Self {
         Self {
+            id: leading_number(event.id().as_str()),
+            endpoint: endpoint.id(),
             event_created_at: event.created_at(),
             status: if endpoint.is_active() { Status::Waiting } else { Status::Skipped },
             at: now,
@@ -110,6 +116,7 @@ impl Delivery {
             Status::Waiting | Status::Sending => {}
             _ => return Err(BeginError::Ended),
         }
+        self.check(endpoint).map_err(BeginError::Mismatch)?;
         // Also before it is due, so that a host may park all that is pending at once.
         if self.park(endpoint, now) {
             return Err(BeginError::Parked);
@@ -128,7 +135,7 @@ impl Delivery {
     /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
     #[must_use]
     pub fn in_flight(&self, endpoint: &Endpoint) -> Option<Attempt> {
-        (self.status == Status::Sending)
+        (self.status == Status::Sending && self.check(endpoint).is_ok())
             .then(|| self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE)))
     }
 
@@ -138,7 +145,10 @@ impl Delivery {
     /// Nothing changes while a sender holds the lease.
     pub fn park(&mut self, endpoint: &Endpoint, now: Timestamp) -> bool {
         let leased = self.status == Status::Sending && !self.is_reached(now);
-        let parks = self.is_pending() && !leased && !self.belongs_to(endpoint);
+        let parks = self.is_pending()
+            && !leased
+            && self.check(endpoint).is_ok()
+            && !self.belongs_to(endpoint);
         if parks {
             self.end(Status::Parked, now);
         }
@@ -153,7 +163,26 @@ impl Delivery {
     /// An outcome may come late, twice, or after another sender has taken over. It then counts for
     /// what it still proves: a 2xx means that the receiver has the event, and a 410 that the
     /// endpoint is gone. A late failure does not count, because the attempt is being made again.
-    pub fn finish(&mut self, attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Report {
+    ///
+    /// # Errors
+    /// The attempt is of another delivery. Nothing has changed.
+    pub fn finish(
+        &mut self,
+        attempt: &Attempt,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Result<Report, MismatchError> {
+        attempt.check(self)?;
+        Ok(self.finished(attempt, outcome, now))
+    }
+
+    /// Finishes an attempt that is of this delivery.
+    pub(super) fn finished(
+        &mut self,
+        attempt: &Attempt,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Report {
         let before = self.version;
         let leased = self.status == Status::Sending && self.version == attempt.lease;
         let effect = match outcome {
@@ -167,7 +196,7 @@ impl Delivery {
             _ => self.failed(attempt, now),
         };
         let life = Life { generation: attempt.generation, began: attempt.life };
-        Report { effect, late: self.version == before, life }
+        Report { effect, late: self.version == before, endpoint: self.endpoint, life }
     }
 
     /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
@@ -197,6 +226,7 @@ impl Delivery {
     /// It is pending, leased to a sender or delivered, the event is thirty days old, or the endpoint
     /// is disabled.
     pub fn redeliver(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<(), RedeliverError> {
+        self.check(endpoint).map_err(RedeliverError::Mismatch)?;
         if self.is_pending() && self.belongs_to(endpoint) {
             return Err(RedeliverError::Pending);
         }
@@ -248,6 +278,19 @@ impl Delivery {
         (!self.is_pending()).then_some(self.at)
     }
 
+    /// Returns the number of its row. An accepted delivery has another until it is read from its row:
+    /// one that is made of its event's id.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the number of its endpoint.
+    #[must_use]
+    pub fn endpoint(&self) -> u32 {
+        self.endpoint
+    }
+
     /// Returns its state.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -279,10 +322,16 @@ impl Delivery {
         self.version
     }
 
+    /// Checks that this is the delivery's endpoint.
+    pub(super) fn check(&self, endpoint: &Endpoint) -> Result<(), MismatchError> {
+        if self.endpoint == endpoint.id() { Ok(()) } else { Err(MismatchError::Endpoint) }
+    }
+
     /// The attempt that it is now at.
     fn attempt(&self, endpoint: &Endpoint, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
+            of: Some((self.id, self.endpoint)),
             number: if self.manual { 1 } else { next },
             manual: self.manual,
             began_at,
@@ -365,7 +414,10 @@ row!(Delivery {
     /// The same.
     begin(endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError>;
     park(endpoint: &Endpoint, now: Timestamp) -> bool;
-    finish(attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Report;
+    ///
+    /// # Errors
+    /// The same.
+    finish(attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Result<Report, MismatchError>;
     postpone(by: Duration, now: Timestamp) -> bool;
     ///
     /// # Errors

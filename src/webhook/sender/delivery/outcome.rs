@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::super::stored::UnknownTextError;
 use crate::json::open_enum;
 
-/// Names the result of an attempt, for [`Delivery::finish`](super::super::Delivery::finish).
+/// The result of an attempt, for [`Delivery::finish`](super::super::Delivery::finish).
 ///
 /// ```
 /// use call_assistant::webhook::sender::Outcome;
@@ -108,7 +108,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
 }
 
 open_enum! {
-    /// Says why an attempt got no response, for a log. It changes nothing: the
+    /// The reason why an attempt got no response, for a log. It changes nothing: the
     /// [`Outcome`](super::super::Outcome) decides.
     ///
     /// ```

@@ -4,10 +4,10 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stored::UnknownTextError;
+use super::super::stored::{MismatchError, UnknownTextError};
 use crate::Timestamp;
 
-/// Names the state of a delivery.
+/// The state of a delivery.
 ///
 /// ```
 /// use call_assistant::webhook::sender::Status;
@@ -93,7 +93,7 @@ impl FromStr for Status {
     }
 }
 
-/// Says why no attempt begins.
+/// The reason why no attempt begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BeginError {
@@ -115,9 +115,12 @@ pub enum BeginError {
     /// It has ended.
     #[error("ended already")]
     Ended,
+    /// The endpoint is not the delivery's. Nothing has changed.
+    #[error("{0}")]
+    Mismatch(MismatchError),
 }
 
-/// Says why a delivery is not redelivered.
+/// The reason why a delivery is not redelivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedeliverError {
@@ -139,4 +142,7 @@ pub enum RedeliverError {
     /// The endpoint is disabled.
     #[error("the endpoint is disabled")]
     Disabled,
+    /// The endpoint is not the delivery's.
+    #[error("{0}")]
+    Mismatch(MismatchError),
 }

@@ -12,7 +12,7 @@ struct AddressBlock {
     prefix: u8,
 }
 
-/// Says why an address may not be called. Its text names the block that the address is in.
+/// The reason why an address may not be called. Its text names the block that the address is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(Reason);
@@ -30,7 +30,7 @@ enum Reason {
     NotLoopback,
 }
 
-/// Of an address that is not the loopback that its host is.
+/// The error of an address that is not loopback, as its host is.
 pub(super) const NOT_LOOPBACK: AddressError = AddressError(Reason::NotLoopback);
 
 /// Checks that an address is public, by the IANA registries of special-purpose addresses.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::schedule::FAILURES_TO_DISABLE;
 use super::super::stored::UnknownTextError;
 
-/// Names what the owner of an endpoint should be told.
+/// A message to the owner of an endpoint.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{Alert, DisabledReason};
@@ -98,7 +98,7 @@ impl fmt::Display for Alert {
     }
 }
 
-/// Says why an endpoint is disabled.
+/// The reason why an endpoint is disabled.
 ///
 /// ```
 /// use call_assistant::webhook::sender::DisabledReason;

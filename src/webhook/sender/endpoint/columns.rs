@@ -1,41 +1,48 @@
 //! An endpoint as the columns of a row.
 
-use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT};
-use super::super::stored::{ColumnError, MAX_REMINDERS, signed, small, unsigned};
+use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_REMINDERS};
+use super::super::stored::{ColumnError, signed, small, unsigned};
+use serde::{Deserialize, Serialize};
+
 use super::Endpoint;
 use super::alert::DisabledReason;
 use crate::Timestamp;
 
-/// Holds an [`Endpoint`] as the columns of a row.
+/// The columns of a row that holds an [`Endpoint`].
 ///
 /// ```
 /// use call_assistant::Timestamp;
 /// use call_assistant::webhook::sender::{DisabledReason, Endpoint, EndpointColumns};
 ///
-/// let mut endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
+/// let mut endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
 /// endpoint.pause(Timestamp::UNIX_EPOCH);
 /// let columns = EndpointColumns::from(endpoint);
 /// assert_eq!(columns.disabled.map(DisabledReason::as_str), Some("paused"));
-/// assert_eq!(Endpoint::try_from(columns), Ok(endpoint));
+/// assert_eq!(Endpoint::from_columns(1, columns), Ok(endpoint));
 ///
-/// let error = Endpoint::try_from(EndpointColumns { version: -1, ..columns }).unwrap_err();
+/// let error = Endpoint::from_columns(1, EndpointColumns { version: -1, ..columns }).unwrap_err();
 /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
 /// ```
 ///
 /// All fields are listed, so that a row can be written as a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EndpointColumns {
     /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.
+    // With a reader of its own, a row that lacks the field is refused instead of active.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub disabled: Option<DisabledReason>,
     /// When it became active, was moved or was disabled. All of its microseconds tell lives apart.
     pub since: Timestamp,
     /// Deliveries in a row that failed for good, 0 to 20.
     pub failures: i16,
     /// Deliveries in a row whose first attempts failed, 0 to 5. At 5 it is suspect.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub first_failures: i16,
     /// When the first of them failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failed_at: Option<Timestamp>,
     /// Reminders that it is disabled, 0 to 2.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub reminders: i16,
     /// How often it was enabled again.
     pub generation: i32,
@@ -58,13 +65,14 @@ impl From<Endpoint> for EndpointColumns {
     }
 }
 
-/// # Errors
-/// [`ColumnError`] names a number that is out of range.
-impl TryFrom<EndpointColumns> for Endpoint {
-    type Error = ColumnError;
-
-    fn try_from(columns: EndpointColumns) -> Result<Self, ColumnError> {
+impl Endpoint {
+    /// Reads an endpoint from the columns of its row, which has this number.
+    ///
+    /// # Errors
+    /// [`ColumnError`] names a number that is out of range.
+    pub fn from_columns(id: u32, columns: EndpointColumns) -> Result<Self, ColumnError> {
         Ok(Self {
+            id,
             disabled: columns.disabled,
             since: columns.since,
             failures: small("failures", columns.failures, FAILURES_TO_DISABLE)?,
@@ -79,4 +87,9 @@ impl TryFrom<EndpointColumns> for Endpoint {
             version: unsigned("version", columns.version)?,
         })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(number: &i16) -> bool {
+    *number == 0
 }

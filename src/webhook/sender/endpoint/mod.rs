@@ -9,8 +9,7 @@ mod target;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use serde::Serialize;
 
 pub use self::address::{AddressError, check_public};
 pub use self::alert::{Alert, DisabledReason};
@@ -22,15 +21,15 @@ use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
     is_reached,
 };
-use super::stored::{self, next_version, row};
+use super::stored::{MismatchError, leading_number, next_version, row};
 use crate::Timestamp;
 
-/// Tracks the health of one endpoint. Its URL and secrets are other columns of the same row.
+/// The health of one endpoint. Its URL and secrets are other columns of the same row.
 ///
 /// ```
 /// # use call_assistant::webhook::sender::Endpoint;
 /// # use call_assistant::Timestamp;
-/// let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
+/// let endpoint = Endpoint::new(1, Timestamp::UNIX_EPOCH);
 /// // The stored form: in JSON as here, in a table one column for each field.
 /// assert_eq!(
 ///     serde_json::to_string(&endpoint)?,
@@ -68,42 +67,37 @@ use crate::Timestamp;
 ///
 /// A table has a column for each field: see [`EndpointColumns`](super::EndpointColumns). Unknown
 /// fields of the stored form are ignored, so that rows of later versions can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "EndpointColumns")]
 pub struct Endpoint {
-    // With a reader of its own, a row that lacks the field is refused instead of active.
-    #[serde(deserialize_with = "Option::deserialize")]
+    /// The number of its row.
+    pub(super) id: u32,
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
-    #[serde(deserialize_with = "stored::failures")]
     pub(super) failures: u8,
     /// In a row, of first attempts. At the number that makes it suspect, it is suspect.
-    #[serde(default, skip_serializing_if = "stored::is_zero")]
-    #[serde(deserialize_with = "stored::first_failures")]
     pub(super) first_failures: u8,
     /// When the first of them failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_failed_at: Option<Timestamp>,
     /// How many of the reminders that it is disabled were given.
-    #[serde(default, skip_serializing_if = "stored::is_zero")]
-    #[serde(deserialize_with = "stored::reminders")]
     pub(super) reminders: u8,
-    #[serde(deserialize_with = "stored::version")]
     pub(super) generation: u32,
-    #[serde(deserialize_with = "stored::version")]
     pub(super) version: u32,
 }
 
-/// Says what a finished attempt means for its endpoint. Made by
+/// The meaning of a finished attempt for its endpoint. Made by
 /// [`Delivery::finish`](super::Delivery::finish).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
 pub struct Report {
     pub(super) effect: Effect,
     pub(super) late: bool,
+    /// The number of the endpoint.
+    pub(super) endpoint: u32,
     pub(super) life: Life,
 }
 
-/// Identifies the life of an endpoint in which an attempt began. A life ends when the endpoint is
+/// The life of an endpoint in which an attempt began. A life ends when the endpoint is
 /// enabled again, or moved. Only ever compared for equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Life {
@@ -128,7 +122,7 @@ pub(super) enum Effect {
     Gone,
 }
 
-/// Says what became of an [`Endpoint`].
+/// The change of an [`Endpoint`] by one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndpointChange {
@@ -187,10 +181,12 @@ impl Report {
 }
 
 impl Endpoint {
-    /// Creates an endpoint that has just been registered: active, no failures.
+    /// Creates an endpoint that has just been registered: active, no failures. `id` is the number
+    /// of its row, the same that a [`Planner`](super::Planner) has.
     #[must_use]
-    pub fn new(now: Timestamp) -> Self {
+    pub fn new(id: u32, now: Timestamp) -> Self {
         Self {
+            id,
             disabled: None,
             since: now,
             failures: 0,
@@ -207,7 +203,22 @@ impl Endpoint {
     /// While the endpoint is disabled, reports change nothing: a 2xx of an attempt that was in
     /// flight does not enable it. Reports of attempts that began before the endpoint was last
     /// enabled or [moved](Self::moved) are ignored.
-    pub fn record(&mut self, report: Report, now: Timestamp) -> EndpointChange {
+    ///
+    /// # Errors
+    /// The report is of an attempt to another endpoint. Nothing has changed.
+    pub fn record(
+        &mut self,
+        report: Report,
+        now: Timestamp,
+    ) -> Result<EndpointChange, MismatchError> {
+        match report.endpoint == self.id {
+            true => Ok(self.recorded(report, now)),
+            false => Err(MismatchError::Endpoint),
+        }
+    }
+
+    /// Records the report of an attempt to this endpoint.
+    pub(super) fn recorded(&mut self, report: Report, now: Timestamp) -> EndpointChange {
         if self.disabled.is_some() || !self.is_life(report.life) {
             return EndpointChange::Unchanged;
         }
@@ -331,6 +342,12 @@ impl Endpoint {
         Some(core::mem::replace(&mut self.since, now))
     }
 
+    /// Returns the number of its row.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
     /// Tells whether deliveries are sent to it.
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -426,10 +443,7 @@ impl Endpoint {
 /// [owners](super#owners).
 #[must_use]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
-    let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    remainder(number, shards)
+    remainder(leading_number(endpoint), shards)
 }
 
 #[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
@@ -439,7 +453,10 @@ fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
 }
 
 row!(Endpoint {
-    record(report: Report, now: Timestamp) -> EndpointChange;
+    ///
+    /// # Errors
+    /// The same.
+    record(report: Report, now: Timestamp) -> Result<EndpointChange, MismatchError>;
     remind(now: Timestamp) -> Option<Alert>;
     pause(now: Timestamp) -> EndpointChange;
     delete(now: Timestamp) -> EndpointChange;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::Timestamp;
 use crate::webhook::{SetupError, Signer, SigningSecret};
 
-/// Holds the signing secrets of one endpoint: the newest, and previous ones until each expires.
+/// The signing secrets of one endpoint: the newest, and previous ones until each expires.
 ///
 /// After a rotation both secrets sign for a while, so that the receiver has time to switch.
 ///
@@ -35,7 +35,7 @@ pub struct EndpointSecrets {
 }
 
 impl EndpointSecrets {
-    /// Default time for which a replaced secret goes on signing: 24 hours.
+    /// The default time for which a replaced secret goes on signing: 24 hours.
     pub const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates the secrets of an endpoint that has one.

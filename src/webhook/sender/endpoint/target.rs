@@ -9,10 +9,10 @@ use url::{Host, Url};
 
 use super::address::{AddressError, NOT_LOOPBACK, check_public};
 
-/// Bounds the URL of an endpoint, in bytes, percent-encoded as in [`Target::as_str`].
+/// The longest URL of an endpoint: 2,048 bytes, percent-encoded as in [`Target::as_str`].
 pub const MAX_URL_LEN: usize = 2048;
 
-/// Holds a URL that webhooks may be sent to.
+/// A URL that webhooks may be sent to.
 ///
 /// ```
 /// use call_assistant::webhook::sender::{Target, TargetError};
@@ -41,7 +41,7 @@ pub struct Target {
     loopback: bool,
 }
 
-/// Says why a URL or a header of an endpoint is refused.
+/// The reason why a URL or a header of an endpoint is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {

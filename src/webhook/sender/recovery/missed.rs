@@ -11,14 +11,14 @@ use super::super::stored::{self, Row, previous_version, signed};
 use crate::Timestamp;
 use crate::webhook::event::EventType;
 
-/// Selects what an endpoint did not receive: in a range of time, or until it was enabled.
+/// What an endpoint did not receive: in a range of time, or until it was enabled.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::webhook::event::EventType;
 /// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, Status};
 /// # let now = Timestamp::UNIX_EPOCH;
-/// # let mut endpoint = Endpoint::new(now);
+/// # let mut endpoint = Endpoint::new(1, now);
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
 ///     let missed = missed.of_statuses([Status::Parked, Status::Skipped]).of_types([EventType::CallEnded]);
@@ -54,7 +54,7 @@ pub struct MissedDeliveries {
     failed_from: Option<Timestamp>,
 }
 
-/// Holds the condition of [`MissedDeliveries`], for a statement.
+/// The condition of [`MissedDeliveries`], for a statement.
 ///
 /// ```sql
 #[doc = include_str!("../sql/missed.sql")]
@@ -93,8 +93,8 @@ impl Endpoint {
     /// [`MissedDeliveries::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling in SQL](super::super#enable). With a clock that is far ahead the range is empty, for all seems too
-    /// old: use [`MissedDeliveries::between`] when the clock is right.
+    /// [enabling in SQL](super::super#enable). With a clock that is far ahead the range
+    /// is empty, because everything looks expired: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
@@ -131,7 +131,7 @@ impl MissedDeliveries {
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }
 
-    /// Leaves only deliveries that ended in one of these statuses. Statuses that are not
+    /// Keeps only deliveries that ended in one of these statuses. Statuses that are not
     /// [missed](Status::is_missed) are ignored. With [`Status::Parked`], what counts as parked is
     /// left too.
     #[must_use]
@@ -140,7 +140,7 @@ impl MissedDeliveries {
         self
     }
 
-    /// Leaves only events of these types; with none, all types.
+    /// Keeps only events of these types; with none, all types.
     #[must_use]
     pub fn of_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
         self.types = types.into_iter().collect();

@@ -16,7 +16,7 @@ use super::schedule::RETENTION;
 use super::stored::{self, Row, Write, next_version, row};
 use crate::Timestamp;
 
-/// Recovers what an endpoint missed: each delivery is redelivered once, a few at a time, until
+/// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
 /// none is left.
 ///
 /// ```
@@ -28,7 +28,7 @@ use crate::Timestamp;
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
-/// # let mut endpoint = Endpoint::new(now);
+/// # let mut endpoint = Endpoint::new(1, now);
 /// # endpoint.pause(now);
 /// # let skipped = Delivery::accept(&event, &endpoint, now);
 /// # let plan = WebhookPlan::Pro;
@@ -86,7 +86,7 @@ pub struct Recovery<D> {
     version: u32,
 }
 
-/// Names the state of a recovery.
+/// The state of a recovery.
 ///
 /// ```
 /// use call_assistant::webhook::sender::RecoveryStatus;
@@ -126,7 +126,7 @@ impl RecoveryStatus {
     }
 }
 
-/// Says why no recovery starts.
+/// The reason why no recovery starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
@@ -219,7 +219,7 @@ impl<D> Recovery<D> {
             let mut row = *row;
             let missed = self.missed.includes(&row);
             match missed.then(|| row.redeliver(endpoint, now)) {
-                Some(Err(RedeliverError::Leased { .. })) => break,
+                Some(Err(RedeliverError::Leased { .. } | RedeliverError::Mismatch(_))) => break,
                 Some(Ok(())) => self.redelivered = self.redelivered.saturating_add(1),
                 _ => self.left_out = self.left_out.saturating_add(1),
             }

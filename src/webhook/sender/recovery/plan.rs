@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Says what an account's plan includes of webhooks.
+/// The part of an account's plan that concerns webhooks.
 ///
 /// Map your price list to it, and check it where work begins. Deliveries that are pending are still
 /// sent after a downgrade, because they were accepted.
@@ -29,7 +29,7 @@ pub enum WebhookPlan {
     Business,
 }
 
-/// Says who recovers what was missed.
+/// The one who recovers what was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryBy {
@@ -39,7 +39,7 @@ pub enum RecoveryBy {
     Program,
 }
 
-/// Says what an account's plan lacks.
+/// The part of webhooks that an account's plan lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

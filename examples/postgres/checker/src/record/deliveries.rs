@@ -182,7 +182,7 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
     let reports = owned.into_iter().chain(others).find_map(|(row, attempt)| {
         ends().find_map(|at| {
             let mut row = row;
-            let report = row.finish(&attempt, entry.outcome, at);
+            let report = row.finish(&attempt, entry.outcome, at).unwrap();
             let row = if report.is_late() { row } else { on_the_wall(row, at) };
             let mut parked = row;
             parked.park(&with(0, Some("gone")), at);
@@ -199,7 +199,7 @@ fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
     if columns.status == Status::Waiting {
         columns.at = ended.saturating_add(shorter(columns.at.since(ended)));
     }
-    Delivery::try_from(columns).unwrap()
+    Delivery::from_columns(row.id(), row.endpoint(), columns).unwrap()
 }
 
 /// A wait of the schedule by the wall clock, as precise as it is stored.
@@ -211,7 +211,8 @@ fn shorter(wait: Duration) -> Duration {
 /// What a result means for the endpoint that changes no delivery: only a 410 means anything.
 fn late_reports(entry: &Entry, at: Timestamp, generation: i32) -> Vec<Report> {
     let ended = with_status(Status::Delivered, at);
-    let report = |generation| ended.clone().finish(&other(entry, generation), entry.outcome, at);
+    let report =
+        |generation| ended.clone().finish(&other(entry, generation), entry.outcome, at).unwrap();
     (0..=generation).map(report).collect()
 }
 
@@ -233,20 +234,24 @@ fn other(entry: &Entry, generation: i32) -> Attempt {
 }
 
 fn with_status(status: Status, at: Timestamp) -> Delivery {
-    Delivery::try_from(DeliveryColumns {
-        event_created_at: at,
-        status,
-        at,
-        attempts: 1,
-        manual: false,
-        generation: 0,
-        version: 0,
-    })
+    Delivery::from_columns(
+        1,
+        1,
+        DeliveryColumns {
+            event_created_at: at,
+            status,
+            at,
+            attempts: 1,
+            manual: false,
+            generation: 0,
+            version: 0,
+        },
+    )
     .unwrap()
 }
 
 fn with(generation: i32, disabled: Option<&str>) -> Endpoint {
     let disabled = disabled.map(|text| text.parse().unwrap());
-    let new = EndpointColumns::from(Endpoint::new(Timestamp::UNIX_EPOCH));
-    Endpoint::try_from(EndpointColumns { disabled, generation, ..new }).unwrap()
+    let new = EndpointColumns::from(Endpoint::new(1, Timestamp::UNIX_EPOCH));
+    Endpoint::from_columns(1, EndpointColumns { disabled, generation, ..new }).unwrap()
 }

@@ -104,7 +104,7 @@ fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> 
             .flat_map(|state| told.reports.iter().map(move |report| (*state, *report)))
             .flat_map(|each| at.into_iter().flatten().map(move |at| (each, at)))
             .map(|((mut state, report), at)| {
-                let _ = state.record(report, at);
+                let _ = state.record(report, at).unwrap();
                 state
             })
             .collect();
@@ -128,7 +128,7 @@ fn may_be_untold(states: &[State], told: &[Told]) -> bool {
         told.iter().all(|told| {
             told.reports.iter().any(|report| {
                 let mut copy = state.endpoint;
-                let _ = copy.record(*report, told.at);
+                let _ = copy.record(*report, told.at).unwrap();
                 copy == state.endpoint
             })
         })

@@ -165,29 +165,37 @@ impl Snapshot {
 }
 
 fn delivery(row: &Value) -> Delivery {
-    Delivery::try_from(DeliveryColumns {
-        event_created_at: instant(&row["event_created_at"]),
-        status: row["status"].as_str().unwrap().parse().unwrap(),
-        at: instant(&row["at"]),
-        attempts: small(&row["attempts"]),
-        manual: row["manual"].as_bool().unwrap(),
-        generation: number(&row["generation"]),
-        version: number(&row["version"]),
-    })
+    // What is replayed is one delivery to one endpoint.
+    Delivery::from_columns(
+        1,
+        1,
+        DeliveryColumns {
+            event_created_at: instant(&row["event_created_at"]),
+            status: row["status"].as_str().unwrap().parse().unwrap(),
+            at: instant(&row["at"]),
+            attempts: small(&row["attempts"]),
+            manual: row["manual"].as_bool().unwrap(),
+            generation: number(&row["generation"]),
+            version: number(&row["version"]),
+        },
+    )
     .unwrap()
 }
 
 fn endpoint(row: &Value) -> Endpoint {
-    Endpoint::try_from(EndpointColumns {
-        disabled: row["disabled"].as_str().map(|text| text.parse().unwrap()),
-        since: instant(&row["since"]),
-        failures: small(&row["failures"]),
-        first_failures: small(&row["first_failures"]),
-        first_failed_at: Some(&row["first_failed_at"]).filter(|at| !at.is_null()).map(instant),
-        reminders: small(&row["reminders"]),
-        generation: number(&row["generation"]),
-        version: number(&row["version"]),
-    })
+    Endpoint::from_columns(
+        1,
+        EndpointColumns {
+            disabled: row["disabled"].as_str().map(|text| text.parse().unwrap()),
+            since: instant(&row["since"]),
+            failures: small(&row["failures"]),
+            first_failures: small(&row["first_failures"]),
+            first_failed_at: Some(&row["first_failed_at"]).filter(|at| !at.is_null()).map(instant),
+            reminders: small(&row["reminders"]),
+            generation: number(&row["generation"]),
+            version: number(&row["version"]),
+        },
+    )
     .unwrap()
 }
 

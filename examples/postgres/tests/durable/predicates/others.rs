@@ -50,12 +50,15 @@ async fn who_may_be_reminded_is_found() {
     for round in 0..400 {
         let since = filled.now.saturating_sub(DAY * u32::try_from(filled.dice.roll(5)).unwrap());
         let since = since.saturating_sub(Duration::from_micros(filled.dice.roll(3)));
-        let endpoint = Endpoint::try_from(EndpointColumns {
-            disabled: filled.dice.one_of(&all),
-            since: since.saturating_add(Duration::from_micros(1)).floor_to_micros(),
-            reminders: i16::try_from(filled.dice.roll(3)).unwrap(),
-            ..EndpointColumns::from(Endpoint::new(filled.now))
-        });
+        let endpoint = Endpoint::from_columns(
+            1,
+            EndpointColumns {
+                disabled: filled.dice.one_of(&all),
+                since: since.saturating_add(Duration::from_micros(1)).floor_to_micros(),
+                reminders: i16::try_from(filled.dice.roll(3)).unwrap(),
+                ..EndpointColumns::from(Endpoint::new(1, filled.now))
+            },
+        );
         let Ok(mut endpoint) = endpoint else { continue };
         become_endpoint(&filled, endpoint).await;
         let latest = At(filled.now.saturating_sub(DAY));
@@ -108,7 +111,7 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
 async fn an_event_goes_to_what_is_not_deleted() {
     let filled = Filled::new(3).await;
     let sql = include_str!("../../../sql/accept/endpoints.sql");
-    let mut endpoint = Endpoint::new(filled.now);
+    let mut endpoint = Endpoint::new(1, filled.now);
     for deleted in [false, true] {
         if deleted {
             endpoint.delete(filled.now);

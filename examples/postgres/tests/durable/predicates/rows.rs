@@ -76,7 +76,7 @@ impl Filled {
         for id in 0..400 {
             let created = dice.instant(now);
             let status = dice.one_of(&Status::ALL);
-            let delivery = Delivery::try_from(DeliveryColumns {
+            let columns = DeliveryColumns {
                 event_created_at: created,
                 status,
                 at: dice.instant(now),
@@ -84,10 +84,13 @@ impl Filled {
                 manual: dice.roll(3) == 0,
                 generation: i32::try_from(dice.roll(3)).unwrap(),
                 version: 1,
-            });
+            };
+            let endpoint = i32::try_from(dice.roll(2)).unwrap();
+            let (number, of) = (i64::from(id).cast_unsigned(), endpoint.cast_unsigned());
+            let delivery = Delivery::from_columns(number, of, columns);
             let row = Row {
                 id,
-                endpoint: i32::try_from(dice.roll(2)).unwrap(),
+                endpoint,
                 event: format!("evt_{id}"),
                 kind: dice.one_of(&KINDS),
                 erased: dice.roll(8) == 0,
@@ -107,7 +110,7 @@ impl Filled {
 
 /// An endpoint that is active in this generation.
 pub(crate) fn endpoint_in(generation: u32, now: Timestamp) -> Endpoint {
-    let mut endpoint = Endpoint::new(now);
+    let mut endpoint = Endpoint::new(1, now);
     while endpoint.generation() != generation {
         endpoint.pause(now);
         endpoint.enable(now);
