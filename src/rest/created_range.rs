@@ -79,7 +79,7 @@ impl CreatedRange {
     /// rounded up select exactly the same rows. A bound within the last microsecond of the year
     /// 9999 stays as it is.
     #[must_use]
-    pub fn in_microseconds(&self) -> Self {
+    pub fn ceil_to_micros(&self) -> Self {
         Self {
             created_after: self.created_after.map(up_to_microseconds),
             created_before: self.created_before.map(up_to_microseconds),

@@ -122,7 +122,7 @@ impl Customer {
             verifier: Verifier::new(secret),
             work: None,
             read: String::new(),
-            pace: Pace::of(Quota::READS),
+            pace: Pace::new(Quota::READS),
             limit: 1 + dice.span(10).unsigned_abs() as usize,
             clock: dice.up_to(8 * MINUTE) - 4 * MINUTE,
             next_at: 0,

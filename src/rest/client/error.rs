@@ -14,9 +14,6 @@ use crate::secret::{excerpt, one_line};
 /// An HTTP client's error, or a text.
 pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
-/// Bounds the bytes of an error response that are read. No error of the service is nearly as long.
-pub const MAX_ERROR_LEN: usize = 64 * 1024;
-
 /// Says why a request has no successful answer, and who must act.
 ///
 /// ```
@@ -108,6 +105,9 @@ pub enum Action {
 }
 
 impl ClientError {
+    /// The longest body that is read as the service's error: 64 KiB. A longer one is not the service's.
+    pub const MAX_BODY_LEN: usize = 64 * 1024;
+
     /// Creates the error for a request that got no response, or not all of it: no connection, a
     /// timeout, a body that broke off. `cause` is the HTTP client's error, or a text.
     #[must_use]
@@ -278,9 +278,9 @@ impl ClientErrorReason {
         }
     }
 
-    /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
+    /// Of any other status. What is longer than [`ClientError::MAX_BODY_LEN`] is not the service's.
     fn of_refusal(body: &[u8]) -> Self {
-        if body.len() <= MAX_ERROR_LEN
+        if body.len() <= ClientError::MAX_BODY_LEN
             && let Ok(error) = ApiError::from_json(body)
         {
             return Self::Refused(Box::new(error));

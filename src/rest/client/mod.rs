@@ -131,7 +131,7 @@ mod retry_after;
 mod sync;
 pub mod testing;
 
-pub use error::{Action, ClientError, ClientErrorReason, MAX_ERROR_LEN, UnexpectedBody};
+pub use error::{Action, ClientError, ClientErrorReason, UnexpectedBody};
 pub use flow::{Fetch, Flow, Pages, PagesState, PagesStep, Progress, Step, Sync, Task, Ticket};
 pub use flow_error::FlowError;
 pub use head::ResponseHead;

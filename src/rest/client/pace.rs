@@ -13,7 +13,7 @@ use crate::rest::Quota;
 /// use call_assistant::rest::Quota;
 /// # let now = call_assistant::Timestamp::UNIX_EPOCH;
 ///
-/// let mut pace = Pace::of(Quota::READS);
+/// let mut pace = Pace::new(Quota::READS);
 /// assert_eq!(pace.turn(now), Duration::ZERO);
 /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
 /// ```
@@ -32,7 +32,7 @@ pub struct Pace {
 impl Pace {
     /// Creates the pace of a single client that uses the whole quota.
     #[must_use]
-    pub fn of(quota: Quota) -> Self {
+    pub fn new(quota: Quota) -> Self {
         Self::shared(quota, 1)
     }
 

@@ -160,7 +160,7 @@ impl<T: Task> Flow<T> {
             retry: Retry::new(),
             restarts: 3,
             time_limit: Duration::from_secs(30),
-            pace: Pace::of(T::QUOTA),
+            pace: Pace::new(T::QUOTA),
             position: task.finished().map_or(Position::Waiting(Wait::OVER), Position::Done),
             failure: None,
             tried: 0,
