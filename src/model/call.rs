@@ -85,6 +85,13 @@ impl Call {
             created_at,
         }
     }
+
+    /// Returns the call's place in a list, which is sorted in descending order: newest first, and
+    /// among equal times by id, byte by byte.
+    #[must_use]
+    pub fn list_order(&self) -> (Timestamp, &CallId) {
+        (self.started_at, &self.id)
+    }
 }
 
 json_body!(Call);

@@ -139,8 +139,7 @@ impl Service {
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
         self.calls.push(CallRow { account_id, mode: self.mode, call });
-        self.calls
-            .sort_by(|a, b| (b.call.started_at, &b.call.id).cmp(&(a.call.started_at, &a.call.id)));
+        self.calls.sort_by(|a, b| b.call.list_order().cmp(&a.call.list_order()));
     }
 
     /// Returns the response to a request, as the service gives it now. The base URL of the client

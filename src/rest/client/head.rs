@@ -4,6 +4,7 @@ use http::response::Parts;
 
 use crate::Timestamp;
 use crate::rest::REQUEST_ID_HEADER;
+use crate::text::Occurs;
 use crate::time::http_date;
 
 /// Holds what counts of a response's head, as plain values: for HTTP clients without the `http`
@@ -55,10 +56,9 @@ impl ResponseHead<'_> {
 
 impl<'a> From<&'a Parts> for ResponseHead<'a> {
     fn from(parts: &'a Parts) -> Self {
-        // Which of two is meant cannot be told.
         let only = |name: HeaderName| {
-            let mut values = parts.headers.get_all(name).iter();
-            values.next().filter(|_| values.next().is_none())?.to_str().ok()
+            let values = parts.headers.get_all(name).iter();
+            values.fold(Occurs::Absent, Occurs::and).only()?.to_str().ok()
         };
         Self {
             status: parts.status.as_u16(),

@@ -161,7 +161,7 @@ impl CallsQuery {
     #[must_use]
     pub fn matches_call(&self, call: &Call) -> bool {
         self.created.contains(call.created_at)
-            && self.after.as_ref().is_none_or(|after| order(call) < order_of(after))
+            && self.after.as_ref().is_none_or(|after| call.list_order() < order_of(after))
     }
 
     pub(super) fn grant(&self) -> &Grant {
@@ -196,22 +196,17 @@ impl CallsQuery {
             if !self.created.contains(call.created_at) {
                 return Err(RowsReason::OutsideRange { row });
             }
-            if previous.is_some_and(|previous| previous <= order(call)) {
+            if previous.is_some_and(|previous| previous <= call.list_order()) {
                 return Err(RowsReason::OutOfOrder { row });
             }
-            previous = Some(order(call));
+            previous = Some(call.list_order());
         }
         Ok(())
     }
 }
 
-/// Greater is newer, and comes first.
-fn order(call: &Call) -> (Timestamp, &str) {
-    (call.started_at, call.id.as_str())
-}
-
-fn order_of(position: &Position) -> (Timestamp, &str) {
-    (position.started_at, position.id.as_str())
+fn order_of(position: &Position) -> (Timestamp, &CallId) {
+    (position.started_at, &position.id)
 }
 
 /// Says why the rows of a page are not served, for the operator's log.

@@ -58,9 +58,7 @@ impl Calls {
             if few.len() < NARROW {
                 let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
                 rows.retain(|call| query.matches_call(call));
-                rows.sort_unstable_by(|a, b| {
-                    (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
-                });
+                rows.sort_unstable_by(|a, b| b.list_order().cmp(&a.list_order()));
                 return rows.into_iter().take(query.rows_to_read()).cloned().collect();
             }
         }
