@@ -50,7 +50,7 @@ pub(crate) use read::{
 };
 pub(crate) use values::read_items;
 
-/// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
+/// The longest text that is read: 16 MiB, many times a page of 100 calls.
 pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value.
@@ -77,7 +77,7 @@ pub(crate) fn read_with<'de, T>(
         .map_err(|error| ParseError::new(text, &tracker, &error))
 }
 
-/// What reads a text.
+/// The reader of a text.
 pub(crate) type JsonReader<'r, 'de> =
     &'r mut serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
@@ -87,7 +87,7 @@ pub(crate) fn write<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("keys are strings, and no `Serialize` here fails by itself")
 }
 
-/// `from_json` and `to_json`, the same for every type that is a whole body.
+/// Defines `from_json` and `to_json`, the same for every type that is a whole body.
 macro_rules! json_body {
     ($name:ident) => {
         impl $name {

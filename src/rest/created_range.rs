@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::ParameterError;
 use crate::Timestamp;
 
-/// Selects calls by `created_at`: from `created_after` on, and before `created_before`.
+/// The bounds of calls by `created_at`: from `created_after` on, and before `created_before`.
 ///
 /// ```
 /// use call_assistant::rest::{CreatedRange, ParameterError};
@@ -30,7 +30,7 @@ pub struct CreatedRange {
 }
 
 impl CreatedRange {
-    /// Selects every call.
+    /// The range without bounds: every call.
     pub const ALL: Self = Self { created_after: None, created_before: None };
 
     /// Creates a range from its two bounds.

@@ -1,6 +1,7 @@
 //! What may be given once.
 
-/// A value that a message gives once at most, such as a header: which of two is meant cannot be told.
+/// A value that a message gives once at most, such as a header: which of two is meant cannot be
+/// told.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Occurs<T> {
     #[default]

@@ -6,7 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{CallId, CredentialId};
 use call_assistant::model::Call;
 use call_assistant::rest::client::{
-    Action, CallSync, Client, Fetch, Flow, FlowError, Retry, Step, Task,
+    Action, CallSync, Client, Flow, FlowError, Retry, Step, Task,
 };
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
@@ -48,7 +48,7 @@ fn drive<T: Task>(
 
 fn fetch<R: ApiRequest>(
     service: &mut Service,
-    flow: Flow<Fetch<R>>,
+    flow: Flow<R>,
 ) -> Result<R::Response, Action> {
     let once = flow.with_retry(Retry::new().with_tries(1));
     drive(service, once, |never| match *never {}).map_err(|error| error.action())

@@ -7,7 +7,7 @@ use crate::rest::REQUEST_ID_HEADER;
 use crate::text::Occurs;
 use crate::time::http_date;
 
-/// Holds what counts of a response's head, as plain values: for HTTP clients without the `http`
+/// The relevant part of a response's head, as plain values: for HTTP clients without the `http`
 /// crate, or on another version of it. `http::response::Parts` converts into it.
 ///
 /// ```
@@ -48,7 +48,7 @@ impl ResponseHead<'_> {
         http_date::parse(self.date?)
     }
 
-    /// `None` if the number is not a status of HTTP.
+    /// Returns the status; `None` if the number is not a status of HTTP.
     pub(super) fn status_code(&self) -> Option<StatusCode> {
         StatusCode::from_u16(self.status).ok()
     }

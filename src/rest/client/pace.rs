@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::rest::Quota;
 
-/// Spreads requests so that a quota is never exceeded, however long a walk takes.
+/// A spread of requests that never exceeds a quota, however long a walk takes.
 ///
 /// ```
 /// use core::time::Duration;
@@ -19,8 +19,8 @@ use crate::rest::Quota;
 /// ```
 ///
 /// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
-/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use the
-/// same credential, see [`shared`](Self::shared).
+/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
+/// the same credential, see [`shared`](Self::shared).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     gap: Duration,
@@ -46,9 +46,9 @@ impl Pace {
 
     /// Reserves the next slot and returns how long to wait for it.
     ///
-    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set back
-    /// by more than a minute, the reserved slots move with it, so nobody waits for the clock to catch
-    /// up.
+    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set
+    /// back by more than a minute, the reserved slots move with it, so nobody waits for the clock
+    /// to catch up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
         // By less, it may be tasks that have read the clock in another order than they come here.
