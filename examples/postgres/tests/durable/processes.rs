@@ -1,14 +1,4 @@
 //! Several processes over one database, and a database that fails them.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
