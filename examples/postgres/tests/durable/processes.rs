@@ -254,7 +254,7 @@ async fn what_does_not_start() {
     let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
     for (command, status, message) in [
         (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
-        (&mut without_database, 2, "--database: which one? `migrate --database URL` prepares it"),
+        (&mut without_database, 2, "missing --database: `migrate --database URL` prepares it"),
         (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
     ] {
         let output = command.output().unwrap();

@@ -85,7 +85,7 @@ fn an_event_is_told_once_however_often_it_comes() {
     let line = running.said("evt_call");
     assert!(line.starts_with("evt_call call.ended call call_1 from \"+4712345678\""), "{line}");
     assert!(line.ends_with(r#"for 95 s: "Asked\u{1b}[2J for Friday""#), "{line}");
-    running.logged("seen before: evt_call");
+    running.logged("duplicate: evt_call");
     let told = running.interrupt();
     assert_eq!((told.code, told.stdout.lines().count()), (Some(0), 1));
 
@@ -166,7 +166,7 @@ fn what_is_genuine_and_strange_is_kept_whole() {
     for (id, event_type, body, line) in [
         ("evt_u", "call.imagined", unknown.as_bytes(), "evt_u call.imagined of a type unknown"),
         ("evt_d", "call.ended", drifted.as_bytes(), "evt_d call.ended kept, for it has changed"),
-        ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes, kept unread"),
+        ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes that cannot be read"),
     ] {
         let request = signed_request(&signer(), event_type, id, body, now()).unwrap();
         accepted(&address, &request);

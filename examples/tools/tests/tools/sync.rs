@@ -80,7 +80,7 @@ fn faults_cost_nothing_but_time() {
     assert_eq!(copied(&folder), service.lines());
     assert!(service.requests() > 40);
     for message in
-        ["rate_limit_exceeded", "internal_error", "without an answer", "broke off", "502"]
+        ["rate_limit_exceeded", "internal_error", "without a response", "is incomplete", "502"]
     {
         assert!(output.stderr.contains(message), "{message}: {}", output.stderr);
     }
@@ -136,7 +136,7 @@ fn calls_without_their_state_are_cut_off_and_written_again() {
     }
     // What no crash of this program makes is not repaired by guessing.
     fs::write(folder.path("calls"), &whole[..100]).unwrap();
-    run(&mut sync(&folder, &service), b"").is(1, "calls that the state counts are missing");
+    run(&mut sync(&folder, &service), b"").is(1, "the file is shorter than the state says");
     fs::write(folder.path("calls"), &whole).unwrap();
     fs::remove_file(folder.path("state")).unwrap();
     run(&mut sync(&folder, &service), b"").is(1, "there is no state");
