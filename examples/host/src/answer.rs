@@ -69,7 +69,7 @@ impl Error {
             }
             Self::Refused(Refused::Unavailable(why)) => {
                 log::line(&format!("store: {why}"));
-                let message = "the store is unavailable; try again".to_owned();
+                let message = "the store does not answer; try again".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
             }
             Self::Body(error) => {

@@ -9,10 +9,10 @@ fn mistakes_end_it_with_a_word() {
     for (arguments, message) in [
         (["--lisen", "127.0.0.1:0"], "unknown flag --lisen; did you mean --listen?"),
         (["--listen", "nowhere"], "--listen: expected an address"),
-        (["--dashboard", "0.0.0.0:0"], "--dashboard: it has no login, so it listens on loopback"),
-        (["--time-scale", "0"], "--time-scale: not a number above 0"),
-        (["--timeout-scale", "NaN"], "--timeout-scale: not a number above 0"),
-        (["--timeout-scale", "3"], "--timeout-scale: not a number above 0 and up to 2.5"),
+        (["--dashboard", "0.0.0.0:0"], "--dashboard: expected a loopback address"),
+        (["--time-scale", "0"], "--time-scale: expected a number above 0"),
+        (["--timeout-scale", "NaN"], "--timeout-scale: expected a number above 0"),
+        (["--timeout-scale", "3"], "--timeout-scale: expected a number above 0, at most 2.5"),
         (["--allow-loopback-endpoints", "x"], "too many arguments"),
         (["--data=a", "--data=b"], "--data is repeated"),
     ] {

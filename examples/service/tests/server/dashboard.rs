@@ -24,7 +24,7 @@ fn bad_input_is_named() {
     let table: &[(&str, &str, Value, u16, &str)] = &[
         ("GET", "/nowhere", json!({}), 404, "path not found"),
         ("GET", "/accounts/acct_nobody", json!({}), 404, "account not found"),
-        ("DELETE", "/accounts", json!({}), 405, "this path takes GET, HEAD"),
+        ("DELETE", "/accounts", json!({}), 405, "this path allows GET, HEAD"),
         ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "key not found"),
         ("POST", "/endpoints/whep_1/ping", json!({}), 404, "endpoint not found"),
         ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "delivery not found"),

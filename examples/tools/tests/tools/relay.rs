@@ -203,7 +203,7 @@ fn a_wrong_command_line_of_a_relay_is_named() {
         (&["--keep", "x"], "--keep needs --forward"),
         (&["--forward", "https://h/"], "--forward: expected http://HOST:PORT/PATH"),
         (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
-        (&["--forward", "http://h/", "--journal", "x"], "--journal or --forward"),
+        (&["--forward", "http://h/", "--journal", "x"], "--journal: not allowed with --forward"),
         (&["--forward", "http://h/", "--since", "noon"], "--since: "),
         (&["--forward", "http://h/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
     ];
