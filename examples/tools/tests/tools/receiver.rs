@@ -164,7 +164,12 @@ fn what_is_genuine_and_strange_is_kept_whole() {
     let drifted =
         format!(r#"{{"id":"evt_d","type":"call.ended",{head},"data":{{"object":{{}}}}}}"#);
     for (id, event_type, body, line) in [
-        ("evt_u", "call.imagined", unknown.as_bytes(), "evt_u call.imagined kept, of an unknown type"),
+        (
+            "evt_u",
+            "call.imagined",
+            unknown.as_bytes(),
+            "evt_u call.imagined kept, of an unknown type",
+        ),
         ("evt_d", "call.ended", drifted.as_bytes(), "evt_d call.ended kept, of an unknown form"),
         ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes that cannot be read"),
     ] {

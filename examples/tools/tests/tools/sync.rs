@@ -229,8 +229,14 @@ fn a_wrong_command_line_is_named_and_never_shows_a_key() {
         (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
         (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
         (&["--api", "http://h", "--key", KEY], "missing --state"),
-        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"], "--out: the same file"),
-        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"], "--out: the same file"),
+        (
+            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"],
+            "--out: the same file",
+        ),
+        (
+            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"],
+            "--out: the same file",
+        ),
     ];
     let with = |name: &str, value: OsString| {
         let mut command = example("sync");

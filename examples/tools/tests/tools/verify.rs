@@ -244,7 +244,7 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
         (&["check", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
         (&["explain", "--signature", "x", "--tolerance", "0"], "signature tolerance is zero"),
         (&["explain", "--signature", "x", "--tolerance", "3601"], "is more than"),
-        (&["check", "--signature", "x", "--request", "y"], "expected one of --signature",
+        (&["check", "--signature", "x", "--request", "y"], "expected one of --signature"),
         (&["check", "--request", "x", "--body", "y"], "--body: not allowed"),
         (&["check", "--headers", "/dev/null"], "no line is `Name: value`"),
         (&["explain", "--request", "/dev/null"], "not a request"),
