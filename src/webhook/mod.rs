@@ -79,7 +79,7 @@
 
 #[cfg(feature = "events")]
 pub mod event;
-#[cfg(feature = "events")]
+#[cfg(feature = "explain")]
 pub mod explain;
 mod grammar;
 mod headers;
