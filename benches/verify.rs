@@ -1,7 +1,12 @@
 //! Verifying 200 B in ten processes: where a process has its stack and its heap changes what an
 //! instruction costs, so that one process is one sample. Prints the smallest and the largest ratio.
 
-#![allow(missing_docs, clippy::arithmetic_side_effects, clippy::unwrap_used)]
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used
+)]
 
 use std::env;
 use std::hint::black_box;
