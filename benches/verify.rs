@@ -4,6 +4,7 @@
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::unwrap_used
 )]
