@@ -1,4 +1,4 @@
-//! Counts what happened in fixed memory, and writes it as OpenMetrics text.
+//! Counters in fixed memory, written as OpenMetrics text.
 //!
 //! ```
 //! use call_assistant::metrics::OpenMetrics;
