@@ -6,14 +6,10 @@ use core::time::Duration;
 
 use http::StatusCode;
 
-use super::alert::Alert;
-use super::delivery::Delivery;
-use super::disabled::DisabledReason;
-use super::endpoint::EndpointChange;
+use super::delivery::{Delivery, Outcome, Status};
+use super::endpoint::{Alert, DisabledReason, EndpointChange};
 use super::log::LogEntry;
-use super::outcome::Outcome;
 use super::settle::Settled;
-use super::status::Status;
 use crate::metrics::{Counters, Histogram, OpenMetrics, Seconds, label, tally};
 
 tally! {
