@@ -89,8 +89,23 @@ const KEPT: [&str; 11] = [
 
 /// Verbs with which types and constants used to begin, and no function does.
 const OF_NO_FUNCTION: [&str; 18] = [
-    "Asks", "Bounds", "Carries", "Classifies", "Defines", "Derives", "Describes", "Explains",
-    "Groups", "Holds", "Identifies", "Names", "Proves", "Represents", "Says", "Shows", "Tells",
+    "Asks",
+    "Bounds",
+    "Carries",
+    "Classifies",
+    "Defines",
+    "Derives",
+    "Describes",
+    "Explains",
+    "Groups",
+    "Holds",
+    "Identifies",
+    "Names",
+    "Proves",
+    "Represents",
+    "Says",
+    "Shows",
+    "Tells",
     "Walks",
 ];
 
