@@ -51,8 +51,7 @@ pub struct CallList {
 
 /// An item of a [`CallList`].
 ///
-/// The enum is exhaustive: matching both variants is the point, so that no call is skipped
-/// silently.
+/// Closed: matching both variants keeps a call from being skipped silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListedCall {
     /// A call.

@@ -34,7 +34,9 @@ pub struct ApiKey {
     prefix_len: usize,
 }
 
-/// The data that a key reads: production or test. Exhaustive: there is no third kind.
+/// The data that a key reads: production or test.
+///
+/// Closed: there is no third kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

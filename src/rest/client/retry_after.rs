@@ -3,7 +3,9 @@ use core::time::Duration;
 use crate::Timestamp;
 use crate::time::http_date;
 
-/// The value of a `Retry-After` header. Exhaustive: HTTP has these two forms.
+/// The value of a `Retry-After` header.
+///
+/// Closed: HTTP has these two forms.
 ///
 /// ```
 /// use call_assistant::rest::client::RetryAfter;

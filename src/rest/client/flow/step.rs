@@ -12,8 +12,8 @@ use crate::Timestamp;
 
 /// The next step of the host.
 ///
-/// The enum is exhaustive: matching every variant is the point. A single request has nothing to
-/// store: `Store(never) => match *never {}`.
+/// Closed: a host does something else for each. A single request has nothing to store:
+/// `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
 pub enum Step<'f, T: Task + 'f> {
     /// A request to send. Report its answer or its loss.
