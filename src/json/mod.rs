@@ -21,13 +21,13 @@
 //! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into
 //!   them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
 //!
-//! # Open and exhaustive enums
+//! # Open and closed enums
 //!
 //! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
 //! holds any text that this version does not know as an [`Unrecognized`]. Such an enum is
 //! `#[non_exhaustive]`, because a later version may name another text. Public enums without
-//! `Other` are `#[non_exhaustive]` too, unless their documentation says that matching all variants
-//! is the point.
+//! `Other` are `#[non_exhaustive]` too, unless their documentation says after `Closed:` why nothing
+//! can be added.
 
 mod error;
 mod object;
