@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::client::{
-    Action, CallSync, Client, Flow, FlowError, Retry, testing,
-};
+use call_assistant::rest::client::{Action, CallSync, Client, Flow, FlowError, Retry, testing};
 use call_assistant::rest::{ErrorCode, GetAccount, ListCalls};
 use call_assistant_frameworks::asking::{
     self, hyper, reqwest_async, reqwest_blocking, run, run_async, ureq,

@@ -27,8 +27,9 @@ pub fn flow(bytes: &[u8]) {
             client
                 .sync(stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap()))
         };
-        let unpack =
-            |batch: &Batch<CallSync>| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        let unpack = |batch: &Batch<CallSync>| {
+            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
+        };
         play(script, hostile, true, make, unpack, |flow, stored, call| {
             let state =
                 stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
@@ -42,8 +43,9 @@ pub fn flow(bytes: &[u8]) {
         let make = |stored: Option<&str>| {
             client.pages(stored.map_or_else(new, |text| serde_json::from_str(text).unwrap()))
         };
-        let unpack =
-            |batch: &Batch<CallPages>| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        let unpack = |batch: &Batch<CallPages>| {
+            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
+        };
         play(script, hostile, false, make, unpack, |_, _, _| None);
     }
 }
