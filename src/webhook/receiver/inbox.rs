@@ -131,10 +131,11 @@ impl Inbox {
         // To a copy that arrives, an expired claim is the same as none. The first claim is the first
         // to expire; the last one is where a clock that was ahead has put its own.
         let ends = [self.claims.first_key_value(), self.claims.last_key_value()];
-        let expired =
-            ends.into_iter().flatten().map(|(_, key)| key).find(|key| {
-                !self.stored(key).is_some_and(|entry| entry.is_held(now))
-            });
+        let expired = ends
+            .into_iter()
+            .flatten()
+            .map(|(_, key)| key)
+            .find(|key| !self.stored(key).is_some_and(|entry| entry.is_held(now)));
         match expired.cloned().or_else(|| self.done.pop_front()) {
             Some(key) => {
                 self.remove(&key);
