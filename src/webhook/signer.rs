@@ -12,7 +12,7 @@ use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};
 
-/// Signs deliveries, as the service does.
+/// The service's side of a signature: it signs deliveries.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -39,7 +39,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The most secrets a signer takes. Receivers read 16 parts and 1 KiB.
+    /// The most secrets of a signer: 4. Receivers read 16 parts and 1 KiB.
     pub const MAX_SECRETS: usize = 4;
 
     /// Creates a signer with one secret.
@@ -59,7 +59,7 @@ impl Signer {
     /// # use call_assistant::webhook::{Signer, SigningSecret};
     /// # let (new, old) = (SigningSecret::parse("whsec_new")?, SigningSecret::parse("whsec_old")?);
     /// let signer = Signer::new(new).and(old)?;
-    /// assert_eq!(signer.secrets(), 2);
+    /// assert_eq!(signer.secret_count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -67,7 +67,7 @@ impl Signer {
     /// Returns [`SetupError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
     /// already.
     pub fn and(mut self, older: SigningSecret) -> Result<Self, SetupError> {
-        if self.secrets() == Self::MAX_SECRETS {
+        if self.secret_count() == Self::MAX_SECRETS {
             return Err(SetupError::TooManySecrets);
         }
         self.older.push(MacKey::new(older.as_bytes()));
@@ -83,7 +83,7 @@ impl Signer {
 
     /// Returns the number of secrets, which is the number of `v1` in a header.
     #[must_use]
-    pub fn secrets(&self) -> usize {
+    pub fn secret_count(&self) -> usize {
         self.keys().count()
     }
 
@@ -129,14 +129,14 @@ impl Signer {
     }
 }
 
-/// Holds the text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
+/// The text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
 #[derive(Clone, Copy)]
 pub struct SignatureHeader(FixedText<CAPACITY>);
 
-/// The digits of the year 9999.
+/// The most digits of a time: 12, those of the year 9999.
 const MAX_DIGITS: usize = 12;
 
-/// `t=` and the time, then `,v1=` and a digest for each secret.
+/// The longest header: `t=` and the time, then `,v1=` and a digest for each secret, 286 bytes.
 const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {

@@ -34,7 +34,7 @@ fn their_names_come_from_the_product() {
     assert_eq!(headers["x-acme-event"], "ping");
     assert_eq!(verifier().verify(headers, b"{}", at(NOW)).unwrap_err(), VerifyError::Missing);
     let verifier = verifier().with_product(product);
-    assert_eq!(verifier.verify(headers, b"{}", at(NOW)).unwrap().secret(), 0);
+    assert_eq!(verifier.verify(headers, b"{}", at(NOW)).unwrap().secret_index(), 0);
 }
 
 #[test]
@@ -131,6 +131,6 @@ fn debug_shows_no_signature() {
     let verified = verifier.verify_parts(headers, b"body", at(NOW)).unwrap();
     assert_eq!(
         format!("{verified:?}"),
-        format!("Verified {{ len: 4, headers: {headers:?}, secret: 0, age_seconds: 0 }}")
+        format!("Verified {{ len: 4, headers: {headers:?}, secret_index: 0, age_seconds: 0 }}")
     );
 }

@@ -159,5 +159,5 @@ pub fn endpoint_columns(row: &Row, prefix: &str) -> Result<EndpointColumns, DbEr
 /// The plan of a row's account.
 pub(crate) fn plan_of(row: &Row) -> Result<Plan, DbError> {
     let name: &str = row.try_get("plan")?;
-    Plan::named(name).ok_or_else(|| DbError::row(format!("there is no plan {name}")))
+    Plan::named(name).ok_or_else(|| DbError::row(format!("unknown plan {name}")))
 }
