@@ -19,8 +19,8 @@ pub(crate) fn attempt(
 ) -> Result<(), BeginError> {
     let attempt = delivery.begin(endpoint, now())?; // store the delivery, then send
     let outcome = send(attempt.request(target, event, signer, now()));
-    let report = delivery.finish(&attempt, outcome, now()).unwrap();
-    let change = endpoint.record(report, now()).unwrap(); // store both in one transaction
+    let report = delivery.finish(&attempt, outcome, now()).map_err(BeginError::Mismatch)?;
+    let change = endpoint.record(report, now()).map_err(BeginError::Mismatch)?; // store both at once
     println!("attempt {}: {outcome}, {change:?}", attempt.number());
     Ok(())
 }

@@ -54,8 +54,8 @@ impl Hook {
                 Outcome::TimedOut => attempt.deadline(),
                 _ => world.now.saturating_add(Duration::from_millis(40)),
             };
-            let report = delivery.finish(&attempt, outcome, world.now).unwrap();
-            change = self.endpoint.record(report, world.now).unwrap();
+            let report = delivery.finish(&attempt, outcome, world.now)?;
+            change = self.endpoint.record(report, world.now)?;
         }
         Ok((made, change))
     }
