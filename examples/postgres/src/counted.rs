@@ -1,21 +1,33 @@
 //! What this process counts of its sender, for monitoring.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use call_assistant::webhook::sender::Tally;
 
 /// What the sender of this process has counted. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Arc<Mutex<Tally>>);
+pub(crate) struct Counted(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    tally: Mutex<Tally>,
+    went_back: AtomicU64,
+}
 
 impl Counted {
     /// Changes it.
     pub(crate) fn count(&self, count: impl FnOnce(&mut Tally)) {
-        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut self.0.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// What was counted by now.
     pub(crate) fn read(&self) -> Tally {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts that the database went back.
+    pub(crate) fn went_back(&self) {
+        self.0.went_back.fetch_add(1, Ordering::Relaxed);
     }
 }

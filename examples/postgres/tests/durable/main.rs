@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+mod history;
 mod late;
 mod personal_data;
 mod predicates;
