@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use call_assistant::webhook::sender::Tally;
+use call_assistant::webhook::sender::SenderTally;
 
 /// What the sender of this process has counted. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -11,18 +11,18 @@ pub(crate) struct Counted(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    tally: Mutex<Tally>,
+    tally: Mutex<SenderTally>,
     went_back: AtomicU64,
 }
 
 impl Counted {
     /// Changes it.
-    pub(crate) fn count(&self, count: impl FnOnce(&mut Tally)) {
+    pub(crate) fn count(&self, count: impl FnOnce(&mut SenderTally)) {
         count(&mut self.0.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// What was counted by now.
-    pub(crate) fn read(&self) -> Tally {
+    pub(crate) fn read(&self) -> SenderTally {
         *self.0.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,6 +12,7 @@
 )]
 
 mod history;
+mod isolation;
 mod late;
 mod personal_data;
 mod predicates;
