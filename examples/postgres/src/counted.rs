@@ -30,4 +30,9 @@ impl Counted {
     pub(crate) fn went_back(&self) {
         self.0.went_back.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// How often the database went back.
+    pub(crate) fn times_back(&self) -> u64 {
+        self.0.went_back.load(Ordering::Relaxed)
+    }
 }

@@ -20,11 +20,11 @@ const MIGRATIONS: [Migration; 2] = [
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
 ];
 
-/// Why this build does not run on this database.
+/// The reason why this build does not run on this database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrationError {
-    /// The database gave no answer.
+    /// The database did not respond.
     #[error(transparent)]
     Db(DbError),
     /// The server has no database of this name.
@@ -35,7 +35,7 @@ pub enum MigrationError {
     #[error("migration {0} is not applied: run `migrate --database URL` first")]
     Missing(i32),
     /// A migration was changed after it was applied.
-    #[error("migration {0} is applied, and is not the one of this build")]
+    #[error("migration {0} as applied differs from the one of this build")]
     Changed(i32),
 }
 

@@ -46,7 +46,7 @@ use host::scale::Scale;
 use host::sending::LIMITS;
 use host::shutdown::Shutdown;
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) database: Address,
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     pub(crate) allow_loopback: bool,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) scale: Scale,
-    /// The most attempts a second of one endpoint; 0 is no limit.
+    /// The most attempts per second and endpoint; 0 is no limit.
     pub(crate) per_second: u32,
     pub(crate) counted: Counted,
 }
@@ -82,7 +82,7 @@ enum Message {
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Running {
-    /// Waits until it has ended: the end was asked for, and what was in flight is stored.
+    /// Waits until it has ended: shutdown was requested, and what was in flight is stored.
     pub(crate) async fn ended(self) {
         let _ = self.0.await;
     }

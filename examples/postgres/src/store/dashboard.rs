@@ -72,7 +72,7 @@ impl Store for Postgres {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
-                    return Err(Refused::Conflict("a call of this id is there already".into()));
+                    return Err(Refused::Conflict("a call with this id already exists".into()));
                 }
                 match &event {
                     Some(event) => Ok(queue::accept(change, event, None, clock::now()).await?),
@@ -263,7 +263,8 @@ impl Store for Postgres {
             .monitoring
             .read(async |client| deliveries::gauges(client, clock::now()).await)
             .await?;
-        Ok(Metrics { sender: self.counted.read(), gauges })
+        let went_back = Some(self.counted.times_back());
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back })
     }
 
     async fn ready(&self) -> Done<()> {
