@@ -199,7 +199,8 @@ fn test_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let end = format!("\n{}}}\n", &text[start..start + indent]);
         let end = text[start..].find(&end).map_or(text.len(), |at| start + at + end.len());
         let above_it = above.iter().map(|line| line.len()).sum::<usize>();
-        above.iter().any(|line| line.trim() == "#[test]").then(|| &text[start - above_it..end])
+        let is_test = |line: &str| line == "#[test]" || line.starts_with("#[tokio::test");
+        above.iter().any(|line| is_test(line.trim())).then(|| &text[start - above_it..end])
     })
 }
 
