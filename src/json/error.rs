@@ -9,7 +9,7 @@ use serde_json::error::Category;
 
 use super::{MAX_JSON_LEN, Tracker};
 
-/// Says what is wrong with a JSON text, in which field, and at which line and column.
+/// The fault of a JSON text: what is wrong, in which field, and at which line and column.
 ///
 /// It never carries a value of the text.
 ///
@@ -35,23 +35,23 @@ pub struct ParseError {
     column: usize,
 }
 
-/// Classifies what is wrong with a JSON text.
+/// The kind of fault in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// The text is longer than [`MAX_JSON_LEN`] bytes.
+    /// A text of more than [`MAX_JSON_LEN`] bytes.
     TooLong,
-    /// The text is not UTF-8.
+    /// A text that is not UTF-8.
     NotUtf8,
-    /// The text is not JSON, or a value cannot be represented: `1e400`, `"\ud800"`.
+    /// A text that is not JSON, or a value that cannot be represented: `1e400`, `"\ud800"`.
     Syntax,
-    /// The text ends too early.
+    /// A text that ends too early.
     Truncated,
-    /// A required field is missing.
+    /// A required field that is missing.
     Missing,
-    /// A field is given twice.
+    /// A field that is given twice.
     Duplicate,
-    /// A value has the wrong type or form for its field.
+    /// A value of the wrong type or form for its field.
     Value,
 }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, read};
 
-/// Keeps a JSON object as the text it came as.
+/// A JSON object, kept as the text that was received.
 ///
 /// It holds objects whose fields the [protocol](crate::guide::protocol) leaves open: numbers keep
 /// their digits, fields keep their order, and the text written is the text read. Look a field up

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use crate::secret::one_line;
 
-/// Holds a text for which the open enum `E` has no variant.
+/// A text for which the open enum `E` has no variant.
 ///
 /// Only reading creates one, so a text that has a variant is never in here.
 ///

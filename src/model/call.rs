@@ -10,7 +10,7 @@ use crate::id::{AppointmentId, CallId, ContactId};
 use crate::json::{json_body, json_object};
 
 json_object! {
-    /// Describes one inbound call that the assistant answered. It never changes once written.
+    /// An inbound call that the assistant answered. It never changes after it was written.
     ///
     /// ```
     /// use call_assistant::id::CallId;
@@ -56,7 +56,7 @@ json_object! {
 }
 
 json_object! {
-    /// Describes who called. Each field may be unknown.
+    /// The caller of a call. Each field may be unknown.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
     #[non_exhaustive]
     pub struct CallCaller {

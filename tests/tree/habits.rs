@@ -73,12 +73,15 @@ fn any_id_in_documentation_is_found() {
 }
 
 /// The rooms whose documentation keeps the rules of CONTRIBUTING.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 14] = [
     "src/guide/",
     "src/id.rs",
+    "src/json/",
     "src/lib.rs",
     "src/metrics.rs",
+    "src/model/",
     "src/product.rs",
+    "src/secret/",
     "src/text/",
     "src/time/",
     "src/rest/server/tally.rs",
