@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Relays until the end is asked for, or forwards once more what is kept.
+/// Relays until shutdown, or forwards once more what is kept.
 ///
 /// # Errors
 /// Nobody can listen there, nothing is kept, or something was not answered with a 2xx.

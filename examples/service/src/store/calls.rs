@@ -26,7 +26,7 @@ impl Calls {
     /// Adds a call. A call that is stored never changes.
     ///
     /// # Errors
-    /// There is one of this id.
+    /// One with this id exists already.
     pub fn add(&mut self, call: Call) -> Result<(), Refused> {
         if self.started.contains_key(&call.id) {
             return Err(Refused::Conflict("a call with this id already exists".into()));
