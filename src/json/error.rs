@@ -9,7 +9,7 @@ use serde_json::error::Category;
 
 use super::{MAX_JSON_LEN, Tracker};
 
-/// The fault of a JSON text: what is wrong, in which field, and at which line and column.
+/// The fault of a JSON text, with its field, line and column.
 ///
 /// It never carries a value of the text.
 ///
@@ -29,7 +29,7 @@ use super::{MAX_JSON_LEN, Tracker};
 pub struct ParseError {
     kind: ParseErrorKind,
     field: Option<String>,
-    /// With the position.
+    /// The fault in words, with the position.
     message: String,
     line: usize,
     column: usize,
@@ -39,7 +39,7 @@ pub struct ParseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// A text of more than [`MAX_JSON_LEN`] bytes.
+    /// A text that is longer than [`MAX_JSON_LEN`] bytes.
     TooLong,
     /// A text that is not UTF-8.
     NotUtf8,
@@ -47,7 +47,7 @@ pub enum ParseErrorKind {
     Syntax,
     /// A text that ends too early.
     Truncated,
-    /// A required field that is missing.
+    /// A missing field that is required.
     Missing,
     /// A field that is given twice.
     Duplicate,
@@ -131,15 +131,15 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// The number of lines, and the length of the last one.
+/// Returns the number of lines, and the length of the last one.
 fn end(text: &[u8]) -> (usize, usize) {
     let mut lines = text.rsplit(|&byte| byte == b'\n');
     let last = lines.next().map_or(0, <[u8]>::len);
     (lines.count().saturating_add(1), last)
 }
 
-/// Whether the text breaks off in a number before a digit. `serde_json` calls that a wrong number
-/// where it ignores the value, though one more digit may mend it.
+/// Returns whether the text breaks off in a number before a digit. `serde_json` calls that a wrong
+/// number where it ignores the value, though one more digit may mend it.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

@@ -51,7 +51,7 @@ pub struct CallList {
 
 /// An item of a [`CallList`].
 ///
-/// Closed: no call may be skipped silently, so a program decides about both.
+/// Closed: matching both variants keeps a call from being skipped silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListedCall {
     /// A call.
@@ -61,7 +61,7 @@ pub enum ListedCall {
     Unreadable(UnreadableCall),
 }
 
-/// An item of a list that cannot be read as a [`Call`], as it was received.
+/// An item of a list that cannot be read as a [`Call`], kept as it came.
 ///
 /// ```
 /// use call_assistant::model::CallList;

@@ -16,8 +16,8 @@ use crate::json::{
 /// A call that the assistant transferred to a person.
 ///
 /// The [protocol](crate::guide::protocol) names `target_label` and `transferred_at` without their
-/// types. [`new`](Self::new) writes a string and an RFC 3339 time; other values that arrive are kept
-/// and written back unchanged.
+/// types. [`new`](Self::new) writes a string and an RFC 3339 time; other values that arrive are
+/// kept and written back unchanged.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -129,7 +129,7 @@ impl<'de> FromJson<'de> for Kept {
 open_enum! {
     /// The state of an appointment. The protocol names one value.
     pub enum AppointmentStatus {
-        /// The appointment will not take place.
+        /// An appointment that will not take place.
         Cancelled = "cancelled",
     }
 }

@@ -5,6 +5,7 @@ use core::fmt;
 use http::{HeaderMap, HeaderName};
 
 use crate::Product;
+use crate::text::Occurs;
 
 /// Holds the three headers of a delivery as they were received.
 ///
@@ -25,17 +26,9 @@ use crate::Product;
 /// delivery is verified; a repeated event or delivery header is refused when the event is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryHeaders<'a> {
-    signature: Field<'a>,
-    event: Field<'a>,
-    delivery: Field<'a>,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Field<'a> {
-    #[default]
-    Absent,
-    Once(&'a [u8]),
-    Repeated,
+    signature: Occurs<&'a [u8]>,
+    event: Occurs<&'a [u8]>,
+    delivery: Occurs<&'a [u8]>,
 }
 
 impl<'a> DeliveryHeaders<'a> {
@@ -85,55 +78,40 @@ impl<'a> DeliveryHeaders<'a> {
 
     /// Adds a signature header. Call it for each one received.
     #[must_use]
-    pub fn signature(mut self, value: &'a [u8]) -> Self {
-        self.signature.add(value);
-        self
+    pub fn signature(self, value: &'a [u8]) -> Self {
+        Self { signature: self.signature.and(value), ..self }
     }
 
     /// Adds an event header. Call it for each one received.
     #[must_use]
-    pub fn event(mut self, value: &'a [u8]) -> Self {
-        self.event.add(value);
-        self
+    pub fn event(self, value: &'a [u8]) -> Self {
+        Self { event: self.event.and(value), ..self }
     }
 
     /// Adds a delivery header. Call it for each one received.
     #[must_use]
-    pub fn delivery(mut self, value: &'a [u8]) -> Self {
-        self.delivery.add(value);
-        self
+    pub fn delivery(self, value: &'a [u8]) -> Self {
+        Self { delivery: self.delivery.and(value), ..self }
     }
 
     /// Returns the value of a header; `None` if it is absent or repeated.
     #[must_use]
     pub fn value(&self, header: DeliveryHeader) -> Option<&'a [u8]> {
-        match self.field(header) {
-            Field::Once(value) => Some(value),
-            Field::Absent | Field::Repeated => None,
-        }
+        self.field(header).only()
     }
 
     /// Returns the first repeated header.
     #[must_use]
     pub fn repeated(&self) -> Option<DeliveryHeader> {
-        DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Field::Repeated)
+        DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Occurs::Repeated)
     }
 
-    fn field(&self, header: DeliveryHeader) -> Field<'a> {
+    fn field(&self, header: DeliveryHeader) -> Occurs<&'a [u8]> {
         match header {
             DeliveryHeader::Signature => self.signature,
             DeliveryHeader::Event => self.event,
             DeliveryHeader::Delivery => self.delivery,
         }
-    }
-}
-
-impl<'a> Field<'a> {
-    fn add(&mut self, value: &'a [u8]) {
-        *self = match self {
-            Self::Absent => Self::Once(value),
-            Self::Once(_) | Self::Repeated => Self::Repeated,
-        };
     }
 }
 
@@ -146,9 +124,9 @@ impl fmt::Debug for DeliveryHeaders<'_> {
             shown.field(
                 header.word(),
                 match self.field(header) {
-                    Field::Absent => &"absent",
-                    Field::Once(_) => &"present",
-                    Field::Repeated => &"repeated",
+                    Occurs::Absent => &"absent",
+                    Occurs::Once(_) => &"present",
+                    Occurs::Repeated => &"repeated",
                 },
             );
         }

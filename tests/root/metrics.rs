@@ -62,7 +62,7 @@ fn answered() -> server::ServerTally {
         let received = Received::new(&head, RequestId::from_random([1; 16]));
         let result = received.and_then(|received| received.identify(None, start()));
         let result = result.map(|_| Response::new(()));
-        tally.answered(Operation::of_path(path), &result, Duration::from_millis(took));
+        tally.answered(Operation::from_path(path), &result, Duration::from_millis(took));
     };
     ask("/v1/account/", 2);
     ask("/v1/calls", 30);

@@ -205,7 +205,7 @@ async fn keep(
         Err(Failed::Flow(error)) if error.action() == Action::GrantScope => None,
         Err(failed) => return Err(failed),
     };
-    let mut pace = Pace::of(Quota::READS);
+    let mut pace = Pace::new(Quota::READS);
     loop {
         let sync = store.sync().clone();
         let flow = match &account {

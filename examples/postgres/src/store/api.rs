@@ -92,12 +92,12 @@ impl ApiStore for Postgres {
     }
 
     async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
-        let created = asked.created().in_microseconds();
+        let created = asked.created().ceil_to_micros();
         let (after, id) = match asked.after() {
             Some(after) => (after.started_at, after.id.as_str()),
             None => (Timestamp::MAX, ""),
         };
-        let fetch = i64::try_from(asked.fetch()).unwrap_or(i64::MAX);
+        let fetch = i64::try_from(asked.rows_to_read()).unwrap_or(i64::MAX);
         let parameters: [&(dyn ToSql + Sync); 7] = [
             &asked.account_id().as_str(),
             &asked.mode().is_live(),
