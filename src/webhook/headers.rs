@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 use crate::Product;
 use crate::text::Occurs;
 
-/// Holds the three headers of a delivery as they were received.
+/// The three headers of a delivery, as they were received.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -41,10 +41,7 @@ impl<'a> DeliveryHeaders<'a> {
     /// Finds the three headers in a map.
     #[must_use]
     pub fn from_map(product: &Product, map: &'a HeaderMap) -> Self {
-        // One walk over the map takes less time than three look-ups, each of which hashes a name.
-        map.iter().fold(Self::new(), |headers, (name, value)| {
-            headers.add(value.as_bytes(), |ours| name == ours, product)
-        })
+        Self::from_pairs(product, map.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
     }
 
     /// Finds the three headers in pairs of name and value, from any framework.
@@ -60,20 +57,15 @@ impl<'a> DeliveryHeaders<'a> {
         V: AsRef<[u8]> + ?Sized + 'a,
     {
         pairs.into_iter().fold(Self::new(), |headers, (name, value)| {
-            headers.add(value.as_ref(), |ours| name.eq_ignore_ascii_case(ours.as_str()), product)
+            let is =
+                |header: &DeliveryHeader| name.eq_ignore_ascii_case(header.name(product).as_str());
+            match DeliveryHeader::ALL.into_iter().find(is) {
+                Some(DeliveryHeader::Signature) => headers.signature(value.as_ref()),
+                Some(DeliveryHeader::Event) => headers.event(value.as_ref()),
+                Some(DeliveryHeader::Delivery) => headers.delivery(value.as_ref()),
+                None => headers,
+            }
         })
-    }
-
-    fn add(self, value: &'a [u8], is: impl Fn(&HeaderName) -> bool, product: &Product) -> Self {
-        if is(product.signature_header()) {
-            self.signature(value)
-        } else if is(product.event_header()) {
-            self.event(value)
-        } else if is(product.delivery_header()) {
-            self.delivery(value)
-        } else {
-            self
-        }
     }
 
     /// Adds a signature header. Call it for each one received.
@@ -106,7 +98,7 @@ impl<'a> DeliveryHeaders<'a> {
         DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Occurs::Repeated)
     }
 
-    fn field(&self, header: DeliveryHeader) -> Occurs<&'a [u8]> {
+    pub(super) fn field(&self, header: DeliveryHeader) -> Occurs<&'a [u8]> {
         match header {
             DeliveryHeader::Signature => self.signature,
             DeliveryHeader::Event => self.event,
@@ -134,7 +126,9 @@ impl fmt::Debug for DeliveryHeaders<'_> {
     }
 }
 
-/// Names one of the three headers of a delivery that carry the product's name.
+/// One of the three headers of a delivery that carry the product's name.
+///
+/// Open: later versions may send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeliveryHeader {
