@@ -57,7 +57,7 @@ impl Slots {
             }
         };
         self.taken += 1;
-        if let Some(before) = line.push(place) {
+        if let Some(before) = line.append(place) {
             self.places[index(before)].next = place;
         }
     }
