@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         false => (0, CallSync::new()),
     };
     if calls.metadata()?.len() < len {
-        return Err("calls that the state counts are missing".into());
+        return Err("the file is shorter than the state says".into());
     }
     calls.set_len(len)?; // what is behind was written without its state
     let agent: Agent =

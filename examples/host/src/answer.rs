@@ -59,7 +59,7 @@ impl Error {
                 (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
             }
             Self::Refused(Refused::NotFound(what)) => {
-                (StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"), None)
+                (StatusCode::NOT_FOUND, "not_found", format!("{what} not found"), None)
             }
             Self::Refused(Refused::Conflict(message)) => {
                 (StatusCode::CONFLICT, "conflict", message, None)
@@ -76,30 +76,31 @@ impl Error {
                 let (status, message) = match error {
                     BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
                     BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
-                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
+                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body is incomplete"),
                 };
                 (status, "invalid_body", message.to_owned(), None)
             }
             Self::Stopping => {
-                let message = "the service is stopping; nothing was done".to_owned();
+                let message = "the service is shutting down; nothing was done".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "stopping", message, None)
             }
             Self::NoSuchPath => {
-                (StatusCode::NOT_FOUND, "not_found", "there is no such path".to_owned(), None)
+                (StatusCode::NOT_FOUND, "not_found", "path not found".to_owned(), None)
             }
             Self::Method(allowed) => {
-                let message = format!("this path takes {allowed}");
+                let message = format!("this path allows {allowed}");
                 let mut answer =
                     error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
                 answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
                 return answer;
             }
             Self::Foreign => {
-                let message = "the dashboard answers to its own page and to this machine only";
+                let message =
+                    "the dashboard accepts requests only from its own page and from this machine";
                 (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
             }
             Self::NoToken => {
-                let message = "the operator's token is needed, as a bearer token or a password";
+                let message = "missing the operator's token, as a bearer token or a password";
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
                 let schemes = HeaderValue::from_static("Basic realm=\"dashboard\", Bearer");
                 answer.headers_mut().insert(WWW_AUTHENTICATE, schemes);

@@ -26,9 +26,9 @@ pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Ti
 pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
     let accounts = line["accounts"].as_array().map_or(&[][..], Vec::as_slice);
     let key = match accounts {
-        [] => "a key's secret (there is no account yet: --data FILE.json adds some)",
+        [] => "a key's secret (there are no accounts yet: --data FILE.json adds them)",
         _ if accounts.iter().any(|account| account["id"] == "acct_fjord_dental") => {
-            "the secret of acct_fjord_dental's key full from the line above"
+            "the secret of the key `full` of acct_fjord_dental, in the line above"
         }
         _ => "a secret from the line above",
     };
@@ -44,6 +44,6 @@ pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
          machine):\n\n  \
          curl -s {dashboard}/accounts/{account}/endpoints -d '{{\"url\":\"https://...\"}}'\n  \
          curl -s {dashboard}/accounts/{account}/calls -d '{{}}'\n\n\
-         Stop with Ctrl-C. Each request is a line below.\n\n"
+         Ctrl-C stops it. Each request is logged below.\n\n"
     )
 }

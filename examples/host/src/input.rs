@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
             // A name as long as a secret is not repeated.
             let named = unknown.len() <= 30 && unknown.bytes().all(|b| b.is_ascii_graphic());
             let unknown = if named { unknown.as_str() } else { "?" };
-            let message = format!("unknown field; there are {known}");
+            let message = format!("unknown field; the fields are {known}");
             return Err(Bad::new(join(path, unknown), message));
         }
         Ok(Self { path: path.to_owned(), map })

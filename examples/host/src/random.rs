@@ -10,6 +10,6 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     match getrandom::fill(&mut bytes) {
         Ok(()) => bytes,
         #[allow(clippy::panic)]
-        Err(error) => panic!("no random bytes from the operating system: {error}"),
+        Err(error) => panic!("the operating system gave no random bytes: {error}"),
     }
 }

@@ -91,7 +91,7 @@ pub const MOST_TIMEOUTS: f64 = 2.5;
 pub fn factor(text: &str, most: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(factor) if factor > 0.0 && factor <= most => Ok(factor),
-        _ => Err(format!("not a number above 0 and up to {most}")),
+        _ => Err(format!("expected a number above 0, at most {most}")),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn config(file: Option<&Path>, protocol: &[u8]) -> Result<ClientConfig, Stri
             roots.add(certificate).map_err(|error| error.to_string())?;
         }
         if roots.len() == before {
-            return Err("there is no certificate in the file".to_owned());
+            return Err("the file contains no certificate".to_owned());
         }
     }
     let provider = Arc::new(crypto::ring::default_provider());

@@ -136,7 +136,7 @@ impl Journal {
 
 /// What is wrong with a line, without a word of it.
 pub(crate) fn fault(error: &serde_json::Error) -> String {
-    format!("it is not what is written here, at column {}", error.column())
+    format!("unexpected content at column {}", error.column())
 }
 
 /// Reads a file line by line, each with its place, cuts off a last one that was not finished, and

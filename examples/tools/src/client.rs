@@ -50,9 +50,9 @@ impl Client {
         match Limited::new(body, longest).collect().await {
             Ok(body) => Ok(Response::from_parts(head, body.to_bytes())),
             Err(error) if error.is::<LengthLimitError>() => {
-                Err(format!("the answer is longer than {longest} bytes"))
+                Err(format!("the response is longer than {longest} bytes"))
             }
-            Err(_) => Err("the answer broke off".to_owned()),
+            Err(_) => Err("the response is incomplete".to_owned()),
         }
     }
 }
@@ -65,13 +65,13 @@ fn in_words(error: &legacy::Error) -> String {
         if let Some(error) = cause.downcast_ref::<hyper::Error>()
             && (error.is_incomplete_message() || error.is_closed())
         {
-            return "the connection was closed without an answer".to_owned();
+            return "the connection was closed without a response".to_owned();
         }
     }
     match is_of_tls(cause) {
         true => format!("TLS: {cause}"),
         false if error.is_connect() => format!("cannot connect: {cause}"),
-        false => format!("no answer: {cause}"),
+        false => format!("no response: {cause}"),
     }
 }
 

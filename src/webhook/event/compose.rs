@@ -1,4 +1,4 @@
-//! How the service creates events: what the protocol says of each type holds by construction.
+//! The creation of events: what the protocol says of each type holds by construction.
 
 use alloc::string::String;
 
@@ -6,13 +6,12 @@ use super::body::EventBody;
 use super::data::{EventData, OtherFields};
 use super::envelope::{ApiVersion, Origin, OriginSource};
 use super::received::Event;
-use super::usage::ThresholdReached;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Creates one event: everything but its type and data is given first.
+/// A new event: everything but its type and data, which one method for each type adds.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -35,8 +34,7 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One method for each type adds the data, checks what the protocol requires of the type, and
-/// writes the event, once.
+/// The methods check what the protocol requires of the type, and write the event, once.
 ///
 /// # Errors
 /// Each method returns [`NewEventError::TooLong`] if the event is longer than
@@ -157,8 +155,8 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long. As soon as a
-    /// person approves the name, the contact counts as added.
+    /// Returns an error if the name was only inferred, or if the event is too long. Once a person has
+    /// approved the name, the contact is curated, and is added by that.
     pub fn contact_created(
         self,
         contact: &Contact,
@@ -181,15 +179,14 @@ impl NewEvent {
         self.write(EventData::ContactUpdated(contact.clone()))
     }
 
-    /// Creates `usage.threshold_reached`, for the reason that
-    /// [`UsageWatch`](super::UsageWatch) returned. The protocol does not name the counters.
+    /// Creates `usage.threshold_reached`, once [`UsageWatch::record`](super::UsageWatch::record) has
+    /// returned true. The protocol does not name the counters.
     ///
     /// # Errors
     /// Returns an error if the counters have a field `object`, which this type does not have, or if
     /// the event is too long.
     pub fn usage_threshold_reached(
         self,
-        _reason: ThresholdReached,
         counters: &JsonObject,
     ) -> Result<EventBody, NewEventError> {
         if counters.get("object").is_some() {
@@ -223,59 +220,57 @@ impl NewEvent {
     }
 }
 
-/// Says where the name of a contact comes from. A name that was only inferred makes no event.
+/// The origin of a contact's name, which decides whether the contact has events.
 ///
-/// Matching all variants is the point: each new source must be judged.
+/// Closed: each new source must be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
-    /// The account's owner entered it.
-    Entered,
-    /// It comes from an address book.
+    /// A name that the account's owner entered or approved.
+    Curated,
+    /// A name from an address book.
     Imported,
-    /// The assistant inferred it from a call.
+    /// A name that the assistant inferred from a call, and that no person has approved.
     Inferred,
-    /// The assistant inferred it, and a person approved it.
-    Approved,
 }
 
 impl NameSource {
     fn check(self) -> Result<(), NewEventError> {
         match self {
-            Self::Entered | Self::Imported | Self::Approved => Ok(()),
+            Self::Curated | Self::Imported => Ok(()),
             Self::Inferred => Err(NewEventError::InferredName),
         }
     }
 }
 
-/// Says why an event cannot be created.
+/// The reason why an event cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NewEventError {
-    /// The event would be longer than [`MAX_JSON_LEN`] bytes.
+    /// An event of more than [`MAX_JSON_LEN`] bytes.
     #[error("event has {len} bytes, more than {MAX_JSON_LEN}")]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// The call has no `ended_at`.
+    /// A call without `ended_at`.
     #[error("call.ended: the call has no ended_at")]
     CallNotEnded,
-    /// The call has no `summary`.
+    /// A call without `summary`.
     #[error("call.ended: the call has no summary")]
     SummaryNotReady,
-    /// Old and new appointment are the same.
+    /// One appointment as the old and the new one.
     #[error("voice reschedule: the new appointment is the old one")]
     SameAppointment,
-    /// Both events have the same id.
+    /// One id for both events.
     #[error("voice reschedule: both events have the same id")]
     SameEventId,
-    /// The origin is not the assistant.
+    /// An origin that is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
-    /// The name of the contact was inferred, and nobody has approved it.
-    #[error("contact: its name was inferred and is not approved")]
+    /// A contact whose name was inferred, and that no person has approved.
+    #[error("contact: its name was inferred, and no person has approved it")]
     InferredName,
-    /// The counters have a field `object`.
+    /// A field `object` among the counters.
     #[error("usage.threshold_reached: the counters have a field object")]
     ObjectInCounters,
 }

@@ -33,7 +33,7 @@ pub enum MigrationError {
     #[error("migration {0} is not applied: run `migrate --database URL` first")]
     Missing(i32),
     /// A migration was changed after it was applied.
-    #[error("migration {0} is applied, and is not the one of this build")]
+    #[error("migration {0} as applied differs from the one of this build")]
     Changed(i32),
 }
 

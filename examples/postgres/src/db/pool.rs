@@ -58,10 +58,10 @@ pub enum DbError {
     #[error("{}", describe(.0))]
     Statement(#[from] tokio_postgres::Error),
     /// There was no answer in time. What was asked for may have happened.
-    #[error("no answer in time")]
+    #[error("no response in time")]
     TimedOut,
     /// Nothing was asked, since there was no answer a moment ago.
-    #[error("the database gave no answer a moment ago")]
+    #[error("the database did not respond a moment ago")]
     Unanswered,
     /// A stored row is not one that this version can have written.
     #[error("{0}")]

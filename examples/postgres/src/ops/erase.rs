@@ -48,7 +48,7 @@ pub struct Erased {
 #[non_exhaustive]
 pub enum EraseError {
     /// There is no such account.
-    #[error("there is no such account")]
+    #[error("account not found")]
     NoAccount,
     /// The number is too short to be found and nothing else.
     #[error("the number has fewer than {FEWEST} digits")]

@@ -29,7 +29,7 @@ impl Calls {
     /// There is one of this id.
     pub fn add(&mut self, call: Call) -> Result<(), Refused> {
         if self.started.contains_key(&call.id) {
-            return Err(Refused::Conflict("a call of this id is there already".into()));
+            return Err(Refused::Conflict("a call with this id already exists".into()));
         }
         self.started.insert(call.id.clone(), call.started_at);
         self.written.entry(call.created_at).or_default().push(call.id.clone());

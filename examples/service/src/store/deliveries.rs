@@ -285,7 +285,7 @@ impl Tables {
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         if row.state.status() != Status::Waiting {
-            return Err(Refused::Conflict("the delivery does not wait".into()));
+            return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
         row.make_due(now);
         let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;

@@ -48,7 +48,7 @@ impl Tables {
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
         if self.endpoint_numbers.contains_key(&id) {
-            return Err(Refused::Conflict("an endpoint of this id is there already".into()));
+            return Err(Refused::Conflict("an endpoint with this id already exists".into()));
         }
         let row = self.account_mut(account_id.as_str())?;
         row.check_webhooks()?;

@@ -21,7 +21,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
-use call_assistant::webhook::sender::Tally;
+use call_assistant::webhook::sender::SenderTally;
 
 use host::clock;
 use host::rows::NewAccount;
@@ -57,7 +57,7 @@ pub struct Tables {
     next_delivery: u64,
     recoveries: Recoveries,
     alerts: Alerts,
-    tally: Tally,
+    tally: SenderTally,
     /// Changes whenever anything that a page shows does.
     version: u64,
 }
@@ -93,7 +93,7 @@ impl Tables {
     /// There is one of this id.
     fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
         if self.accounts.contains_key(&account.account.id) {
-            return Err(Refused::Conflict("an account of this id is there already".into()));
+            return Err(Refused::Conflict("an account with this id already exists".into()));
         }
         self.order.push(account.account.id.clone());
         self.accounts.insert(account.account.id.clone(), account);
@@ -150,7 +150,7 @@ impl Tables {
     /// There is no such account, or the same secret is a key's already.
     pub fn add_key(&mut self, key: StoredKey) -> Result<(), Refused> {
         if self.digests.contains_key(&key.id) || self.keys.contains_key(key.digest.as_bytes()) {
-            return Err(Refused::Conflict("a key of this id or secret is there already".into()));
+            return Err(Refused::Conflict("a key with this id or secret already exists".into()));
         }
         self.account_mut(key.account_id.as_str())?.keys.push(key.id.clone());
         self.digests.insert(key.id.clone(), *key.digest.as_bytes());
