@@ -12,7 +12,7 @@ pub(super) struct Accounts {
     /// Apart from the rest, because while nothing is in a line nothing else is read.
     held: Vec<Held>,
     table: Vec<Account>,
-    /// Those that wait, by [`Part`].
+    /// The accounts that wait, by [`Part`].
     waiting: [Waiting; 2],
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Accounts {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Held {
     pub(super) all: u32,
-    /// Of those, the second and further attempts of their endpoints.
+    /// The second and further attempts of their endpoints among those.
     pub(super) further: u32,
 }
 
@@ -89,15 +89,15 @@ impl Accounts {
         &mut self.held[index(account)]
     }
 
-    pub(super) fn has_room(&self, held: Held, room: Room) -> bool {
-        room != Room::Further || held.further < self.most_further
+    pub(super) fn has_further_room(&self, held: Held) -> bool {
+        held.further < self.most_further
     }
 
     pub(super) fn nobody_waits(&self) -> bool {
         self.waiting.iter().all(|waiting| waiting.len == 0)
     }
 
-    /// The next endpoint of this part: of the first account that has at most so many in flight.
+    /// Returns the next endpoint of this part: of the first account that has at most so many in flight.
     pub(super) fn first(&mut self, part: Part, most: u32) -> Option<u32> {
         let waiting = &mut self.waiting[part.index()];
         if waiting.len == 0 {
@@ -143,11 +143,11 @@ impl Accounts {
         }
     }
 
-    /// The queue in which an account waits for each part.
+    /// Returns the number of the queue in which an account waits for each part.
     fn place(&self, account: u32) -> [Option<usize>; 2] {
         let held = self.held[index(account)];
         let [slow, any, further] = self.table[index(account)].rooms.map(|line| !line.is_empty());
-        let others = any || further && self.has_room(held, Room::Further);
+        let others = any || further && self.has_further_room(held);
         [slow, others].map(|waits| waits.then_some(index(held.all)))
     }
 }

@@ -15,7 +15,7 @@ use super::slots::{Slots, index};
 /// The endpoints' lines and turns, and what is in flight.
 pub(super) struct Turns {
     limits: Limits,
-    /// Microseconds between two attempts of one endpoint.
+    /// The microseconds between two attempts of one endpoint; 0 without a rate.
     interval: i64,
     endpoints: Vec<Endpoint>,
     slots: Slots,
@@ -23,9 +23,9 @@ pub(super) struct Turns {
     /// Endpoints that have sent within the interval, and when it ends.
     paced: VecDeque<(i64, u32)>,
     in_flight: u32,
-    /// Of those, the attempts of slow endpoints.
+    /// The attempts of slow endpoints among those.
     slow: u32,
-    /// Whose turn it is if there is room for both.
+    /// The part whose turn it is if there is room for both.
     next: Part,
 }
 
@@ -100,7 +100,7 @@ impl Turns {
         self.in_flight >= self.limits.overall
     }
 
-    /// When the interval of an endpoint ends; `i64::MAX` if none is in one.
+    /// Returns when the interval of an endpoint ends; `i64::MAX` if none is in one.
     pub(super) fn next_pace(&self) -> i64 {
         self.paced.front().map_or(i64::MAX, |(end, _)| *end)
     }
@@ -140,8 +140,10 @@ impl Turns {
         let held = *self.accounts.held(of.account);
         // It has no line: with a line and room its account would wait.
         let alone = self.accounts.nobody_waits()
-            && self.room(of).is_some_and(|room| {
-                self.accounts.has_room(held, room) && (room != Room::Slow || self.has_slow_room())
+            && self.room(of).is_some_and(|room| match room {
+                Room::Slow => self.has_slow_room(),
+                Room::Any => true,
+                Room::Further => self.accounts.has_further_room(held),
             })
             && self.most_held().is_some_and(|most| held.all <= most);
         if alone {
@@ -159,14 +161,15 @@ impl Turns {
     /// Takes the first in line of the endpoint whose turn it is.
     pub(super) fn take(&mut self, now: i64) -> Option<(u64, u32)> {
         let most = self.most_held()?;
-        let open = |part: &Part| *part == Part::Others || self.has_slow_room();
-        let [first, second] = [self.next, self.next.other()].map(|part| Some(part).filter(open));
-        let (part, endpoint) = [first, second]
-            .into_iter()
-            .flatten()
-            .find_map(|part| self.accounts.first(part, most).map(|endpoint| (part, endpoint)))?;
-        self.next = part.other();
-        self.begin(endpoint, now).map(|delivery| (delivery, endpoint))
+        for part in [self.next, self.next.other()] {
+            if (part == Part::Others || self.has_slow_room())
+                && let Some(endpoint) = self.accounts.first(part, most)
+            {
+                self.next = part.other();
+                return self.begin(endpoint, now).map(|delivery| (delivery, endpoint));
+            }
+        }
+        None
     }
 
     pub(super) fn finished(&mut self, endpoint: u32, outcome: Outcome, took: Duration) {
@@ -256,7 +259,7 @@ impl Turns {
         changed
     }
 
-    /// The room that the next attempt of an endpoint takes. `None` if an attempt of its own, or its
+    /// Returns the room that the next attempt of an endpoint takes. `None` if an attempt of its own, or its
     /// interval, has to end first.
     fn room(&self, of: Endpoint) -> Option<Room> {
         match of.in_flight {
@@ -270,7 +273,7 @@ impl Turns {
         }
     }
 
-    /// The queue of its account in which an endpoint is.
+    /// Returns the queue of its account in which an endpoint is.
     fn waits_for(&self, of: Endpoint) -> Option<Room> {
         if of.has_line() { self.room(of) } else { None }
     }
@@ -279,8 +282,8 @@ impl Turns {
         self.slow < self.limits.of_slow()
     }
 
-    /// How many attempts an account may have in flight at most to begin one more: it then leaves as
-    /// many free as it has, and the part of first attempts. `None` if nothing is free.
+    /// Returns how many attempts an account may have in flight at most to begin one more: it then
+    /// leaves as many free as it has, and the part of first attempts. `None` if nothing is free.
     fn most_held(&self) -> Option<u32> {
         let left = self.limits.overall.checked_sub(self.in_flight)?.checked_sub(1)?;
         Some(if left < self.limits.of_idle() { 0 } else { left.saturating_sub(1) })
@@ -296,12 +299,12 @@ impl Endpoint {
         self.long == SLOW
     }
 
-    /// Its attempts that count as those of a slow endpoint.
+    /// Returns how many of its attempts count as those of a slow endpoint.
     fn slow(self) -> u32 {
         if self.is_slow() { u32::from(self.in_flight) } else { 0 }
     }
 
-    /// Its second and further attempts.
+    /// Returns how many of its attempts are second and further ones.
     fn further(self) -> u32 {
         u32::from(self.in_flight.saturating_sub(1))
     }
