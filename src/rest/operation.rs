@@ -9,12 +9,12 @@ use http::Method;
 use super::percent::decode_segment;
 use crate::rest::{ErrorCode, Quota, Scope};
 
-/// Lists the operations, with everything that is fixed about each: path, scope, quota and errors.
+/// An operation of the API, with everything that is fixed about it: path, scope, quota and errors.
 ///
 /// ```
 /// use call_assistant::rest::Operation;
 ///
-/// let operation = Operation::of_path("/v1/calls/call_8fK2").unwrap();
+/// let operation = Operation::from_path("/v1/calls/call_8fK2").unwrap();
 /// assert_eq!(operation.path(), "/v1/calls/{call_id}");
 /// assert_eq!(operation.scope().as_str(), "calls:read");
 /// assert_eq!(operation.quota().per_minute(), 600);
@@ -24,11 +24,11 @@ use crate::rest::{ErrorCode, Quota, Scope};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Validates a key and returns its account.
+    /// The account of a key, which also tells whether the key is valid.
     GetAccount,
-    /// Lists the account's calls, newest first.
+    /// The account's calls, newest first.
     ListCalls,
-    /// Returns one call.
+    /// One call.
     GetCall,
 }
 
@@ -118,7 +118,7 @@ impl Operation {
     /// Finds the operation of a path below the base URL, still percent-encoded and without the
     /// query. Returns `None` for every other path, also for one that ends in a slash.
     #[must_use]
-    pub fn of_path(path: &str) -> Option<Self> {
+    pub fn from_path(path: &str) -> Option<Self> {
         route(path).map(|(operation, _)| operation)
     }
 }

@@ -150,7 +150,7 @@ impl Service {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|written| written.visible <= now);
                 let rows = rows.map(|written| &written.row).filter(|row| query.matches(row));
-                let rows = rows.take(query.fetch()).cloned().collect();
+                let rows = rows.take(query.rows_to_read()).cloned().collect();
                 granted.answer(rows)
             }
             Authorized::Call(granted) => {

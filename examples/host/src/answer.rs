@@ -1,4 +1,4 @@
-//! Answers of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
+//! Responses of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
@@ -15,27 +15,27 @@ use crate::log;
 use crate::serve::BodyError;
 use crate::store::Refused;
 
-/// An answer.
+/// A response.
 pub type Answer = Response<Full<Bytes>>;
 
-/// Why there is nothing better to answer.
+/// The reason for an error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The input is wrong.
     Bad(Bad),
     /// The store refuses.
     Refused(Refused),
-    /// The body did not come.
+    /// The body was not received.
     Body(BodyError),
-    /// It was not complete when the end of this host was asked for.
+    /// The request was not complete when shutdown of this host was requested.
     Stopping,
-    /// There is no such path.
+    /// The path does not exist.
     NoSuchPath,
-    /// The path is there for other methods.
+    /// The path exists for other methods.
     Method(&'static str),
-    /// It comes from somewhere else than the dashboard's own page.
+    /// The request does not come from the dashboard's own page.
     Foreign,
-    /// It does not bring the operator's token.
+    /// The operator's token is missing.
     NoToken,
 }
 
@@ -52,7 +52,7 @@ impl From<Refused> for Error {
 }
 
 impl Error {
-    /// The error as an answer.
+    /// Returns the error as a response.
     pub fn answer(self) -> Answer {
         let (status, code, message, field) = match self {
             Self::Bad(Bad { field, message }) => {
@@ -123,42 +123,42 @@ fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -
     json(status, &json!({ "error": error }))
 }
 
-/// A value with 200.
+/// Returns a value with status 200.
 pub fn ok(value: &impl Serialize) -> Answer {
     json(StatusCode::OK, value)
 }
 
-/// A value with 201.
+/// Returns a value with status 201.
 pub fn created(value: &impl Serialize) -> Answer {
     json(StatusCode::CREATED, value)
 }
 
-/// A value as an answer.
+/// Returns a value as a response.
 pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     // What is shown has names for keys and nothing that JSON has no form for.
     answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
 }
 
-/// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
+/// Returns the page. Only its own scripts run, and it loads nothing from elsewhere.
 pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
 }
 
-/// A text as an answer.
+/// Returns a text as a response.
 pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
     answer(status, content_type, text)
 }
 
-/// A value that a page polls, with a tag by which it asks whether there is another.
+/// Returns a value that the page polls, with a tag for conditional requests.
 pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
-/// Nothing has changed.
+/// Returns status 304: nothing has changed.
 pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
     answer.headers_mut().insert(ETAG, tag);

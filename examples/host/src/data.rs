@@ -1,4 +1,4 @@
-//! `--data FILE.json`: accounts to begin with. `README.md` beside this file has the format.
+//! `--data FILE.json`: the initial accounts. `README.md` beside this file has the format.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::plan::{PLANS, Plan};
 use super::rows::{Account, NewAccount, NewEndpoint};
 use crate::random;
 
-/// Why a file is not loaded.
+/// The reason why a file is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// It cannot be read.
@@ -47,10 +47,10 @@ pub fn load(
     Ok(read(&value, allow_loopback, now)?)
 }
 
-/// Reads what a file says.
+/// Reads the content of a file.
 ///
 /// # Errors
-/// The path of the field that is wrong, and what is.
+/// The path of the wrong field, and the reason.
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
     let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
@@ -65,7 +65,7 @@ pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<N
     file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
 }
 
-/// What has been read so far, so that nothing comes twice.
+/// Ids and secrets read so far, to find repeats.
 struct Reader {
     allow_loopback: bool,
     now: Timestamp,
@@ -164,7 +164,7 @@ pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> 
     })
 }
 
-/// Reads an endpoint's `secret`. One that is not given is made.
+/// Reads an endpoint's `secret`, or creates one if it is absent.
 pub fn secret(fields: &Fields<'_>) -> Result<SigningSecret, Bad> {
     let secret = fields.read("secret", SigningSecret::parse)?;
     Ok(secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes())))

@@ -1,5 +1,5 @@
-//! Keys of the operator, which are never in the database. Signing secrets are sealed with them, each
-//! endpoint's with its id bound to them, and cursors are signed.
+//! The operator's keys, which are never in the database. They seal the signing secrets, bound to the id
+//! of each endpoint, and sign cursors.
 //!
 //! ```text
 //! 2:9f0c...   64 hexadecimal digits: the first key seals and signs
@@ -33,7 +33,7 @@ pub struct KeyRing {
     cursors: Vec<(u8, [u8; 32])>,
 }
 
-/// Why a sealed text does not open. It never shows what is in it.
+/// The reason why a sealed text cannot be opened. It never shows the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

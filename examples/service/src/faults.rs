@@ -1,4 +1,4 @@
-//! Faults on order: what goes wrong for the next requests and deliveries, and how often.
+//! Faults on order: the errors of the next requests and deliveries, and their number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -47,7 +47,7 @@ enum Message {
     Stop,
 }
 
-/// What became of a delivery, for the log and for the sender.
+/// The result of a delivery, for the log and for the sender.
 struct Outcome {
     status: StatusCode,
     what: String,

@@ -33,14 +33,14 @@ pub(crate) struct Record {
     body_hex: Option<String>,
 }
 
-/// What became of a record.
+/// The result of storing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     Fresh,
     Known,
 }
 
-/// Why nothing was stored.
+/// The reason why nothing was stored.
 #[derive(Debug)]
 pub(crate) enum StoreError {
     /// The disk is full, for instance. The journal is as it was, so later may be better.

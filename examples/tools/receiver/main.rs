@@ -134,7 +134,7 @@ const DEFAULT_LISTEN: SocketAddr =
 
 const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
 
-/// How long to act on what has come, once the end is asked for.
+/// How long to act on what has come, after shutdown is requested.
 const LAST_ACTIONS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -149,7 +149,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct SetUp {
     verifier: Verifier,
     /// The secrets' texts.
@@ -183,7 +183,7 @@ impl SetUp {
     }
 }
 
-/// Receives until the end is asked for, or the disk fails.
+/// Receives until shutdown, or the disk fails.
 async fn receive(set_up: SetUp) -> Result<(), String> {
     let (journal, actions) = recover(&set_up)?;
     let (listener, address) = listen(set_up.listen).await?;

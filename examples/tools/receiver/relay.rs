@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, ReceiptError};
+use call_assistant::webhook::receiver::{Claim, Inbox, ReceiptError};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Relays until the end is asked for, or forwards once more what is kept.
+/// Relays until shutdown, or forwards once more what is kept.
 ///
 /// # Errors
 /// Nobody can listen there, nothing is kept, or something was not answered with a 2xx.
@@ -199,7 +199,7 @@ impl Relay {
                     Ok(event) => format!("{} {}", event.id, event.event_type()),
                     Err(error) => format!("not an event: {error}"),
                 };
-                match self.seen(|seen| seen.inbox.claim(receipt, CLAIM_LEASE, now)) {
+                match self.seen(|seen| seen.inbox.claim(receipt, Claim::LEASE, now)) {
                     Claim::Process(claimed) => (format!("genuine: {what}"), Some(claimed)),
                     Claim::Answer(_) => (format!("genuine, a duplicate: {what}"), None),
                 }

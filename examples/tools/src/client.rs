@@ -1,4 +1,4 @@
-//! An HTTP client, over TLS where an address says so.
+//! An HTTP client, over TLS for `https` addresses.
 
 use std::error::Error;
 use std::io;
@@ -20,11 +20,11 @@ use host::tls;
 pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
 impl Client {
-    /// A client that believes Mozilla's roots, and those of a PEM file besides. It keeps so many
+    /// Creates a client that trusts Mozilla's roots and the certificates of a PEM file. It keeps so many
     /// connections for the next request.
     ///
     /// # Errors
-    /// The file is not to be had, or not what it should be.
+    /// The file cannot be read, or contains no usable certificate.
     pub fn new(trust: Option<&Path>, kept: usize) -> Result<Self, String> {
         let mut config = tls::config(trust, b"").map_err(|error| format!("--trust-ca: {error}"))?;
         // The connector says what it speaks.
@@ -39,7 +39,7 @@ impl Client {
     /// a key goes nowhere else.
     ///
     /// # Errors
-    /// There was no answer, or not all of it, in words.
+    /// There was no complete response: the reason as text.
     pub async fn send(
         &self,
         request: Request<Full<Bytes>>,

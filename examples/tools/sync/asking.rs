@@ -20,7 +20,7 @@ pub(crate) struct Host {
     pub(crate) time_scale: f64,
 }
 
-/// Why a flow has not come to its end.
+/// The reason why a flow did not finish.
 pub(crate) enum Failed {
     /// Somebody asked for the end.
     Stopped,
@@ -73,7 +73,7 @@ impl Host {
     }
 }
 
-/// What to tell whoever runs this.
+/// Returns the message for the person who runs this.
 pub(crate) fn who_must_act(action: Action) -> &'static str {
     match action {
         Action::Retry => "try again later",

@@ -24,13 +24,13 @@
 //! One sync at a time writes these files: another that is begun says so and ends. Two that share a
 //! key do no harm, but each needs files of its own.
 //!
-//! # What stands in the way, and what is done
+//! # Errors
 //!
 //! | | |
 //! |---|---|
-//! | 429, 500, no answer, one that broke off | asked again, after `Retry-After` and a backoff |
-//! | the cursor is not taken any more, or leads astray | the walk begins again; no call is written again |
-//! | the key, the plan, the account | said in words, with the request id, and the end |
+//! | 429, 500, no response, an incomplete one | requested again, after `Retry-After` and a backoff |
+//! | the cursor is refused, or leads in a circle | the walk restarts; no call is written twice |
+//! | the key, the plan, the account | a message with the request id, then exit |
 
 mod asking;
 mod progress;
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     program::run("sync", run(set_up))
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct SetUp {
     client: Client,
     http: HttpClient,
@@ -205,7 +205,7 @@ async fn keep(
         Err(Failed::Flow(error)) if error.action() == Action::GrantScope => None,
         Err(failed) => return Err(failed),
     };
-    let mut pace = Pace::of(Quota::READS);
+    let mut pace = Pace::new(Quota::READS);
     loop {
         let sync = store.sync().clone();
         let flow = match &account {

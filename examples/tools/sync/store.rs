@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use call_assistant::rest::client::{CallSync, SyncStep};
+use call_assistant::rest::client::{Batch, CallSync};
 use serde::{Deserialize, Serialize};
 
 use tools::files;
@@ -78,7 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be written. Nothing may be saved after that: opening anew puts it right.
-    pub(crate) fn save(&mut self, step: &SyncStep) -> Result<(), String> {
+    pub(crate) fn save(&mut self, step: &Batch<CallSync>) -> Result<(), String> {
         let mut lines = Vec::new();
         for call in &step.calls {
             lines.extend(call.to_json());

@@ -83,7 +83,7 @@
 //!             Authorized::Calls(granted) => {
 //!                 let query = granted.query();
 //!                 let rows = self.calls.iter().filter(|row| query.matches(row));
-//!                 let rows = rows.take(query.fetch()).cloned().collect();
+//!                 let rows = rows.take(query.rows_to_read()).cloned().collect();
 //!                 granted.answer(rows)
 //!             }
 //!             Authorized::Call(granted) => {

@@ -39,7 +39,7 @@ pub fn head(bytes: &[u8]) {
     let head = authorization.iter().fold(head, |head, value| head.authorization(value));
 
     let answer = serve(&head, stands);
-    well_formed(&head, Operation::of_path(path), method, &answer);
+    well_formed(&head, Operation::from_path(path), method, &answer);
     in_order(stands, &answer);
     if let Some(same) = through_http(method, &target, &authorization, stands) {
         assert_eq!(same.status(), answer.status());
@@ -130,7 +130,7 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             }
             Authorized::Calls(granted) => {
                 let query = granted.query();
-                let found = rows.iter().filter(|row| query.matches(row)).take(query.fetch());
+                let found = rows.iter().filter(|row| query.matches(row)).take(query.rows_to_read());
                 let found = found.cloned().collect();
                 granted.answer(found)
             }

@@ -1,4 +1,4 @@
-//! Where the database is, and whose certificates are believed.
+//! The address of the database, and the trusted certificates.
 
 use std::error::Error;
 use std::fmt;
@@ -33,7 +33,7 @@ impl<T: Into<String>> From<T> for Address {
 }
 
 impl Address {
-    /// Believes the certificates of this PEM file, too.
+    /// Trusts the certificates of this PEM file, too.
     #[must_use]
     pub fn with_ca(self, ca: Option<PathBuf>) -> Self {
         Self { ca, ..self }
@@ -60,7 +60,7 @@ impl Address {
     }
 }
 
-/// What to do about an error of TLS.
+/// Returns what to do about an error of TLS.
 pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -18,11 +18,11 @@ struct Migration {
 const MIGRATIONS: [Migration; 1] =
     [Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") }];
 
-/// Why this build does not run on this database.
+/// The reason why this build does not run on this database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrationError {
-    /// The database gave no answer.
+    /// The database did not respond.
     #[error(transparent)]
     Db(DbError),
     /// The server has no database of this name.

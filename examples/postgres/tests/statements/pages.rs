@@ -67,7 +67,7 @@ fn bound(instant: Option<Timestamp>, end: &str) -> String {
 
 /// The parameters of the page as literals: for `EXECUTE`, which takes them under every plan.
 fn parameters(query: &CallsQuery) -> String {
-    let created = query.created().in_microseconds();
+    let created = query.created().ceil_to_micros();
     let (started_at, id) = match query.after() {
         Some(after) => (after.started_at.to_string(), after.id.as_str()),
         None => ("infinity".to_owned(), ""),
@@ -78,7 +78,7 @@ fn parameters(query: &CallsQuery) -> String {
         query.mode().is_live(),
         bound(created.created_after(), "-infinity"),
         bound(created.created_before(), "infinity"),
-        query.fetch(),
+        query.rows_to_read(),
     )
 }
 
@@ -178,7 +178,7 @@ async fn the_page_is_what_the_query_matches() {
                     _ => None,
                 })
                 .collect();
-            let expected = rows.iter().filter(|row| query.matches(row)).take(query.fetch());
+            let expected = rows.iter().filter(|row| query.matches(row)).take(query.rows_to_read());
             let expected: Vec<_> = expected.map(|row| row.call.id.as_str().to_owned()).collect();
             assert_eq!(found, expected, "{plan}, case {case}: {query:?}");
             met += found.len();

@@ -1,6 +1,6 @@
 //! The sandbox: faults on order, and a clock that can be moved.
 //!
-//! Both are routes of the dashboard. They are this host's alone: it is one to test against.
+//! Both are routes of the dashboard. Only this host has them, because it is for tests.
 //!
 //! | route | |
 //! |---|---|

@@ -26,7 +26,7 @@ impl Calls {
     /// Adds a call. A call that is stored never changes.
     ///
     /// # Errors
-    /// There is one of this id.
+    /// One with this id exists already.
     pub fn add(&mut self, call: Call) -> Result<(), Refused> {
         if self.started.contains_key(&call.id) {
             return Err(Refused::Conflict("a call with this id already exists".into()));
@@ -58,10 +58,8 @@ impl Calls {
             if few.len() < NARROW {
                 let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
                 rows.retain(|call| query.matches_call(call));
-                rows.sort_unstable_by(|a, b| {
-                    (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
-                });
-                return rows.into_iter().take(query.fetch()).cloned().collect();
+                rows.sort_unstable_by(|a, b| b.list_order().cmp(&a.list_order()));
+                return rows.into_iter().take(query.rows_to_read()).cloned().collect();
             }
         }
         let end = match query.after() {
@@ -69,7 +67,7 @@ impl Calls {
             None => Bound::Unbounded,
         };
         let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);
-        rows.filter(|call| query.matches_call(call)).take(query.fetch()).cloned().collect()
+        rows.filter(|call| query.matches_call(call)).take(query.rows_to_read()).cloned().collect()
     }
 
     /// The newest calls.

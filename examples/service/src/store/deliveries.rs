@@ -129,7 +129,7 @@ impl Tables {
     /// An account whose plan has no webhooks gets none.
     ///
     /// # Errors
-    /// There is no such account.
+    /// The account does not exist.
     pub fn accept(
         &mut self,
         body: &EventBody,
@@ -296,7 +296,7 @@ impl Tables {
     /// One delivery.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn delivery(&self, id: &str) -> Result<&DeliveryRow, Refused> {
         let number = self.delivery_number(id)?;
         self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))

@@ -73,7 +73,7 @@ impl Tables {
     /// One endpoint and its number.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
         let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
         Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
@@ -133,7 +133,7 @@ impl Tables {
     /// Disables an endpoint for good. A deleted one stays as it is.
     ///
     /// # Errors
-    /// There is no such endpoint.
+    /// The endpoint does not exist.
     pub fn delete(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         let (number, _) = self.endpoint(id)?;
         let change = self.endpoint_mut(number).map(|row| row.health.delete(now));

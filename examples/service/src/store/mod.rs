@@ -90,7 +90,7 @@ impl Tables {
     /// Adds an account.
     ///
     /// # Errors
-    /// There is one of this id.
+    /// One with this id exists already.
     fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
         if self.accounts.contains_key(&account.account.id) {
             return Err(Refused::Conflict("an account with this id already exists".into()));
@@ -130,7 +130,7 @@ impl Tables {
     /// One account.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn account(&self, id: &str) -> Result<&AccountRow, Refused> {
         self.accounts.get(id).ok_or(Refused::NotFound("account"))
     }
@@ -138,7 +138,7 @@ impl Tables {
     /// One account, to change.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn account_mut(&mut self, id: &str) -> Result<&mut AccountRow, Refused> {
         self.changed();
         self.accounts.get_mut(id).ok_or(Refused::NotFound("account"))
@@ -166,7 +166,7 @@ impl Tables {
     /// One key, to change.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn key_mut(&mut self, id: &str) -> Result<&mut StoredKey, Refused> {
         self.changed();
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;

@@ -34,7 +34,7 @@ fn bad_input_is_named() {
             FJORD,
             json!({ "plan": "gold" }),
             400,
-            "plan: not a plan; there are none, starter",
+            "plan: unknown plan; the plans are none, starter",
         ),
         ("PATCH", FJORD, json!({ "closing": 1 }), 400, "closing: expected true or false"),
         ("PATCH", FJORD, json!({ "Plan": "pro" }), 400, "Plan: unknown field; there are plan,"),

@@ -121,7 +121,7 @@ impl CallsGranted {
     }
 
     /// Writes the response from the rows that match the query, in order, at most
-    /// [`CallsQuery::fetch`] of them.
+    /// [`CallsQuery::rows_to_read`] of them.
     ///
     /// # Errors
     /// A row belongs to another account, or the rows do not match the query: 500. None of them is
