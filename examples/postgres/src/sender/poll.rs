@@ -123,12 +123,9 @@ impl Poller {
             behind.retain(|shard, _| owned.shards.contains_key(shard));
             let looked = self.look_at(&owned.shards, &mut seen, &mut behind, now).await;
             known = owned.shards;
-            match looked {
-                Err(error) => {
-                    log::line(&format!("looking for deliveries: {error}"));
-                    tokio::time::sleep(AFTER_ERROR).await;
-                }
-                Ok(()) => {}
+            if let Err(error) = looked {
+                log::line(&format!("looking for deliveries: {error}"));
+                tokio::time::sleep(AFTER_ERROR).await;
             }
             let pause = if behind.is_empty() { EVERY } else { Duration::ZERO };
             if timeout(pause, self.history.is_to_be_read_again()).await.is_ok() {
