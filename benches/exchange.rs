@@ -89,7 +89,9 @@ impl Host {
     }
 
     fn head<'a>(&'a self, path: &'a str, query: Option<&'a str>) -> RequestHead<'a> {
-        RequestHead::new("GET", path, query).host(HOST).authorization(self.authorization.as_bytes())
+        RequestHead::new("GET", path, query)
+            .with_host(HOST)
+            .with_authorization(self.authorization.as_bytes())
     }
 
     /// Everything but the look-ups. The window is empty each time, so that it always admits; what a
@@ -161,7 +163,7 @@ mod refusals {
     fn no_credential_401(bencher: Bencher<'_, '_>) {
         let host = Host::new();
         bencher.bench(|| {
-            host.answer(black_box(&RequestHead::new("GET", "/v1/account", None).host(HOST)))
+            host.answer(black_box(&RequestHead::new("GET", "/v1/account", None).with_host(HOST)))
         });
     }
 
@@ -169,8 +171,8 @@ mod refusals {
     fn unknown_credential_401(bencher: Bencher<'_, '_>) {
         let host = Host::new();
         let head = RequestHead::new("GET", "/v1/account", None)
-            .host(HOST)
-            .authorization(b"Bearer service_live_0000000000000000000000000000000000000000");
+            .with_host(HOST)
+            .with_authorization(b"Bearer service_live_0000000000000000000000000000000000000000");
         bencher.bench(|| host.answer(black_box(&head)));
     }
 

@@ -14,7 +14,7 @@ use crate::rest::{ErrorCode, Quota, Scope};
 /// ```
 /// use call_assistant::rest::Operation;
 ///
-/// let operation = Operation::of_path("/v1/calls/call_8fK2").unwrap();
+/// let operation = Operation::from_path("/v1/calls/call_8fK2").unwrap();
 /// assert_eq!(operation.path(), "/v1/calls/{call_id}");
 /// assert_eq!(operation.scope().as_str(), "calls:read");
 /// assert_eq!(operation.quota().per_minute(), 600);
@@ -118,7 +118,7 @@ impl Operation {
     /// Finds the operation of a path below the base URL, still percent-encoded and without the
     /// query. Returns `None` for every other path, also for one that ends in a slash.
     #[must_use]
-    pub fn of_path(path: &str) -> Option<Self> {
+    pub fn from_path(path: &str) -> Option<Self> {
         route(path).map(|(operation, _)| operation)
     }
 }

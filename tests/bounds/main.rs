@@ -199,7 +199,7 @@ fn a_million_deliveries_are_planned_in_a_hundred_and_twenty_mebibytes() {
 #[test]
 fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
-    free(|| assert!(KeyDigest::of(key.reveal().as_bytes()) == key.digest()));
+    free(|| assert!(KeyDigest::compute(key.reveal().as_bytes()) == key.digest()));
 
     let mut windows = RateWindows::new(10);
     let credential = CredentialId::parse("cred_1").unwrap();
@@ -250,15 +250,15 @@ fn heads_of_a_mebibyte() {
     ] {
         let (_, info) = counted(|| ListCalls::from_query(&query));
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &query[..10]);
-        let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"h");
-        let head = head.authorization(bearer.as_bytes());
+        let head = RequestHead::new("GET", "/v1/calls", Some(&query)).with_host(b"h");
+        let head = head.with_authorization(bearer.as_bytes());
         // The query is not looked at before the credential is known.
         let (received, info) = counted(|| Received::new(&head, id()).unwrap());
         assert!(info.bytes_total <= query.len() as u64 + 1024, "{}: {info:?}", &query[..10]);
-        assert_eq!(received.digest(), Some(&KeyDigest::of(long.as_bytes())));
+        assert_eq!(received.digest(), Some(&KeyDigest::compute(long.as_bytes())));
     }
     for path in [&path, &escaped, &long, &"/".repeat(MEBIBYTE)] {
-        let head = RequestHead::new("GET", path, None).host(b"h");
+        let head = RequestHead::new("GET", path, None).with_host(b"h");
         let (_, info) = counted(|| Received::new(&head, id()).is_ok());
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
     }

@@ -58,11 +58,11 @@ fn sent() -> sender::Tally {
 fn answered() -> server::Tally {
     let mut tally = server::Tally::default();
     let mut ask = |path, took| {
-        let head = RequestHead::new("GET", path, None).host(b"api.example.com");
+        let head = RequestHead::new("GET", path, None).with_host(b"api.example.com");
         let received = Received::new(&head, RequestId::from_random([1; 16]));
         let result = received.and_then(|received| received.identify(None, start()));
         let result = result.map(|_| Response::new(()));
-        tally.answered(Operation::of_path(path), &result, Duration::from_millis(took));
+        tally.answered(Operation::from_path(path), &result, Duration::from_millis(took));
     };
     ask("/v1/account/", 2);
     ask("/v1/calls", 30);

@@ -66,7 +66,7 @@ impl<S: ApiStore> Api<S> {
             Ok(received) => self.host.serve(received, began).await,
             Err(rejection) => Err(rejection),
         };
-        let (took, operation) = (timer.elapsed(), Operation::of_path(parts.uri.path()));
+        let (took, operation) = (timer.elapsed(), Operation::from_path(parts.uri.path()));
         self.tally.count(|tally| tally.answered(operation, &answered, took));
         let (answer, reason) = match answered {
             Ok(answer) => (answer, String::new()),

@@ -19,15 +19,14 @@ pub struct Plan {
 /// The price list.
 pub const PLANS: [Plan; 4] = [
     Plan::NONE,
-    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::BelowPro },
+    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::Basic },
     Plan { name: "pro", public_api: true, webhooks: WebhookPlan::Pro },
     Plan::LARGEST,
 ];
 
 impl Plan {
     /// What an account has that pays for nothing.
-    pub const NONE: Self =
-        Self { name: "none", public_api: false, webhooks: WebhookPlan::BelowPro };
+    pub const NONE: Self = Self { name: "none", public_api: false, webhooks: WebhookPlan::Basic };
 
     /// What an account has of which nothing else is said.
     pub const LARGEST: Self =

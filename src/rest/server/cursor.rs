@@ -122,7 +122,7 @@ impl fmt::Debug for CursorKey {
 /// assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorError::Digest));
 ///
 /// // Rotation: the new key signs, the old one still verifies.
-/// let keys = CursorKeys::new(2, [0x5a; 32]).and(1, [0x7c; 32])?;
+/// let keys = CursorKeys::new(2, [0x5a; 32]).with_key(1, [0x7c; 32])?;
 /// assert!(keys.open(&ours, Mode::Live, &text).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -135,7 +135,7 @@ impl fmt::Debug for CursorKey {
 ///
 /// Cursors do not expire; they are valid as long as their key is in the ring. To change keys where
 /// several hosts serve the same list:
-/// 1. Add the new key to every host with [`and`](Self::and): it verifies.
+/// 1. Add the new key to every host with [`with_key`](Self::with_key): it verifies.
 /// 2. Put the new key first on every host: it signs.
 /// 3. Remove the old key once the walks that began with it may fail.
 ///
@@ -178,7 +178,7 @@ impl CursorKeys {
     ///
     /// # Errors
     /// The ring has a key with the same number.
-    pub fn and(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
+    pub fn with_key(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
         let key = CursorKey::new(id, &mut bytes);
         if self.key(id).is_some() {
             return Err(KeyIdTakenError { id });

@@ -20,7 +20,7 @@ use crate::rest::{Mode, Scope};
 ///
 /// [`Received::identify`](super::Received::identify) makes it from an API key. A host that
 /// authenticates in another way, such as OAuth, makes it and calls
-/// [`Received::identify_as`](super::Received::identify_as).
+/// [`Received::identify_decided`](super::Received::identify_decided).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     credential_id: CredentialId,

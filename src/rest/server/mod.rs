@@ -4,7 +4,7 @@
 //! use call_assistant::rest::server::{Received, RequestHead};
 //! use call_assistant::{Timestamp, id::RequestId};
 //!
-//! let head = RequestHead::new("GET", "/v1/calls/", None).host(b"api.example.com");
+//! let head = RequestHead::new("GET", "/v1/calls/", None).with_host(b"api.example.com");
 //! let rejection = Received::new(&head, RequestId::from_random([1; 16])).unwrap_err();
 //! assert_eq!(rejection.reason().to_string(), "no operation has this path"); // for the log
 //! assert_eq!(rejection.into_response().status(), 404); // for the caller
@@ -121,8 +121,8 @@
 //!
 //! let mut get = |path, authorization: &str| {
 //!     let head = RequestHead::new("GET", path, None)
-//!         .host(b"api.example.com")
-//!         .authorization(authorization.as_bytes());
+//!         .with_host(b"api.example.com")
+//!         .with_authorization(authorization.as_bytes());
 //!     host.serve(&head, RequestId::from_random([1; 16]), now).unwrap_or_else(|rejection| {
 //!         eprintln!("{rejection}"); // the reason, which the response does not contain
 //!         rejection.into_response()

@@ -21,7 +21,7 @@ use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 /// use call_assistant::rest::server::Rejection;
 ///
 /// let rejection = Rejection::internal_error(RequestId::from_random([1; 16]));
-/// assert_eq!(rejection.reason().to_string(), "the host gave up");
+/// assert_eq!(rejection.reason().to_string(), "the host failed");
 /// assert_eq!(rejection.into_response().status(), 500);
 /// ```
 ///
@@ -42,7 +42,7 @@ impl Rejection {
     /// its own `internal_error`, which knows more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
-        let reason = RejectionReason::HostGaveUp;
+        let reason = RejectionReason::Internal;
         Self { reason, request_id, operation: None, credential_id: None, head_only: false }
     }
 
@@ -187,8 +187,8 @@ pub enum RejectionReason {
     #[error("the call is another account's or mode's")]
     NotTheirCall,
     /// The host could not do its part.
-    #[error("the host gave up")]
-    HostGaveUp,
+    #[error("the host failed")]
+    Internal,
     /// The host gave the status or the record of another account.
     #[error("the host gave another account's record")]
     WrongAccount,
@@ -225,7 +225,7 @@ impl RejectionReason {
             Self::UnknownPath | Self::NotAnId(_) | Self::NoSuchCall | Self::NotTheirCall => {
                 ErrorCode::ResourceNotFound
             }
-            Self::HostGaveUp | Self::WrongAccount | Self::WrongCall | Self::Rows(_) => {
+            Self::Internal | Self::WrongAccount | Self::WrongCall | Self::Rows(_) => {
                 ErrorCode::InternalError
             }
         }

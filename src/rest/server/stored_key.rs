@@ -120,7 +120,7 @@ impl StoredKey {
 
     /// Returns the same key with a display name.
     #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
+    pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
@@ -132,7 +132,7 @@ impl StoredKey {
 
     /// Returns the same key, expired from this instant on.
     #[must_use]
-    pub fn expiring(self, at: Timestamp) -> Self {
+    pub fn with_expiry(self, at: Timestamp) -> Self {
         Self { expires_at: Some(at), ..self }
     }
 
@@ -197,19 +197,21 @@ impl StoredKey {
 /// use call_assistant::rest::server::KeyDigest;
 ///
 /// let key = ApiKey::parse("service_live_kept-where-secrets-are")?;
-/// assert_eq!(KeyDigest::of(key.reveal().as_bytes()), key.digest());
+/// assert_eq!(KeyDigest::compute(key.reveal().as_bytes()), key.digest());
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// A plain hash is enough, because a key holds 256 random bits: there is no dictionary to try.
-/// Comparing takes constant time. It serialises as 64 lowercase hex digits.
-#[derive(Clone, Copy)]
+/// `==` takes constant time; order and `Hash` do not, and are for maps of digests. It serialises as 64
+/// lowercase hex digits.
+#[derive(Clone, Copy, PartialOrd, Ord, Hash)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "equal digests have equal bytes")]
 pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
     /// Computes the digest of the text that a request presents as its key, well-formed or not.
     #[must_use]
-    pub fn of(presented: &[u8]) -> Self {
+    pub fn compute(presented: &[u8]) -> Self {
         Self(Sha256::digest(presented).into())
     }
 
@@ -263,6 +265,6 @@ impl ApiKey {
     /// Returns what to store of the key, and what to look it up by.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
-        KeyDigest::of(self.as_bytes())
+        KeyDigest::compute(self.as_bytes())
     }
 }

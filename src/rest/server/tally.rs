@@ -18,10 +18,10 @@ use crate::rest::{ErrorCode, Operation, Quota};
 /// use call_assistant::rest::server::{Received, RequestHead, Tally};
 ///
 /// let mut tally = Tally::default();
-/// let head = RequestHead::new("GET", "/v1/account/", None).host(b"api.example.com");
+/// let head = RequestHead::new("GET", "/v1/account/", None).with_host(b"api.example.com");
 /// let result = Received::new(&head, RequestId::from_random([1; 16]));
 /// # let result = result.map(|_| http::Response::new(()));
-/// tally.answered(None, &result, Duration::from_millis(2)); // None: `Operation::of_path(path)`
+/// tally.answered(None, &result, Duration::from_millis(2)); // None: `Operation::from_path(path)`
 ///
 /// let mut text = OpenMetrics::new(String::new());
 /// tally.write(&mut text)?;
@@ -57,7 +57,7 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts a response, and how long it took: what the exchange ended with. The operation is that
-    /// of the [path](Operation::of_path).
+    /// of the [path](Operation::from_path).
     pub fn answered<B>(
         &mut self,
         operation: Option<Operation>,

@@ -56,7 +56,7 @@ fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
 
 static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
 static KEYS: LazyLock<CursorKeys> =
-    LazyLock::new(|| CursorKeys::new(1, [7; 32]).and(2, [8; 32]).unwrap());
+    LazyLock::new(|| CursorKeys::new(1, [7; 32]).with_key(2, [8; 32]).unwrap());
 
 /// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
 /// out or met twice, whatever the limits; and rows that a store should not have given are refused.
@@ -167,18 +167,18 @@ fn row(call: Call) -> CallRow {
 /// The request after its authorisation, or why it has none.
 fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
     let query = list.query().unwrap();
-    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"api.example.com");
+    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).with_host(b"api.example.com");
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
     let credential = CredentialId::from_random([1; 16]);
     let grant = Grant::new(credential, ACCOUNT.clone(), Mode::Live, [Scope::CallsRead]);
-    let identified = received.identify_as(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
+    let identified = received.identify_decided(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
     let status = AccountStatus {
         account_id: ACCOUNT.clone(),
         closing: false,
         subscribed: true,
         api_in_plan: true,
     };
-    match identified.admit_as(Ok(())).unwrap().authorize(&status, &KEYS) {
+    match identified.admit_decided(Ok(())).unwrap().authorize(&status, &KEYS) {
         Ok(Authorized::Calls(granted)) => Ok(granted),
         Ok(other) => panic!("{other:?}"),
         Err(rejection) => Err(rejection.reason().clone()),

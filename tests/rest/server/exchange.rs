@@ -297,8 +297,8 @@ fn a_grant_need_not_come_from_a_key() {
             Mode::Live,
             [Scope::AccountRead, Scope::CallsRead],
         );
-        let identified = received.identify_as(Some(grant), scenario.now).unwrap();
-        let admitted = identified.admit_as(Ok(())).unwrap();
+        let identified = received.identify_decided(Some(grant), scenario.now).unwrap();
+        let admitted = identified.admit_decided(Ok(())).unwrap();
         let response = match admitted.authorize(&scenario.status, &scenario.cursors).unwrap() {
             Authorized::Account(granted) => granted.answer(scenario.account.clone()),
             Authorized::Calls(granted) => granted.answer(scenario.calls.clone()),
@@ -308,14 +308,14 @@ fn a_grant_need_not_come_from_a_key() {
         assert_eq!(response.unwrap().body(), get(target).answer().body());
 
         let received = scenario.received().unwrap();
-        let rejection = received.identify_as(None, scenario.now).unwrap_err();
+        let rejection = received.identify_decided(None, scenario.now).unwrap_err();
         assert_eq!(rejection.reason(), &Reason::UnknownCredential);
         scenario.found = false;
         assert_eq!(rejection.into_response().body(), scenario.answer().body());
         // The log knows better where there was nothing to find.
         scenario.authorization.clear();
         let received = scenario.received().unwrap();
-        let rejection = received.identify_as(None, scenario.now).unwrap_err();
+        let rejection = received.identify_decided(None, scenario.now).unwrap_err();
         assert_eq!(rejection.reason(), &Reason::NoCredential);
     }
 }
@@ -370,7 +370,7 @@ fn waits_found_elsewhere_are_rounded_up() {
     for (millis, seconds) in rows {
         let scenario = get("/v1/account");
         let identified = scenario.identified(scenario.now);
-        let rejection = identified.admit_as(Err(Duration::from_millis(millis))).unwrap_err();
+        let rejection = identified.admit_decided(Err(Duration::from_millis(millis))).unwrap_err();
         assert_eq!(rejection.into_response().headers()["retry-after"], seconds);
     }
 }
@@ -577,11 +577,11 @@ fn every_state_has_its_500() {
             let rejections = [
                 scenario.received().unwrap().internal_error(),
                 scenario.identified(now).internal_error(),
-                scenario.identified(now).admit_as(Ok(())).unwrap().internal_error(),
+                scenario.identified(now).admit_decided(Ok(())).unwrap().internal_error(),
                 scenario.authorized().unwrap().internal_error(),
             ];
             for rejection in rejections {
-                assert_eq!(rejection.reason(), &Reason::HostGaveUp);
+                assert_eq!(rejection.reason(), &Reason::Internal);
                 assert_eq!(
                     rejection.operation().map(|operation| operation.method()),
                     Some(http::Method::GET)
@@ -672,7 +672,7 @@ fn rejections_display_for_the_log() {
 fn heads_are_read_below_a_base() {
     let base = BaseUrl::parse("https://example.com/voice").unwrap();
     let of = |path| {
-        let head = RequestHead::new("GET", path, None).host(b"example.com").below(&base);
+        let head = RequestHead::new("GET", path, None).with_host(b"example.com").with_base(&base);
         Received::new(&head, request_id()).map(|received| received.operation().name())
     };
     assert_eq!(of("/voice/v1/account"), Ok("get_account"));
@@ -850,9 +850,9 @@ fn http_1_0_may_come_without_a_host() {
         (&["user@h"], MalformedHost, MalformedHost),
     ] {
         let head = RequestHead::new("GET", "/v1/account", None);
-        let head = hosts.iter().fold(head, |head, host| head.host(host.as_bytes()));
+        let head = hosts.iter().fold(head, |head, host| head.with_host(host.as_bytes()));
         for (version, head, reason) in [
-            (http::Version::HTTP_10, head.http_1_0(), reason_of_1_0),
+            (http::Version::HTTP_10, head.with_http_1_0(), reason_of_1_0),
             (http::Version::HTTP_11, head, reason_of_1_1),
         ] {
             let request = http::Request::get("/v1/account").version(version);

@@ -128,7 +128,7 @@ fn paths_lead_to_operations_or_nowhere() {
         ("v1/calls", None),
     ];
     for (path, operation) in rows {
-        assert_eq!(Operation::of_path(path), operation, "{path}");
+        assert_eq!(Operation::from_path(path), operation, "{path}");
         if operation.is_none() {
             for method in ["GET", "POST", "OPTIONS"] {
                 let refused = get(path).with(|it| it.method = method).refused();
@@ -569,7 +569,7 @@ fn sent<R: ApiRequest>(base: &BaseUrl, request: &R) -> (String, String) {
     let url = client.request(request).unwrap().uri().clone();
     assert_eq!(url.to_string(), client.url(request).unwrap());
     let path = base.below(url.path()).unwrap();
-    assert_eq!(Operation::of_path(path), Some(R::OPERATION));
+    assert_eq!(Operation::from_path(path), Some(R::OPERATION));
     (path.into(), url.query().unwrap_or_default().into())
 }
 

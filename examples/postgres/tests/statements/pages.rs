@@ -49,8 +49,8 @@ fn query(list: &ListCalls) -> CallsQuery {
     };
     let (bearer, text) = (format!("Bearer {}", key.reveal()), list.query().unwrap());
     let head = RequestHead::new("GET", "/v1/calls", Some(&text))
-        .host(b"api.example.com")
-        .authorization(bearer.as_bytes());
+        .with_host(b"api.example.com")
+        .with_authorization(bearer.as_bytes());
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
     let identified = received.identify(Some(&stored), now).unwrap();
     let admitted = identified.admit(&mut RateWindow::default(), now).unwrap();

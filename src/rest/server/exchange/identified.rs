@@ -89,7 +89,7 @@ impl Identified {
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
-    pub fn admit_as(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
+    pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
         let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
         self.admitted(checked.map_err(error))
     }

@@ -67,7 +67,7 @@ pub use windows::RateWindows;
 /// # In SQL
 ///
 /// This PostgreSQL function admits as a `RateWindow` does, in one statement that writes two short
-/// rows. Its result goes to [`Identified::admit_as`](super::Identified::admit_as). It needs
+/// rows. Its result goes to [`Identified::admit_decided`](super::Identified::admit_decided). It needs
 /// `READ COMMITTED`, the default.
 ///
 /// ```sql
