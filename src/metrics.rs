@@ -4,9 +4,9 @@
 //! use call_assistant::metrics::OpenMetrics;
 //! # #[cfg(feature = "client")] {
 //! use call_assistant::webhook::VerifyError;
-//! use call_assistant::webhook::receiver::Tally;
+//! use call_assistant::webhook::receiver::ReceiverTally;
 //!
-//! let mut tally = Tally::default();
+//! let mut tally = ReceiverTally::default();
 //! tally.received(&Err::<(), _>(VerifyError::Missing.into()));
 //!
 //! let mut text = OpenMetrics::new(String::new());
@@ -19,9 +19,9 @@
 //! # Ok::<(), std::fmt::Error>(())
 //! ```
 //!
-//! Each room has a `Tally`: [`webhook::sender`](crate::webhook::sender),
-//! [`webhook::receiver`](crate::webhook::receiver) and [`rest::server`](crate::rest::server). A host
-//! counts each transition when it is stored, so that no store is searched for a number. A tally is
+//! Each side that counts has a tally: [`SenderTally`](crate::webhook::sender::SenderTally),
+//! [`ReceiverTally`](crate::webhook::receiver::ReceiverTally) and
+//! [`ServerTally`](crate::rest::server::ServerTally). A host counts each transition when it is stored, so that no store is searched for a number. A tally is
 //! a few hundred bytes, counting allocates nothing, and tallies of several threads are merged by
 //! their `merge`. Serve the text as `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 //!

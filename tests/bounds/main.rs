@@ -351,9 +351,9 @@ fn explaining_takes_a_few_times_the_body() {
 #[test]
 fn counting_is_free() {
     let error = Err::<(), receiver::ReceiptError>(VerifyError::Missing.into());
-    let mut received = receiver::Tally::default();
-    let mut answered = server::Tally::default();
-    let mut sent = sender::Tally::default();
+    let mut received = receiver::ReceiverTally::default();
+    let mut answered = server::ServerTally::default();
+    let mut sent = sender::SenderTally::default();
     let response = Ok(Response::new(()));
     let merged = sent;
     free(|| {
@@ -363,7 +363,7 @@ fn counting_is_free() {
         sent.lost_write();
         sent.merge(&merged);
     });
-    assert!(size_of::<sender::Tally>() < 1_024, "{}", size_of::<sender::Tally>());
+    assert!(size_of::<sender::SenderTally>() < 1_024, "{}", size_of::<sender::SenderTally>());
 }
 
 #[test]

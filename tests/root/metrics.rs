@@ -22,8 +22,8 @@ use http::{Response, StatusCode};
 use crate::ping;
 use support::{nanos, seconds, start};
 
-fn sent() -> sender::Tally {
-    let mut tally = sender::Tally::default();
+fn sent() -> sender::SenderTally {
+    let mut tally = sender::SenderTally::default();
     let event = ping(start());
     let mut endpoint = Endpoint::new(start());
     let (mut rows, mut ended) = (BTreeMap::new(), Vec::new());
@@ -55,8 +55,8 @@ fn sent() -> sender::Tally {
     tally
 }
 
-fn answered() -> server::Tally {
-    let mut tally = server::Tally::default();
+fn answered() -> server::ServerTally {
+    let mut tally = server::ServerTally::default();
     let mut ask = |path, took| {
         let head = RequestHead::new("GET", path, None).with_host(b"api.example.com");
         let received = Received::new(&head, RequestId::from_random([1; 16]));
@@ -70,8 +70,8 @@ fn answered() -> server::Tally {
     tally
 }
 
-fn verified() -> receiver::Tally {
-    let mut tally = receiver::Tally::default();
+fn verified() -> receiver::ReceiverTally {
+    let mut tally = receiver::ReceiverTally::default();
     tally.received(&Ok(()));
     let times = Duration::from_secs(301);
     for error in [
@@ -208,7 +208,9 @@ fn the_text_is_in_the_order_of_openmetrics() {
 /// Tallies of several threads are one.
 #[test]
 fn merging_adds_everything_up() {
-    let write = |sender: &sender::Tally, server: &server::Tally, receiver: &receiver::Tally| {
+    let write = |sender: &sender::SenderTally,
+                 server: &server::ServerTally,
+                 receiver: &receiver::ReceiverTally| {
         let mut text = OpenMetrics::new(String::new());
         sender.write(&mut text).unwrap();
         server.write(&mut text).unwrap();
@@ -225,7 +227,7 @@ fn merging_adds_everything_up() {
     for (one, two) in one.lines().zip(two.lines()).filter(|(one, _)| !one.starts_with('#')) {
         assert!((value(two) - 2.0 * value(one)).abs() < 1e-9, "{one}, merged {two}");
     }
-    let mut from_nothing = sender::Tally::default();
+    let mut from_nothing = sender::SenderTally::default();
     from_nothing.merge(&once);
     assert_eq!(from_nothing, once);
 }
@@ -235,7 +237,7 @@ fn merging_adds_everything_up() {
 fn only_scheduled_first_attempts_count_as_first() {
     let endpoint = Endpoint::new(Timestamp::UNIX_EPOCH);
     let mut delivery = Delivery::accept(&ping(start()), &endpoint, start());
-    let mut tally = sender::Tally::default();
+    let mut tally = sender::SenderTally::default();
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();
         let report = delivery.finish(&attempt, outcome, now);

@@ -16,15 +16,15 @@ use crate::store::{Refused, Store};
 
 /// What the public API of this process has counted. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct ApiTally(Arc<Mutex<server::Tally>>);
+pub struct ApiTally(Arc<Mutex<server::ServerTally>>);
 
 impl ApiTally {
     /// Changes it.
-    pub fn count(&self, count: impl FnOnce(&mut server::Tally)) {
+    pub fn count(&self, count: impl FnOnce(&mut server::ServerTally)) {
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn read(&self) -> server::Tally {
+    fn read(&self) -> server::ServerTally {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,8 +11,8 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery, RecoveryStatus, Status,
-    Tally, Target,
+    Delivery, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery, RecoveryStatus, SenderTally,
+    Status, Target,
 };
 
 use serde::Serialize;
@@ -195,7 +195,7 @@ impl RecoveryRow {
 /// What a sender has counted since its process began, and what its store holds now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metrics {
-    pub sender: Tally,
+    pub sender: SenderTally,
     pub gauges: Gauges,
 }
 

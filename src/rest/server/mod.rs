@@ -259,7 +259,7 @@ pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
 pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindowError, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
-pub use tally::Tally;
+pub use tally::ServerTally;
 
 /// Holds the OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///

@@ -15,9 +15,9 @@ use crate::rest::{ErrorCode, Operation, Quota};
 /// use core::time::Duration;
 /// use call_assistant::id::RequestId;
 /// use call_assistant::metrics::OpenMetrics;
-/// use call_assistant::rest::server::{Received, RequestHead, Tally};
+/// use call_assistant::rest::server::{Received, RequestHead, ServerTally};
 ///
-/// let mut tally = Tally::default();
+/// let mut tally = ServerTally::default();
 /// let head = RequestHead::new("GET", "/v1/account/", None).with_host(b"api.example.com");
 /// let result = Received::new(&head, RequestId::from_random([1; 16]));
 /// # let result = result.map(|_| http::Response::new(()));
@@ -33,7 +33,7 @@ use crate::rest::{ErrorCode, Operation, Quota};
 ///
 /// [No label](crate::metrics#labels) holds an account, a credential or a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct ServerTally {
     /// Of each operation, then of other paths, by [`STATUSES`].
     requests: [Counters<4>; 4],
     rejections: Counters<11>,
@@ -44,7 +44,7 @@ pub struct Tally {
 const STATUSES: [&str; 4] = ["2xx", "4xx", "5xx", "other"];
 const QUOTAS: [Quota; 2] = [Quota::ACCOUNT, Quota::READS];
 
-impl Default for Tally {
+impl Default for ServerTally {
     fn default() -> Self {
         Self {
             requests: <_>::default(),
@@ -55,7 +55,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl ServerTally {
     /// Counts a response, and how long it took: what the exchange ended with. The operation is that
     /// of the [path](Operation::from_path).
     pub fn answered<B>(

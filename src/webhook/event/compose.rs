@@ -6,7 +6,6 @@ use super::body::EventBody;
 use super::data::{EventData, OtherFields};
 use super::envelope::{ApiVersion, Origin, OriginSource};
 use super::received::Event;
-use super::usage::ThresholdReached;
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
@@ -157,8 +156,8 @@ impl NewEvent {
     /// Creates `contact.created`.
     ///
     /// # Errors
-    /// Returns an error if the name was only inferred, or if the event is too long. As soon as a
-    /// person approves the name, the contact counts as added.
+    /// Returns an error if the name was only inferred, or if the event is too long. Once a person has
+    /// approved the name, the contact is curated, and is added by that.
     pub fn contact_created(
         self,
         contact: &Contact,
@@ -181,15 +180,14 @@ impl NewEvent {
         self.write(EventData::ContactUpdated(contact.clone()))
     }
 
-    /// Creates `usage.threshold_reached`, for the reason that
-    /// [`UsageWatch`](super::UsageWatch) returned. The protocol does not name the counters.
+    /// Creates `usage.threshold_reached`, once [`UsageWatch::record`](super::UsageWatch::record) has
+    /// returned true. The protocol does not name the counters.
     ///
     /// # Errors
     /// Returns an error if the counters have a field `object`, which this type does not have, or if
     /// the event is too long.
     pub fn usage_threshold_reached(
         self,
-        _reason: ThresholdReached,
         counters: &JsonObject,
     ) -> Result<EventBody, NewEventError> {
         if counters.get("object").is_some() {
@@ -223,25 +221,23 @@ impl NewEvent {
     }
 }
 
-/// Says where the name of a contact comes from. A name that was only inferred makes no event.
+/// The origin of a contact's name, which decides whether the contact has events.
 ///
-/// Matching all variants is the point: each new source must be judged.
+/// Closed: each new source must be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSource {
-    /// The account's owner entered it.
-    Entered,
-    /// It comes from an address book.
+    /// A name that the account's owner entered or approved.
+    Curated,
+    /// A name from an address book.
     Imported,
-    /// The assistant inferred it from a call.
+    /// A name that the assistant inferred from a call, and that no person has approved.
     Inferred,
-    /// The assistant inferred it, and a person approved it.
-    Approved,
 }
 
 impl NameSource {
     fn check(self) -> Result<(), NewEventError> {
         match self {
-            Self::Entered | Self::Imported | Self::Approved => Ok(()),
+            Self::Curated | Self::Imported => Ok(()),
             Self::Inferred => Err(NewEventError::InferredName),
         }
     }
@@ -272,8 +268,8 @@ pub enum NewEventError {
     /// The origin is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
-    /// The name of the contact was inferred, and nobody has approved it.
-    #[error("contact: its name was inferred and is not approved")]
+    /// A contact whose name was inferred, and that no person has approved.
+    #[error("contact: its name was inferred, and no person has approved it")]
     InferredName,
     /// The counters have a field `object`.
     #[error("usage.threshold_reached: the counters have a field object")]

@@ -35,9 +35,9 @@ open_enum! {
         AppointmentUpdated = "appointment.updated",
         /// An appointment was cancelled.
         AppointmentCancelled = "appointment.cancelled",
-        /// An approved contact was added.
+        /// A curated contact was added.
         ContactCreated = "contact.created",
-        /// An approved contact changed.
+        /// A curated contact changed.
         ContactUpdated = "contact.updated",
         /// The account reached 75 % of its included minutes.
         UsageThresholdReached = "usage.threshold_reached",
@@ -68,9 +68,9 @@ pub enum EventData {
     AppointmentUpdated(Appointment),
     /// An appointment was cancelled. That its status is `cancelled` is not checked.
     AppointmentCancelled(Appointment),
-    /// An approved contact was added.
+    /// A curated contact was added.
     ContactCreated(Contact),
-    /// An approved contact changed.
+    /// A curated contact changed.
     ContactUpdated(Contact),
     /// The account reached 75 % of its included minutes. `data` holds the counters, whose names the
     /// protocol does not define.

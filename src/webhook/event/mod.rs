@@ -35,8 +35,8 @@
 //! | `appointment.created` | a new appointment is committed | `object`: an [`Appointment`] | `AppointmentCreated` |
 //! | `appointment.updated` | an appointment is edited, moved or restored | `object`: an [`Appointment`] | `AppointmentUpdated` |
 //! | `appointment.cancelled` | an appointment is cancelled | `object`: the appointment, status `cancelled` | `AppointmentCancelled` |
-//! | `contact.created` | an approved contact is added | `object`: a [`Contact`] | `ContactCreated` |
-//! | `contact.updated` | an approved contact changes | `object`: a [`Contact`] | `ContactUpdated` |
+//! | `contact.created` | a curated contact is added | `object`: a [`Contact`] | `ContactCreated` |
+//! | `contact.updated` | a curated contact changes | `object`: a [`Contact`] | `ContactUpdated` |
 //! | `usage.threshold_reached` | the account reaches 75 % of its included minutes | counters | `UsageThresholdReached` |
 //! | `ping` | the account's owner starts a test | `message` | `Ping` |
 //! | any other | | anything | `Unknown` |
@@ -71,4 +71,4 @@ pub use compose::{NameSource, NewEvent, NewEventError};
 pub use data::{EventData, EventType, UnknownData, UnreadableData};
 pub use envelope::{ApiVersion, Origin, OriginSource};
 pub use received::{Event, EventError};
-pub use usage::{ThresholdReached, UsageWatch};
+pub use usage::UsageWatch;

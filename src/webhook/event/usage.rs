@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Decides when an account's usage is reported: once per period, at 75 %.
+/// The last period in which an account's usage was reported: once per period, at 75 %.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -13,9 +13,9 @@ use crate::Timestamp;
 /// let january = Timestamp::from_unix(1_767_225_600).unwrap();
 /// let mut watch = UsageWatch::default();
 ///
-/// assert!(watch.record(january, 74, 100).is_none());
-/// assert!(watch.record(january, 75, 100).is_some());
-/// assert!(watch.record(january, 99, 100).is_none());
+/// assert!(!watch.record(january, 74, 100));
+/// assert!(watch.record(january, 75, 100)); // create `usage.threshold_reached`
+/// assert!(!watch.record(january, 99, 100));
 /// ```
 ///
 /// Store this small state with the account, in the transaction that stores the event.
@@ -26,36 +26,26 @@ pub struct UsageWatch {
 }
 
 impl UsageWatch {
-    /// Records the usage in the period that began at `period_began`. Returns `Some` the first time
+    /// Records the usage in the period that began at `period_began`. Returns true the first time
     /// that it reaches three quarters in this period.
     ///
     /// `used` and `included` have the same unit, minutes or a finer one. If nothing is included,
     /// there is no threshold. If the included amount changes within a period, the new one counts, but
     /// a reported period is not reported again. A reading of a period before the last reported one is
     /// late, and ignored.
-    #[must_use]
-    pub fn record(
-        &mut self,
-        period_began: Timestamp,
-        used: u64,
-        included: u64,
-    ) -> Option<ThresholdReached> {
+    #[must_use = "true is the time to create the event"]
+    pub fn record(&mut self, period_began: Timestamp, used: u64, included: u64) -> bool {
         let reported = self.reported.is_some_and(|last| period_began <= last);
-        if reported || !reached(used, included) {
-            return None;
+        if reported || !is_reached(used, included) {
+            return false;
         }
         self.reported = Some(period_began);
-        Some(ThresholdReached(()))
+        true
     }
 }
 
-/// Proves that usage has just reached the threshold. Only [`UsageWatch`] creates it, for one event.
-#[derive(Debug)]
-#[must_use]
-pub struct ThresholdReached(());
-
-/// In whole numbers, so that nothing is rounded: 75 % of 1001 minutes is reached with 751.
-fn reached(used: u64, included: u64) -> bool {
+/// Computes in whole numbers, so that nothing is rounded: 75 % of 1001 minutes is reached with 751.
+fn is_reached(used: u64, included: u64) -> bool {
     let [used, included] = [used, included].map(u128::from);
     // Below 2^66.
     included > 0 && used.saturating_mul(4) >= included.saturating_mul(3)

@@ -159,5 +159,5 @@ pub use entry::{CLAIM_LEASE, INBOX_RETENTION, InboxEntry};
 pub use inbox::Inbox;
 pub use receipt::{Claim, Claimed, EventKey, Receipt, ReceiptError};
 pub use reschedule::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
-pub use tally::Tally;
+pub use tally::ReceiverTally;
 pub use version::ObjectVersion;

@@ -10,11 +10,11 @@ use crate::webhook::{VerifyError, WebhookResponse};
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
-/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Inbox, Tally};
+/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Inbox, ReceiverTally};
 /// use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 /// # let now = call_assistant::Timestamp::from_unix(1_767_225_600).unwrap();
 ///
-/// let (mut tally, mut inbox) = (Tally::default(), Inbox::new(10_000));
+/// let (mut tally, mut inbox) = (ReceiverTally::default(), Inbox::new(10_000));
 /// let secret = SigningSecret::parse("whsec_shown-once")?;
 /// let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
 /// let received = Verifier::new(secret).receive(request.headers(), request.body(), now);
@@ -30,7 +30,7 @@ use crate::webhook::{VerifyError, WebhookResponse};
 ///
 /// [No label](crate::metrics#labels) holds an account or an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReceiverTally {
     verifications: Counters<9>,
     claims: Counters<3>,
 }
@@ -47,7 +47,7 @@ const RESULTS: [&str; 9] = [
     "contradiction",
 ];
 
-impl Tally {
+impl ReceiverTally {
     /// Counts a delivery: the result of [`Verifier::receive`](crate::webhook::Verifier::receive).
     pub fn received<T>(&mut self, result: &Result<T, ReceiptError>) {
         self.verifications.count(match result {

@@ -328,6 +328,6 @@ pub use secrets::EndpointSecrets;
 pub use settle::{Ended, Settled, settle};
 pub use shard::shard_of;
 pub use status::{BeginError, RedeliverError, Status};
-pub use tally::{Gauges, Tally};
+pub use tally::{Gauges, SenderTally};
 pub use target::{MAX_URL_LEN, Target, TargetError};
 pub use unknown_text::UnknownTextError;

@@ -18,10 +18,10 @@ use crate::metrics::{Counters, Histogram, OpenMetrics, SHORT, Seconds};
 /// ```
 /// # use std::collections::BTreeMap;
 /// use call_assistant::metrics::OpenMetrics;
-/// use call_assistant::webhook::sender::{Gauges, Tally, settle};
+/// use call_assistant::webhook::sender::{Gauges, SenderTally, settle};
 /// # use call_assistant::webhook::sender::{Ended, Row, Settled};
 ///
-/// let mut tally = Tally::default();
+/// let mut tally = SenderTally::default();
 /// # let (deliveries, endpoints) = (BTreeMap::new(), BTreeMap::new());
 /// # let ended: [Ended<'_, u64, u64>; 0] = [];
 /// let settled = settle(&ended, &deliveries, &endpoints);
@@ -40,7 +40,7 @@ use crate::metrics::{Counters, Histogram, OpenMetrics, SHORT, Seconds};
 /// Count a transition when it is stored, in the process that stored it: then each is counted once.
 /// [No label](crate::metrics#labels) holds an account, an endpoint or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct SenderTally {
     accepted: Counters<2>,
     attempts: Counters<13>,
     firsts: Counters<2>,
@@ -85,7 +85,7 @@ static UNTIL_DELIVERED: [Duration; 16] = {
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 };
 
-impl Default for Tally {
+impl Default for SenderTally {
     fn default() -> Self {
         Self {
             accepted: <_>::default(),
@@ -103,7 +103,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl SenderTally {
     /// Counts an accepted delivery.
     pub fn accepted(&mut self, delivery: &Delivery) {
         self.accepted.count_of(&ACCEPTED, &delivery.status());

@@ -53,16 +53,15 @@ fn each_type_is_written_as_specified() {
     let counters = object(r#"{"minutes_used":75.00,"minutes_included":1e2}"#);
     let transferred =
         TransferredCall::new(call(), "Front desk", "2026-01-01T09:31:00Z".parse().unwrap());
-    let reached = UsageWatch::default().record(at(NOW), 75, 100).unwrap();
     let bodies = [
         new_event().call_ended(&call()).unwrap(),
         new_event().call_transferred(&transferred).unwrap(),
         new_event().appointment_created(&booked).unwrap(),
         new_event().appointment_updated(&booked).unwrap(),
         new_event().appointment_cancelled(&booked).unwrap(),
-        new_event().contact_created(&contact, NameSource::Entered).unwrap(),
-        new_event().contact_updated(&contact, NameSource::Entered).unwrap(),
-        new_event().usage_threshold_reached(reached, &counters).unwrap(),
+        new_event().contact_created(&contact, NameSource::Curated).unwrap(),
+        new_event().contact_updated(&contact, NameSource::Curated).unwrap(),
+        new_event().usage_threshold_reached(&counters).unwrap(),
         new_event().ping("Webhooks work.").unwrap(),
     ];
     assert_eq!(bodies.len(), EventType::KNOWN.len());
@@ -178,10 +177,9 @@ fn a_voice_reschedule_is_a_pair() {
 fn an_inferred_name_makes_no_event_until_approved() {
     let contact = Contact::from(object(r#"{"display_name":"Kari"}"#));
     for (source, refused) in [
-        (NameSource::Entered, None),
+        (NameSource::Curated, None),
         (NameSource::Imported, None),
         (NameSource::Inferred, Some(NewEventError::InferredName)),
-        (NameSource::Approved, None),
     ] {
         assert_eq!(new_event().contact_created(&contact, source).err(), refused, "{source:?}");
         assert_eq!(new_event().contact_updated(&contact, source).err(), refused, "{source:?}");
@@ -191,15 +189,13 @@ fn an_inferred_name_makes_no_event_until_approved() {
 /// EVT-4: usage has no object.
 #[test]
 fn usage_counters_have_no_object() {
-    let reached = UsageWatch::default().record(at(NOW), 1, 1).unwrap();
-    let refused = new_event().usage_threshold_reached(reached, &object(r#"{"object":1}"#));
+    let refused = new_event().usage_threshold_reached(&object(r#"{"object":1}"#));
     assert_eq!(refused, Err(NewEventError::ObjectInCounters));
     // Nor is it hidden by a name that no text can hold, or by an escape.
     for counters in
         [r#"{"\ud800":1,"object":1}"#, r#"{"object":1,"\ud800":1}"#, r#"{"\u006fbject":1}"#]
     {
-        let reached = UsageWatch::default().record(at(NOW), 1, 1).unwrap();
-        let refused = new_event().usage_threshold_reached(reached, &object(counters));
+        let refused = new_event().usage_threshold_reached(&object(counters));
         assert_eq!(refused, Err(NewEventError::ObjectInCounters), "{counters}");
     }
 }
@@ -244,7 +240,7 @@ fn the_threshold_is_three_quarters() {
         (u64::MAX, u64::MAX, true),
         (u64::MAX, 1, true),
     ] {
-        let fired = UsageWatch::default().record(at(NOW), used, included).is_some();
+        let fired = UsageWatch::default().record(at(NOW), used, included);
         assert_eq!(fired, reached, "{used} of {included}");
     }
 }
@@ -269,7 +265,7 @@ fn the_threshold_is_reported_once_per_period() {
     ] {
         let stored = serde_json::to_string(&watch).unwrap();
         watch = serde_json::from_str(&stored).unwrap();
-        let fired = watch.record(period, used, included).is_some();
+        let fired = watch.record(period, used, included);
         assert_eq!(fired, fires, "{used} of {included} in {period}");
     }
 }
@@ -330,7 +326,6 @@ proptest! {
         let appointment = Appointment::from(object.clone());
         let contact = Contact::from(object.clone());
         let transferred = TransferredCall::new(call.clone(), &text, instant);
-        let reached = UsageWatch::default().record(instant, 1, 1).unwrap();
         use EventData as D;
         let cases = [
             (make().call_ended(&call), D::CallEnded(call.clone())),
@@ -342,15 +337,15 @@ proptest! {
                 D::AppointmentCancelled(appointment.cancelled()),
             ),
             (
-                make().contact_created(&contact, NameSource::Approved),
+                make().contact_created(&contact, NameSource::Curated),
                 D::ContactCreated(contact.clone()),
             ),
             (
-                make().contact_updated(&contact, NameSource::Approved),
+                make().contact_updated(&contact, NameSource::Curated),
                 D::ContactUpdated(contact.clone()),
             ),
             (
-                make().usage_threshold_reached(reached, &object),
+                make().usage_threshold_reached(&object),
                 D::UsageThresholdReached(object.clone()),
             ),
         ];

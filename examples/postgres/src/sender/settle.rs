@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Row, Settled, Tally, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Row, SenderTally, Settled, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -114,7 +114,7 @@ async fn store(
     let settled = loop {
         match database.change(async |change| try_store(change, scale, &batch, how).await).await {
             Ok(settled) => break settled,
-            Err(NotStored::Outdated) => counted.count(Tally::lost_write),
+            Err(NotStored::Outdated) => counted.count(SenderTally::lost_write),
             Err(NotStored::Db(error)) => {
                 log::line(&format!("storing {} attempts: {error}", batch.len()));
                 tokio::time::sleep(wait).await;

@@ -21,7 +21,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, CredentialId, DeliveryId, EndpointId};
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
-use call_assistant::webhook::sender::Tally;
+use call_assistant::webhook::sender::SenderTally;
 
 use host::clock;
 use host::rows::NewAccount;
@@ -57,7 +57,7 @@ pub struct Tables {
     next_delivery: u64,
     recoveries: Recoveries,
     alerts: Alerts,
-    tally: Tally,
+    tally: SenderTally,
     /// Changes whenever anything that a page shows does.
     version: u64,
 }

@@ -1,10 +1,9 @@
-//! Short texts: why one is refused, the same for all that is parsed from one, and a place to write
-//! one without allocating.
+//! Why a text is refused: the same for all that is parsed from one.
 
 use core::fmt;
 
-/// Says why a text is not an id, an API key, a signing secret, a base URL, a version or a name. It
-/// never holds the text, which may be a secret.
+/// The reason why a text is not an id, an API key, a signing secret, a base URL, a version or a name.
+/// It never holds the text, which may be a secret.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -21,29 +20,29 @@ pub struct TextError {
     expected: &'static str,
 }
 
-/// Classifies what is wrong with a text.
+/// The kind of fault in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextReason {
-    /// The text is empty.
+    /// An empty text.
     Empty,
-    /// The text is too long.
+    /// A text that is too long.
     TooLong {
         /// The length, in bytes.
         len: usize,
         /// The longest length that is accepted, in bytes.
         max: usize,
     },
-    /// The text does not begin with its prefix.
+    /// A text without its prefix.
     Prefix,
-    /// Nothing follows the prefix.
+    /// A prefix that nothing follows.
     PrefixOnly,
-    /// A byte is not allowed: often a space, a line end or a typographic quote.
+    /// A byte that is not allowed: often a space, a line end or a typographic quote.
     Character {
         /// The byte's position, from 0.
         at: usize,
     },
-    /// The text does not have the form of its kind: the message says why.
+    /// A text that does not have the form of its kind: the message says why.
     Form,
 }
 
@@ -54,7 +53,7 @@ impl TextError {
         self.reason
     }
 
-    /// What is parsed, what is wrong with it, and what would be right.
+    /// Creates an error from what is parsed, what is wrong with it, and what would be right.
     pub(crate) const fn new(
         what: &'static str,
         reason: TextReason,
@@ -103,52 +102,5 @@ pub(crate) fn check_visible(what: &'static str, text: &str) -> Result<(), TextEr
     match text.bytes().position(|byte| !byte.is_ascii_graphic()) {
         Some(at) => Err(TextError::new(what, TextReason::Character { at }, "visible ASCII")),
         None => Ok(()),
-    }
-}
-
-/// Text, or other bytes, of a known greatest length, in place.
-#[derive(Clone, Copy)]
-pub(crate) struct FixedText<const MAX: usize> {
-    bytes: [u8; MAX],
-    len: usize,
-}
-
-#[expect(clippy::expect_used, reason = "`MAX` is the length of the longest text")]
-impl<const MAX: usize> FixedText<MAX> {
-    pub(crate) const fn new() -> Self {
-        Self { bytes: [0; MAX], len: 0 }
-    }
-
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.room(bytes.len()).copy_from_slice(bytes);
-    }
-
-    /// Makes room for bytes to be written.
-    pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
-        let (_, free) = self.bytes.split_at_mut(self.len);
-        self.len = self.len.wrapping_add(len);
-        free.get_mut(..len).expect("no text is longer than `MAX`")
-    }
-
-    /// Drops as many bytes from the end.
-    pub(crate) fn shorten(&mut self, by: usize) {
-        self.len = self.len.saturating_sub(by);
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        let (written, _) = self.bytes.split_at(self.len);
-        written
-    }
-
-    /// For those that push text only.
-    pub(crate) fn as_str(&self) -> &str {
-        core::str::from_utf8(self.as_bytes()).expect("nothing but text was pushed")
-    }
-}
-
-impl<const MAX: usize> fmt::Write for FixedText<MAX> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text.as_bytes());
-        Ok(())
     }
 }

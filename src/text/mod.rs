@@ -1,0 +1,8 @@
+//! Short texts.
+
+mod error;
+mod fixed;
+
+pub use error::{TextError, TextReason};
+pub(crate) use error::{check_len, check_present, check_visible};
+pub(crate) use fixed::FixedText;
