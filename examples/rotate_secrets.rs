@@ -17,7 +17,7 @@ pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
     secrets.rotate(new.clone(), EndpointSecrets::OVERLAP, now)?;
     let verifier = Verifier::new(new).and(old); // the customer
     let request = testing::signed_request(&secrets.signer(now), "ping", "evt_1", b"{}", now)?;
-    Ok(verifier.verify(request.headers(), request.body(), now)?.secret()) // 0: the new one
+    Ok(verifier.verify(request.headers(), request.body(), now)?.secret_index()) // 0: the new one
 }
 
 /// The service creates the next key before it revokes the old one; the customer switches between.

@@ -48,7 +48,7 @@
 //! |---|---|---|
 //! | receive webhooks | [`webhook::receiver`] | `client` |
 //! | verify webhooks, and nothing else | [`webhook::Verifier`] | none |
-//! | debug a signature mismatch | [`webhook::explain`] | `events` |
+//! | debug a signature mismatch | [`webhook::explain`] | `explain` |
 //! | test your receiver | [`webhook::testing`] | none |
 //! | read calls over the API | [`rest::client`] | `client` |
 //! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
@@ -85,9 +85,10 @@
 //! | `events` | [`model`], [`json`], [`id`] and [`webhook::event`] |
 //! | `client` | [`rest::client`] and [`webhook::receiver`]; implies `events` |
 //! | `service` | [`rest::server`] and [`webhook::sender`]; implies `events` |
+//! | `explain` | [`webhook::explain`]; implies `events` |
 //! | `std` | `Timestamp::from(SystemTime::now())` |
 //!
-//! The default features are `std`, `client` and `service`. No feature changes a type.
+//! All features are on by default. No feature changes a type.
 //!
 //! [`json`] says which public enums can grow, and how unknown fields and values are read.
 

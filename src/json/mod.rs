@@ -41,7 +41,9 @@ use serde::Serialize;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use object::JsonObject;
-pub(crate) use object::{RawJson, fields};
+pub(crate) use object::RawJson;
+#[cfg(feature = "explain")]
+pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{

@@ -139,6 +139,7 @@ impl<'de> FromJson<'de> for RawJson {
 
 /// The fields of an object in order, repeated ones included. Names are JSON strings: they need not
 /// be Unicode text.
+#[cfg(feature = "explain")]
 pub(crate) fn fields(object: &str) -> Vec<(&RawValue, &RawValue)> {
     let mut fields = Vec::new();
     each_field(object, |name, value| fields.push((name, value)));

@@ -70,7 +70,7 @@
 //! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 //! # let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", now)?;
 //! let verified = verifier.verify(request.headers(), request.body(), now)?;
-//! assert_eq!(verified.secret(), 0); // the new one: once this is so for all, remove the old one
+//! assert_eq!(verified.secret_index(), 0); // the new one: once this is so for all, remove the old one
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -79,7 +79,7 @@
 
 #[cfg(feature = "events")]
 pub mod event;
-#[cfg(feature = "events")]
+#[cfg(feature = "explain")]
 pub mod explain;
 mod grammar;
 mod headers;

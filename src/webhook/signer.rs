@@ -59,7 +59,7 @@ impl Signer {
     /// # use call_assistant::webhook::{Signer, SigningSecret};
     /// # let (new, old) = (SigningSecret::parse("whsec_new")?, SigningSecret::parse("whsec_old")?);
     /// let signer = Signer::new(new).and(old)?;
-    /// assert_eq!(signer.secrets(), 2);
+    /// assert_eq!(signer.secret_count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -67,7 +67,7 @@ impl Signer {
     /// Returns [`SetupError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
     /// already.
     pub fn and(mut self, older: SigningSecret) -> Result<Self, SetupError> {
-        if self.secrets() == Self::MAX_SECRETS {
+        if self.secret_count() == Self::MAX_SECRETS {
             return Err(SetupError::TooManySecrets);
         }
         self.older.push(MacKey::new(older.as_bytes()));
@@ -83,7 +83,7 @@ impl Signer {
 
     /// Returns the number of secrets, which is the number of `v1` in a header.
     #[must_use]
-    pub fn secrets(&self) -> usize {
+    pub fn secret_count(&self) -> usize {
         self.keys().count()
     }
 

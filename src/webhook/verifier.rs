@@ -32,7 +32,7 @@ use crate::{Product, Timestamp};
 /// let (headers, body) = (request.headers(), request.body());
 ///
 /// let verified = verifier.verify(headers, body, now)?;
-/// assert_eq!(verified.secret(), 1); // the old secret is still in use
+/// assert_eq!(verified.secret_index(), 1); // the old secret is still in use
 ///
 /// let late = now.saturating_add(Duration::from_secs(301));
 /// let error = verifier.verify(headers, body, late).unwrap_err();
@@ -240,7 +240,7 @@ fn nanoseconds(count: u128) -> Duration {
 /// # let verifier = Verifier::new(secret);
 /// let verified = verifier.verify(request.headers(), request.body(), now)?;
 /// assert_eq!(verified.bytes(), b"{}");
-/// assert_eq!((verified.secret(), verified.age_seconds()), (0, 0));
+/// assert_eq!((verified.secret_index(), verified.age_seconds()), (0, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -266,7 +266,7 @@ impl<'a> Verified<'a> {
     /// Returns which secret matched: 0 for the one of [`Verifier::new`], then in the order of
     /// [`Verifier::and`].
     #[must_use]
-    pub const fn secret(&self) -> usize {
+    pub const fn secret_index(&self) -> usize {
         self.secret
     }
 

@@ -113,7 +113,7 @@ fn verifying_allocates_nothing() {
                 free(|| verifier.verify(&map, &body, NOW)),
                 free(in_pairs),
             ] {
-                let verdict = verdict.map(|verified| verified.secret());
+                let verdict = verdict.map(|verified| verified.secret_index());
                 match (verdict, expected) {
                     (Ok(found), Ok(secret)) => assert_eq!(found, secret),
                     (Err(error), Err(words)) => {

@@ -249,7 +249,7 @@ fn verify_deliveries([first, second]: &[SigningSecret; 2], headers: &Headers) {
     let verifier = Verifier::new(first.clone()).and(second.clone());
     let verify = |text: &str| {
         let headers = DeliveryHeaders::new().signature(text.as_bytes());
-        verifier.verify_parts(headers, BODY, NOW).map(|verified| verified.secret())
+        verifier.verify_parts(headers, BODY, NOW).map(|verified| verified.secret_index())
     };
     assert_eq!(verify(&headers.right), Ok(0));
     for text in &headers.others {

@@ -261,10 +261,10 @@ mod tests {
         both.rotate(secret("whsec_second"), EndpointSecrets::OVERLAP, NOW).unwrap();
         let sealed = ring.seal("we_1", &both, NOW);
         let read = ring.open("we_1", &sealed, NOW).unwrap();
-        assert_eq!((read.newest().reveal(), read.signer(NOW).secrets()), ("whsec_second", 2));
+        assert_eq!((read.newest().reveal(), read.signer(NOW).secret_count()), ("whsec_second", 2));
         let end = NOW.saturating_add(EndpointSecrets::OVERLAP);
         assert_eq!(read.previous(NOW).map(|(_, end)| end).collect::<Vec<_>>(), [end]);
-        assert_eq!(ring.open("we_1", &sealed, end).unwrap().signer(end).secrets(), 1);
+        assert_eq!(ring.open("we_1", &sealed, end).unwrap().signer(end).secret_count(), 1);
     }
 
     #[test]

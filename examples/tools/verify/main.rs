@@ -181,7 +181,7 @@ fn check(flags: &Flags) -> Result<u8, String> {
     let verdict = verdict::of(&result);
     match result {
         Ok(verified) => {
-            let (secret, age) = (verified.secret(), verified.age_seconds());
+            let (secret, age) = (verified.secret_index(), verified.age_seconds());
             say(&format!("{}: secret {secret}, {age} s old", verdict::word(&verdict)));
             match verified.event() {
                 Ok(event) => say(&format!("event: {} {}", event.id, event.event_type())),

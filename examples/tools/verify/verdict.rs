@@ -8,7 +8,7 @@ pub(crate) fn of(result: &Result<Verified<'_>, VerifyError>) -> Value {
     use VerifyError as E;
     match result {
         Ok(verified) => {
-            let (secret, age) = (verified.secret(), verified.age_seconds());
+            let (secret, age) = (verified.secret_index(), verified.age_seconds());
             json!({ "verdict": "accepted", "secret": secret, "age": age })
         }
         Err(error) => match *error {

@@ -121,7 +121,7 @@ impl Receipt {
             Err(error) => return Err(error.into()),
         };
         let key = EventKey::new(event.as_ref().ok(), verified.bytes());
-        Ok(Self { key, event: Box::new(event), secret: verified.secret() })
+        Ok(Self { key, event: Box::new(event), secret: verified.secret_index() })
     }
 
     /// Returns what to store the body under.
@@ -139,9 +139,9 @@ impl Receipt {
         Result::as_ref(&self.event)
     }
 
-    /// Returns which secret matched, as [`Verified::secret`] does.
+    /// Returns which secret matched, as [`Verified::secret_index`] does.
     #[must_use]
-    pub fn secret(&self) -> usize {
+    pub fn secret_index(&self) -> usize {
         self.secret
     }
 

@@ -7,12 +7,12 @@ use http::HeaderMap;
 use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+use super::delivery::Attempt;
 use super::delivery::Delivery;
+use super::delivery::FailureReason;
+use super::delivery::Outcome;
+use super::delivery::Status;
 use super::endpoint::Report;
-use super::outcome::Outcome;
-use super::reason::FailureReason;
-use super::status::Status;
 use crate::Timestamp;
 use crate::secret::excerpt;
 

@@ -275,59 +275,34 @@
 //! recovery by program needs Business. After a downgrade, what is pending is still sent, a running
 //! [`Recovery`] ends, and nothing is redelivered or enabled: check before each.
 
-mod address;
-mod alert;
-mod attempt;
-mod columns;
 mod delivery;
-mod disabled;
 mod endpoint;
-mod limits;
 mod log;
-mod missed;
-mod numbers;
-mod outcome;
-mod plan;
 mod planner;
-mod reason;
 mod recovery;
-mod retention;
-mod row;
 mod schedule;
-mod secrets;
 mod settle;
-mod shard;
-mod status;
+mod stored;
 mod tally;
-mod target;
-mod unknown_text;
 
-pub use address::{AddressError, check_public};
-pub use alert::Alert;
-pub use attempt::Attempt;
-pub use columns::{ColumnError, DeliveryColumns, EndpointColumns};
-pub use delivery::Delivery;
-pub use disabled::DisabledReason;
-pub use endpoint::{Endpoint, EndpointChange, Report};
-pub use limits::Limits;
+pub use delivery::{
+    Attempt, BeginError, Delivery, DeliveryColumns, FailureReason, Outcome, RedeliverError, Status,
+};
+pub use endpoint::{
+    AddressError, Alert, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
+    EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
+};
 pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
-pub use missed::{MissedDeliveries, MissedSearch};
-pub use outcome::Outcome;
-pub use plan::{PlanError, RecoveryBy, WebhookPlan};
-pub use planner::{Pending, Planner};
-pub use reason::FailureReason;
-pub use recovery::{RecoverError, Recovery, RecoveryStatus};
-pub use retention::{RETENTION, oldest_kept};
-pub use row::{Row, Write};
+pub use planner::{Limits, Pending, Planner};
+pub use recovery::{
+    MissedDeliveries, MissedSearch, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
+    WebhookPlan,
+};
 pub use schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, FAILURES_TO_DISABLE, FAILURES_TO_WARN,
-    FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETRY_WAITS,
-    SUSPECT_SPAN, jitter,
+    FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETENTION,
+    RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
 };
-pub use secrets::EndpointSecrets;
 pub use settle::{Ended, Settled, settle};
-pub use shard::shard_of;
-pub use status::{BeginError, RedeliverError, Status};
+pub use stored::{ColumnError, Row, UnknownTextError, Write};
 pub use tally::{Gauges, SenderTally};
-pub use target::{MAX_URL_LEN, Target, TargetError};
-pub use unknown_text::UnknownTextError;

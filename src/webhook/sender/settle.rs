@@ -3,15 +3,15 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::alert::Alert;
-use super::attempt::Attempt;
+use super::delivery::Attempt;
 use super::delivery::Delivery;
-use super::disabled::DisabledReason;
+use super::delivery::Outcome;
+use super::delivery::Status;
+use super::endpoint::Alert;
+use super::endpoint::DisabledReason;
 use super::endpoint::{Endpoint, EndpointChange};
 use super::log::LogEntry;
-use super::outcome::Outcome;
-use super::row::{Row, Write};
-use super::status::Status;
+use super::stored::{Row, Write};
 use crate::Timestamp;
 
 /// Holds an attempt that has ended, for [`settle`].

@@ -3,14 +3,14 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::alert::Alert;
 use super::delivery::Delivery;
-use super::disabled::DisabledReason;
+use super::delivery::Outcome;
+use super::delivery::Status;
+use super::endpoint::Alert;
+use super::endpoint::DisabledReason;
 use super::endpoint::EndpointChange;
 use super::log::LogEntry;
-use super::outcome::Outcome;
 use super::settle::Settled;
-use super::status::Status;
 use crate::metrics::{Counters, Histogram, OpenMetrics, SHORT, Seconds};
 
 /// Counts deliveries, attempts and endpoints that change.

@@ -71,7 +71,7 @@ pub fn verify(bytes: &[u8]) {
     let signature = SIGNER.sign(body, signed_at).as_str().to_owned();
     let judge = |signature: &[u8], body: &[u8]| {
         let headers = DeliveryHeaders::new().signature(signature);
-        BOTH.verify_parts(headers, body, now()).map(|v| (v.secret(), v.age_seconds()))
+        BOTH.verify_parts(headers, body, now()).map(|v| (v.secret_index(), v.age_seconds()))
     };
 
     match judge(signature.as_bytes(), body) {
@@ -126,7 +126,7 @@ pub fn verdict(bytes: &[u8]) {
     let seen = match BOTH.verify_parts(headers, body, now) {
         Ok(verified) => {
             assert_eq!(verified.bytes(), body);
-            Plain::Genuine { secret: verified.secret(), age: verified.age_seconds() }
+            Plain::Genuine { secret: verified.secret_index(), age: verified.age_seconds() }
         }
         Err(VerifyError::Malformed(
             MalformedReason::DigestLength { .. } | MalformedReason::DigestCharacter { .. },

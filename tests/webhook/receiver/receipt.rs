@@ -74,7 +74,7 @@ fn headers_may_come_in_parts() {
     let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
     let receipt = verifier.receive_parts(headers, body.as_bytes(), at(0)).unwrap();
-    assert_eq!((receipt.key().id(), receipt.secret()), ("evt_1", 1));
+    assert_eq!((receipt.key().id(), receipt.secret_index()), ("evt_1", 1));
     let forged = verifier.receive_parts(headers, b"{}", at(0)).unwrap_err();
     assert_eq!(forged, ReceiptError::Verify(VerifyError::Mismatch));
 }

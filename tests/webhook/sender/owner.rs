@@ -239,7 +239,7 @@ fn accepted_by(secrets: &EndpointSecrets, seconds: u64) -> Vec<&'static str> {
         Verifier::new(secret(text)).verify(request.headers(), request.body(), at(seconds)).is_ok()
     };
     let accepting: Vec<_> = all.into_iter().filter(accepts).collect();
-    assert_eq!(accepting.len(), signer.secrets(), "at {seconds}");
+    assert_eq!(accepting.len(), signer.secret_count(), "at {seconds}");
     accepting
 }
 

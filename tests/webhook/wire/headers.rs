@@ -34,7 +34,7 @@ fn their_names_come_from_the_product() {
     assert_eq!(headers["x-acme-event"], "ping");
     assert_eq!(verifier().verify(headers, b"{}", at(NOW)).unwrap_err(), VerifyError::Missing);
     let verifier = verifier().with_product(product);
-    assert_eq!(verifier.verify(headers, b"{}", at(NOW)).unwrap().secret(), 0);
+    assert_eq!(verifier.verify(headers, b"{}", at(NOW)).unwrap().secret_index(), 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod answers;
 mod compose;
 #[cfg(feature = "events")]
 mod events;
-#[cfg(feature = "events")]
+#[cfg(feature = "explain")]
 mod explain;
 mod headers;
 #[cfg(feature = "std")]

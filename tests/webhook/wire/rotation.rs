@@ -8,7 +8,7 @@ use super::{NOW, at, secret};
 fn matched(verifier: &Verifier, signer: &Signer) -> Result<usize, VerifyError> {
     let signature = signer.sign(b"{}", at(NOW));
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-    verifier.verify_parts(headers, b"{}", at(NOW)).map(|verified| verified.secret())
+    verifier.verify_parts(headers, b"{}", at(NOW)).map(|verified| verified.secret_index())
 }
 
 #[test]

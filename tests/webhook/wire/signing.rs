@@ -39,7 +39,7 @@ fn each_secret_adds_a_digest_in_order() {
     let secrets = ["whsec_test", "whsec_b", "whsec_c", "whsec_d"].map(secret);
     let [newest, older @ ..] = secrets.clone();
     let signer = older.into_iter().try_fold(Signer::new(newest), Signer::and).unwrap();
-    assert_eq!(signer.secrets(), 4);
+    assert_eq!(signer.secret_count(), 4);
     let header = signer.sign(b"{}", Timestamp::MAX);
     let alone = secrets.map(|secret| {
         let header = Signer::new(secret).sign(b"{}", Timestamp::MAX);

@@ -114,7 +114,11 @@ fn verdict(result: Result<Verified<'_>, VerifyError>) -> Verdict {
     let (name, verdict) = match result {
         Ok(verified) => (
             "accepted",
-            Verdict { secret: Some(verified.secret()), age: Some(verified.age_seconds()), ..none },
+            Verdict {
+                secret: Some(verified.secret_index()),
+                age: Some(verified.age_seconds()),
+                ..none
+            },
         ),
         Err(VerifyError::Missing) => ("missing", none),
         Err(VerifyError::Repeated) => {

@@ -11,6 +11,7 @@ mod deliveries;
 mod endpoints;
 mod extension;
 mod overview;
+mod page;
 mod recovery;
 mod show;
 
@@ -18,14 +19,11 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use call_assistant::Timestamp;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::answer::{self, Answer, Error};
@@ -38,11 +36,6 @@ use crate::store::Store;
 
 pub use access::{Access, Token};
 pub use extension::Extension;
-
-const PAGE: &str = include_str!("page.html");
-
-/// The page that explains signatures: examples/explain-web builds it.
-const EXPLAIN: &str = include_str!("../../../explain-web/explain.html");
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -79,7 +72,7 @@ impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
-        let policy = policy(PAGE);
+        let policy = page::policy(page::DASHBOARD);
         Self { store, extension: (), access, allow_loopback, policy, stop: None, monitor }
     }
 
@@ -171,8 +164,8 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let get = *method == Method::GET || *method == Method::HEAD;
         let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
         match path.as_slice() {
-            [""] if get => Ok(answer::page(PAGE, &self.policy)),
-            ["explain"] if get => Ok(answer::page(EXPLAIN, &own_policy(EXPLAIN))),
+            [""] if get => Ok(answer::page(page::DASHBOARD, &self.policy)),
+            ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
             ["accounts"] if get => self.accounts().await,
             ["accounts", id] if get => self.account(id).await,
             ["accounts", id] if patch => self.change_account(id, asked).await,
@@ -238,30 +231,6 @@ fn template<X: Extension>(path: &[&str]) -> String {
     }
     let shown = path.iter().enumerate().map(|(at, part)| if at == 1 { "{id}" } else { part });
     shown.fold(String::new(), |path, part| path + "/" + part)
-}
-
-/// The policy that a page states itself, and that no other page frames it.
-fn own_policy(page: &str) -> HeaderValue {
-    let (_, stated) = page.split_once("Security-Policy\" content=\"").unwrap_or_default();
-    let (stated, _) = stated.split_once('"').unwrap_or_default();
-    let policy = HeaderValue::try_from(format!("{stated}; frame-ancestors 'none'"));
-    policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
-}
-
-/// The script and the style that the page has, by their digests, and nothing else.
-fn policy(page: &str) -> HeaderValue {
-    let digest = |open: &str, close: &str| {
-        let inside = page.split_once(open).and_then(|(_, rest)| rest.split_once(close));
-        let digest = Sha256::digest(inside.unwrap_or_default().0.as_bytes());
-        format!("'sha256-{}'", STANDARD.encode(digest))
-    };
-    let policy = format!(
-        "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        digest("<script>", "</script>"),
-        digest("<style>", "</style>"),
-    );
-    HeaderValue::try_from(policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
 }
 
 /// Percent-decodes a segment of a path. What is broken stays as it is: no id is like that.

@@ -4,10 +4,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::super::Outcome;
-use super::super::limits::Limits;
+use super::super::delivery::Outcome;
 use super::accounts::{Accounts, Held, Part};
 use super::lanes::Entry;
+use super::limits::Limits;
 use super::line::Line;
 use super::pending::Pending;
 use super::slots::{Slots, index};

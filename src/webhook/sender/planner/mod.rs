@@ -2,6 +2,7 @@
 
 mod accounts;
 mod lanes;
+mod limits;
 mod line;
 mod pending;
 mod slots;
@@ -14,11 +15,11 @@ use core::time::Duration;
 use self::lanes::{Entry, Lanes};
 use self::pending::round_up;
 use self::turns::Turns;
-use super::Outcome;
-use super::limits::Limits;
+use super::delivery::Outcome;
 use super::schedule::{LONGEST_WAIT, farthest};
 use crate::Timestamp;
 
+pub use self::limits::Limits;
 pub use self::pending::Pending;
 
 /// Decides which delivery to send next, under limits on what is in flight.

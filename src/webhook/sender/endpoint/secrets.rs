@@ -18,10 +18,10 @@ use crate::webhook::{SetupError, Signer, SigningSecret};
 /// let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// let mut secrets = EndpointSecrets::new(SigningSecret::parse("whsec_first")?);
 /// secrets.rotate(SigningSecret::parse("whsec_second")?, EndpointSecrets::OVERLAP, now)?;
-/// assert_eq!(secrets.signer(now).secrets(), 2);
+/// assert_eq!(secrets.signer(now).secret_count(), 2);
 ///
 /// let tomorrow = now.saturating_add(EndpointSecrets::OVERLAP);
-/// assert_eq!(secrets.signer(tomorrow).secrets(), 1); // only `whsec_second`
+/// assert_eq!(secrets.signer(tomorrow).secret_count(), 1); // only `whsec_second`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

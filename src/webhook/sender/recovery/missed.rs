@@ -4,13 +4,10 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::signed;
-use super::delivery::Delivery;
-use super::endpoint::Endpoint;
-use super::numbers::{self, previous_version};
-use super::retention::oldest_kept;
-use super::schedule::LONGEST_DELIVERY;
-use super::status::Status;
+use super::super::delivery::{Delivery, Status};
+use super::super::endpoint::Endpoint;
+use super::super::schedule::{LONGEST_DELIVERY, oldest_kept};
+use super::super::stored::{self, Row, previous_version, signed};
 use crate::Timestamp;
 use crate::webhook::event::EventType;
 
@@ -33,8 +30,8 @@ use crate::webhook::event::EventType;
 /// ```
 ///
 /// The range is over the events' `created_at`, its end excluded. It never reaches back further than
-/// [`RETENTION`](super::RETENTION), because older events may have been removed from the store. A
-/// [`Recovery`](super::Recovery) redelivers all of it.
+/// [`RETENTION`](super::super::RETENTION), because older events may have been removed from the store. A
+/// [`Recovery`](super::super::Recovery) redelivers all of it.
 ///
 /// It is stored as JSON. Old and new versions read each other's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,7 +46,7 @@ pub struct MissedDeliveries {
     types: Vec<EventType>,
     /// The endpoint's generation. What is pending of any other is not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "numbers::optional_version")]
+    #[serde(deserialize_with = "stored::optional_version")]
     generation: Option<u32>,
     /// Set by enabling: only what ended in the generation before, and failed from here on. Older
     /// events failed long before the endpoint was disabled.
@@ -60,7 +57,7 @@ pub struct MissedDeliveries {
 /// Holds the condition of [`MissedDeliveries`], for a statement.
 ///
 /// ```sql
-#[doc = include_str!("sql/missed.sql")]
+#[doc = include_str!("../sql/missed.sql")]
 /// ```
 ///
 /// The last condition needs the event's type, which is a column of the delivery or of its event. If
@@ -96,7 +93,7 @@ impl Endpoint {
     /// [`MissedDeliveries::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling in SQL](super#enable). With a clock that is far ahead the range is empty, for all seems too
+    /// [enabling in SQL](super::super#enable). With a clock that is far ahead the range is empty, for all seems too
     /// old: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;
@@ -113,6 +110,13 @@ impl Endpoint {
     pub fn missed(&self, now: Timestamp) -> Option<MissedDeliveries> {
         let mut enabled = *self;
         enabled.enable(now)
+    }
+}
+
+impl Row<Endpoint> {
+    /// Does what [`Endpoint::enable`] does.
+    pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
+        self.value.enable(now)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The states of a delivery, and why a step is refused.
 
+use core::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
+use super::super::stored::UnknownTextError;
 use crate::Timestamp;
 
 /// Names the state of a delivery.
@@ -78,6 +81,15 @@ impl Status {
     #[must_use]
     pub fn is_missed(self) -> bool {
         matches!(self, Self::Failed | Self::Gone | Self::Parked | Self::Skipped)
+    }
+}
+
+impl FromStr for Status {
+    type Err = UnknownTextError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+        let known = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        known.ok_or_else(|| UnknownTextError { field: "status", text: text.into() })
     }
 }
 

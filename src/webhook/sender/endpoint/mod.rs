@@ -1,17 +1,28 @@
 //! One endpoint's health: active or disabled, and the count that decides.
 
+mod address;
+mod alert;
+mod columns;
+mod secrets;
+mod target;
+
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use super::alert::Alert;
-use super::disabled::DisabledReason;
-use super::numbers::{self, next_version};
+pub use self::address::{AddressError, check_public};
+pub use self::alert::{Alert, DisabledReason};
+pub use self::columns::EndpointColumns;
+pub use self::secrets::EndpointSecrets;
+pub use self::target::{MAX_URL_LEN, Target, TargetError};
+
 use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
     is_reached,
 };
+use super::stored::{self, next_version, row};
 use crate::Timestamp;
 
 /// Tracks the health of one endpoint. Its URL and secrets are other columns of the same row.
@@ -63,22 +74,22 @@ pub struct Endpoint {
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) disabled: Option<DisabledReason>,
     pub(super) since: Timestamp,
-    #[serde(deserialize_with = "numbers::failures")]
+    #[serde(deserialize_with = "stored::failures")]
     pub(super) failures: u8,
     /// In a row, of first attempts. At the number that makes it suspect, it is suspect.
-    #[serde(default, skip_serializing_if = "numbers::is_zero")]
-    #[serde(deserialize_with = "numbers::first_failures")]
+    #[serde(default, skip_serializing_if = "stored::is_zero")]
+    #[serde(deserialize_with = "stored::first_failures")]
     pub(super) first_failures: u8,
     /// When the first of them failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_failed_at: Option<Timestamp>,
     /// How many of the reminders that it is disabled were given.
-    #[serde(default, skip_serializing_if = "numbers::is_zero")]
-    #[serde(deserialize_with = "numbers::reminders")]
+    #[serde(default, skip_serializing_if = "stored::is_zero")]
+    #[serde(deserialize_with = "stored::reminders")]
     pub(super) reminders: u8,
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     pub(super) generation: u32,
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     pub(super) version: u32,
 }
 
@@ -398,3 +409,39 @@ impl Endpoint {
         self.version = next_version(self.version);
     }
 }
+
+/// Returns the shard of an endpoint, from 0 to one less than `shards`: the first eight bytes of the
+/// SHA-256 of its id, as a number, modulo `shards`.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use call_assistant::webhook::sender::shard_of;
+///
+/// let shards = NonZeroU32::new(64).unwrap();
+/// assert_eq!(shard_of("whep_1", shards), 54);
+/// ```
+///
+/// This never changes, so it may be a column. Choose the number of shards once, well above the number
+/// of processes that there will ever be: with another number, endpoints have other shards. See
+/// [owners](super#owners).
+#[must_use]
+pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
+    let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    remainder(number, shards)
+}
+
+#[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
+fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
+    let remainder = number.checked_rem(u64::from(divisor.get())).expect("not zero");
+    u32::try_from(remainder).expect("less than a u32")
+}
+
+row!(Endpoint {
+    record(report: Report, now: Timestamp) -> EndpointChange;
+    remind(now: Timestamp) -> Option<Alert>;
+    pause(now: Timestamp) -> EndpointChange;
+    delete(now: Timestamp) -> EndpointChange;
+    moved(now: Timestamp) -> EndpointChange;
+});

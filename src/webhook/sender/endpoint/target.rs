@@ -85,7 +85,7 @@ pub enum TargetError {
     /// A header describes the body, the connection or the sender, and an endpoint may not set it.
     ///
     /// The three headers named after the product are not among them, because a target does not know
-    /// the product: [`Attempt::request`](super::Attempt::request) never lets them be replaced.
+    /// the product: [`Attempt::request`](super::super::Attempt::request) never lets them be replaced.
     #[error("header {name} is reserved")]
     ReservedHeader {
         /// The header.
@@ -98,7 +98,7 @@ impl Target {
     ///
     /// A stored URL may be refused later, by a version of this crate that knows more hosts that are
     /// not public. Do not call it: the outcome of the attempt is
-    /// [`Outcome::Forbidden`](super::Outcome::Forbidden).
+    /// [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     ///
     /// # Errors
     /// [`TargetError`] says why the URL is refused.
@@ -171,7 +171,7 @@ impl Target {
     ///
     /// # Errors
     /// [`AddressError`] says why the address may not be called. If no address passes, the outcome
-    /// of the attempt is [`Outcome::Forbidden`](super::Outcome::Forbidden).
+    /// of the attempt is [`Outcome::Forbidden`](super::super::Outcome::Forbidden).
     pub fn check(&self, address: IpAddr) -> Result<(), AddressError> {
         match self.loopback {
             true if address.is_loopback() => Ok(()),

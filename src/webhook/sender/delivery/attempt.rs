@@ -6,14 +6,14 @@ use core::num::NonZeroU32;
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::numbers;
-use super::target::Target;
+use super::super::endpoint::Target;
+use super::super::stored;
 use crate::Timestamp;
 use crate::webhook::Signer;
 use crate::webhook::event::EventBody;
 
 /// Represents an attempt that has begun. It goes back to
-/// [`Delivery::finish`](super::Delivery::finish) with its outcome.
+/// [`Delivery::finish`](super::super::Delivery::finish) with its outcome.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -40,7 +40,7 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
-    #[serde(deserialize_with = "numbers::attempt")]
+    #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
     pub(super) began_at: Timestamp,

@@ -1,11 +1,12 @@
 //! What the owner of an endpoint is told.
 
 use core::fmt;
+use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::disabled::DisabledReason;
-use super::schedule::FAILURES_TO_DISABLE;
+use super::super::schedule::FAILURES_TO_DISABLE;
+use super::super::stored::UnknownTextError;
 
 /// Names what the owner of an endpoint should be told.
 ///
@@ -21,8 +22,8 @@ use super::schedule::FAILURES_TO_DISABLE;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// [`Settled::alerts`](super::Settled::alerts), [`EndpointChange::alert`](super::EndpointChange::alert)
-/// and [`Endpoint::remind`](super::Endpoint::remind) return them. See [alerts](super#alerts).
+/// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
+/// and [`Endpoint::remind`](super::super::Endpoint::remind) return them. See [alerts](super::super#alerts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,13 +34,13 @@ pub enum Alert {
     /// A 2xx came after an alert about failures.
     Recovered,
     /// This many deliveries in a row have failed for good: one of
-    /// [`FAILURES_TO_WARN`](super::FAILURES_TO_WARN).
+    /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
     Failing {
         /// Failed deliveries in a row.
         failures: u8,
     },
     /// The endpoint was disabled, though nobody asked for it.
-    /// [`Endpoint::missed`](super::Endpoint::missed) says what it misses.
+    /// [`Endpoint::missed`](super::super::Endpoint::missed) says what it misses.
     Disabled {
         /// Why.
         reason: DisabledReason,
@@ -48,7 +49,7 @@ pub enum Alert {
     StillDisabled {
         /// Why.
         reason: DisabledReason,
-        /// One of [`REMINDER_DAYS`](super::REMINDER_DAYS).
+        /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
 }
@@ -94,5 +95,60 @@ impl fmt::Display for Alert {
                 write!(f, "disabled for {days} day{plural}: {}", why(*reason))
             }
         }
+    }
+}
+
+/// Says why an endpoint is disabled.
+///
+/// ```
+/// use call_assistant::webhook::sender::DisabledReason;
+///
+/// assert_eq!(DisabledReason::Failing.as_str(), "failing"); // in JSON and in a column
+/// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
+/// ```
+///
+/// A text of a later version is an error that names it, as with [`Status`](super::super::Status).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DisabledReason {
+    /// It answered 410.
+    Gone,
+    /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
+    Failing,
+    /// Its owner paused it.
+    Paused,
+    /// Its owner deleted it. It cannot be enabled again.
+    Deleted,
+}
+
+impl DisabledReason {
+    /// All reasons.
+    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
+
+    /// Tells whether it disables an endpoint by itself, without its owner.
+    #[must_use]
+    pub const fn is_automatic(self) -> bool {
+        matches!(self, Self::Gone | Self::Failing)
+    }
+
+    /// Returns its text, in JSON and in a column.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Failing => "failing",
+            Self::Paused => "paused",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+impl FromStr for DisabledReason {
+    type Err = UnknownTextError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+        let known = Self::ALL.into_iter().find(|reason| reason.as_str() == text);
+        known.ok_or_else(|| UnknownTextError { field: "disabled", text: text.into() })
     }
 }

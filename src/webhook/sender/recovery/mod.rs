@@ -1,17 +1,19 @@
 //! Redelivering all that an endpoint missed, a few at a time.
 
+mod missed;
+mod plan;
+
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::delivery::Delivery;
+pub use self::missed::{MissedDeliveries, MissedSearch};
+pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
+
+use super::delivery::{Delivery, RedeliverError};
 use super::endpoint::Endpoint;
-use super::missed::MissedDeliveries;
-use super::numbers::{self, next_version};
-use super::plan::{PlanError, RecoveryBy, WebhookPlan};
-use super::retention::RETENTION;
-use super::row::{Row, Write, row};
-use super::status::RedeliverError;
+use super::schedule::RETENTION;
+use super::stored::{self, Row, Write, next_version, row};
 use crate::Timestamp;
 
 /// Recovers what an endpoint missed: each delivery is redelivered once, a few at a time, until
@@ -49,7 +51,7 @@ use crate::Timestamp;
 ///
 /// # Steps
 /// ```sql
-#[doc = include_str!("sql/recover.sql")]
+#[doc = include_str!("../sql/recover.sql")]
 /// ```
 ///
 /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step
@@ -73,14 +75,14 @@ pub struct Recovery<D> {
     by: RecoveryBy,
     started_at: Timestamp,
     /// The endpoint's, when it was started.
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     generation: u32,
     counted: u64,
     redelivered: u64,
     left_out: u64,
     after: Option<D>,
     status: RecoveryStatus,
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     version: u32,
 }
 

@@ -1,19 +1,26 @@
 //! One delivery, from acceptance to its end.
 
+mod attempt;
+mod columns;
+mod outcome;
+mod status;
+
 use core::time::Duration;
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+pub use self::attempt::Attempt;
+pub use self::columns::DeliveryColumns;
+pub use self::outcome::{FailureReason, Outcome};
+pub use self::status::{BeginError, RedeliverError, Status};
+
 use super::endpoint::{Effect, Endpoint, Life, Report};
-use super::numbers::{self, next_version};
-use super::outcome::Outcome;
-use super::retention;
 use super::schedule::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_reached, wait_after,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_kept, is_reached,
+    wait_after,
 };
-use super::status::{BeginError, RedeliverError, Status};
+use super::stored::{self, next_version, row};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
@@ -60,12 +67,12 @@ pub struct Delivery {
     pub(super) event_created_at: Timestamp,
     pub(super) status: Status,
     pub(super) at: Timestamp,
-    #[serde(deserialize_with = "numbers::attempts")]
+    #[serde(deserialize_with = "stored::attempts")]
     pub(super) attempts: u8,
     pub(super) manual: bool,
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     pub(super) generation: u32,
-    #[serde(deserialize_with = "numbers::version")]
+    #[serde(deserialize_with = "stored::version")]
     pub(super) version: u32,
 }
 
@@ -199,7 +206,7 @@ impl Delivery {
         if self.status == Status::Delivered {
             return Err(RedeliverError::Delivered);
         }
-        if !retention::is_kept(self.event_created_at, now) {
+        if !is_kept(self.event_created_at, now) {
             return Err(RedeliverError::Expired);
         }
         if !endpoint.is_active() {
@@ -215,7 +222,7 @@ impl Delivery {
     /// and while the delivery is pending.
     #[must_use]
     pub fn is_kept(&self, now: Timestamp) -> bool {
-        self.is_pending() || retention::is_kept(self.event_created_at, now)
+        self.is_pending() || is_kept(self.event_created_at, now)
     }
 
     /// Tells whether there is something left to do.
@@ -351,3 +358,17 @@ impl Delivery {
         self.version = next_version(self.version);
     }
 }
+
+row!(Delivery {
+    ///
+    /// # Errors
+    /// The same.
+    begin(endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError>;
+    park(endpoint: &Endpoint, now: Timestamp) -> bool;
+    finish(attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Report;
+    postpone(by: Duration, now: Timestamp) -> bool;
+    ///
+    /// # Errors
+    /// The same.
+    redeliver(endpoint: &Endpoint, now: Timestamp) -> Result<(), RedeliverError>;
+});

@@ -1,0 +1,83 @@
+const KIND = { delivered: "good", failed: "bad", gone: "bad", waiting: "wait", sending: "info", parked: "", skipped: "" };
+function deliveriesCard(deliveries, endpoints) {
+  const options = (values, chosen) => values.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
+  const filter = (name, label, values) => keyed("filter " + name, h("select", { "aria-label": label, on: { change: (e) => setFilter(name, e.target.value) } }, options(values, filters[name])));
+  const written = (name, label, type) => keyed("filter " + name, h("input", { type, "aria-label": label, title: label, placeholder: label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
+  const shown = found ? found.data : deliveries;
+  const turn = (to) => { pages = to; look(); };
+  const first = pages.length === 1, next = found ? found.next : deliveries.length === 50 ? deliveries[49].id : null;
+  return card("deliveries", { "aria-labelledby": "h-deliveries" },
+    h("header", {}, h("div", {}, h("h2", { id: "h-deliveries" }, "Deliveries"), h("p", {}, "Newest first. Six attempts each, kept for thirty days.")),
+      deliveries.length ? h("div", { class: "row filters", role: "search" },
+        filter("status", "Status", [["", "Any status"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
+        filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
+        written("type", "Type", "text"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
+        written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "date")), h("label", {}, "to", written("until", "To day", "date"))),
+        searching() ? keyed("filter none", button("Clear", { class: "small plain" }, () => { filters = { ...ANY }; turn([""]); })) : null) : null),
+    shown.length ? h("div", { class: "scroll" }, h("table", {},
+      h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Attempts"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
+      h("tbody", {}, shown.flatMap(deliveryRows)))) :
+      h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), deliveries.length ? "No delivery of the last thirty days fits the filters." : "Record a call, or ping an endpoint, and watch it here."),
+    first && !next ? null : h("div", { class: "pager" }, h("span", { class: "faint" }, `Page ${pages.length}`),
+      keyed("newer", button("Newer", { class: "small", disabled: first }, () => turn(pages.slice(0, -1)))),
+      keyed("older", button("Older", { class: "small", disabled: !next }, async () => {
+        // The latest fifty come without the place of the next ones.
+        if (!found) found = await search();
+        if (found.next) turn([...pages, found.next]);
+      }))));
+}
+function deliveryRows(d) {
+  const isOpen = open.has(d.id);
+  const toggle = () => { isOpen ? open.delete(d.id) : open.add(d.id); draw(); if (!isOpen) fetchBody(d.id); };
+  const last = d.attempts[d.attempts.length - 1];
+  const again = (key, text, done, path) => keyed(key + " " + d.id, button(text, { class: "small" }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)))));
+  const rows = [keyed("row " + d.id, h("tr", {},
+    h("td", { class: "nowrap" }, h("div", { class: "row" },
+      keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id}`, on: { click: toggle } }, chevron())),
+      h("span", { class: "two" }, h("span", { class: "strong" }, d.type), h("span", { class: "mono faint" }, short(d.event_id))))),
+    h("td", {}, badge(d.status, KIND[d.status])),
+    h("td", {}, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
+    h("td", {}, pips(d)),
+    h("td", { class: "nowrap two" }, d.status === "waiting" && d.next_at ? h("span", {}, "next ", when(d.next_at)) : h("span", {}, when(d.ended_at || d.event_created_at)),
+      h("span", { class: "faint" }, last ? outcome(last) : d.status === "skipped" ? "endpoint was disabled" : "")),
+    h("td", { class: "end" }, MISSED.includes(d.status) ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" ? again("now", "Send now", "It is sent now", "send") : null)))];
+  if (isOpen) rows.push(keyed("detail " + d.id, h("tr", { class: "detail" }, h("td", { colspan: "6" }, h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Attempts"), tries(d)), h("div", {}, h("h3", {}, "Body, as it is signed"), bodyOf(d)))))));
+  return rows;
+}
+// The exact text, character by character: what a receiver computes the digest of.
+async function fetchBody(id) {
+  if (bodies.has(id)) return;
+  try { bodies.set(id, (await ask("GET", at("deliveries", id))).body); draw(); } catch (error) { toast(error.message, true); }
+}
+function bodyOf(d) {
+  const text = bodies.get(d.id);
+  if (text === undefined) return h("p", { class: "faint" }, "Loading");
+  return h("div", {}, h("pre", { class: "exact", tabindex: "0" }, text), h("p", { class: "faint" }, `${new TextEncoder().encode(text).length} bytes`));
+}
+const short = (id) => id.length > 18 ? id.slice(0, 10) + "…" + id.slice(-5) : id;
+const good = (t) => /^2\d\d$/.test(t.outcome);
+const WORDS = { timeout: "timed out", refused: "connection refused", reset: "connection broke", dns: "name not found", tls: "TLS failed", forbidden: "address not allowed", unsent: "not sent" };
+const REASONS = {
+  certificate_expired: "certificate expired", certificate_not_yet_valid: "certificate not valid yet", certificate_wrong_host: "certificate of another host",
+  certificate_unknown_issuer: "unknown issuer of the certificate", certificate_invalid: "certificate not valid", not_tls: "does not speak TLS", handshake_refused: "TLS handshake refused",
+  not_http: "answer is not HTTP", head_too_large: "head of the answer too large", closed_early: "closed before it answered", connection_reset: "connection reset", unreachable: "no route to it",
+  no_connection: "timed out connecting", no_handshake: "timed out in the TLS handshake", no_response: "timed out without an answer", stopping: "the service stopped", out_of_resources: "out of sockets or memory",
+};
+const outcome = (t) => t.reason ? REASONS[t.reason] || t.reason : WORDS[t.outcome] || "HTTP " + t.outcome;
+function pips(d) {
+  const made = d.attempts.filter((t) => !t.by_hand && t.outcome !== "unsent");
+  const byHand = d.attempts.filter((t) => t.by_hand);
+  const list = Array.from({ length: 6 }, (_, i) => h("i", { class: made[i] ? good(made[i]) ? "good" : "bad" : i === made.length && d.pending && !d.by_hand ? "now" : "" }));
+  const text = `${made.length} of 6` + (byHand.length ? `, ${byHand.length} by hand` : "");
+  return h("span", { class: "pips", role: "img", title: text, "aria-label": text }, list, byHand.length ? h("span", { class: "faint" }, ` +${byHand.length}`) : null);
+}
+function tries(d) {
+  const list = d.attempts.map((t) => h("li", { class: "try" + (good(t) ? " good" : "") }, h("span", { class: "n" }, t.by_hand ? "↻" : t.number),
+    h("div", {}, h("p", {}, h("span", { class: "strong" }, outcome(t)), t.reason ? h("span", { class: "mono faint" }, t.outcome) : null, h("span", { class: "faint" }, t.took_ms, " ms"), when(t.began_at), t.by_hand ? badge("by hand") : null, t.late ? badge("late") : null),
+      t.headers && t.headers.text ? h("details", {}, h("summary", { class: "faint" }, "Header fields"), h("div", { class: "answer mono faint" }, t.headers.text + (t.headers.cut ? "…" : ""))) : null,
+      t.response && t.response.text ? h("div", { class: "answer mono" }, t.response.text + (t.response.cut ? " …" : "")) : null)));
+  if (d.status === "waiting" && d.next_at) list.push(h("li", { class: "try next" }, h("span", { class: "n" }, d.by_hand ? "↻" : d.attempts_made + 1), h("div", {}, h("p", {}, "next attempt ", when(d.next_at)))));
+  if (d.status === "sending") list.push(h("li", { class: "try next" }, h("span", { class: "n" }, "…"), h("div", {}, "being sent")));
+  if (!list.length) list.push(h("li", { class: "faint" }, d.status === "skipped" ? "None: the endpoint was disabled when the event happened." : "None yet."));
+  return h("ol", { class: "tries" }, list);
+}

@@ -1,0 +1,129 @@
+// ---- Dialogs ----
+const FAULTS = ["internal_error", "lookup_fails", "slow", "cut", "rate_limit_exceeded", "invalid_cursor", "invalid_credentials", "insufficient_scope", "plan_upgrade_required", "subscription_inactive", "account_closed", "resource_not_found", "invalid_parameter", "method_not_allowed", "twice", "out_of_order", "wrong_signature", "old_timestamp", "unknown_type", "changed_object"];
+function faultDialog() {
+  dialog("Order a fault", "For the next requests to the public API, or the next deliveries.", [
+    field("Fault", null, h("select", { name: "fault", autofocus: true }, FAULTS.map((name) => h("option", { value: name }, name)))),
+    field("How many", null, h("input", { type: "text", name: "next", value: "1", inputmode: "numeric", pattern: "[0-9]{1,6}", autocomplete: "off" })),
+    field("How late", "In milliseconds, for slow; in seconds, for the Retry-After of rate_limit_exceeded.", h("input", { type: "text", name: "late", value: "3000", inputmode: "numeric", pattern: "[0-9]{1,6}", autocomplete: "off" })),
+  ], "Order", async (data) => {
+    const [fault, late] = [data.get("fault"), Number(data.get("late"))];
+    const order = { fault, next: Number(data.get("next")) };
+    if (fault === "slow") order.milliseconds = late;
+    if (fault === "rate_limit_exceeded") order.retry_after = late;
+    await ask("POST", "/faults", order);
+    toast("Ordered");
+  });
+}
+function dialog(title, hint, fields, action, submit) {
+  const wrong = h("div", { class: "wrong", role: "alert", hidden: true });
+  const send = h("button", { class: "btn primary", type: "submit" }, action);
+  const form = h("form", {}, h("div", {}, h("h2", {}, title), hint ? h("p", { class: "hint" }, hint) : null), fields, wrong,
+    h("div", { class: "foot" }, submit ? button("Cancel", {}, () => el.close()) : null, send));
+  const el = h("dialog", { "aria-label": title }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (!submit) return el.close();
+    send.disabled = true; wrong.hidden = true;
+    try { const next = await submit(new FormData(form)); el.close(); await refresh(true); if (next) next(); }
+    catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
+    send.disabled = false;
+  });
+  el.addEventListener("close", () => el.remove());
+  document.body.append(el);
+  el.showModal();
+  return el;
+}
+const field = (label, small, input) => h("label", { class: "field" }, label, input, small ? h("small", {}, small) : null);
+
+function secretDialog(title, what, secret) {
+  const copy = button("Copy", { class: "small" }, async () => { try { await navigator.clipboard.writeText(secret); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); } });
+  const code = h("code", {}, secret);
+  dialog(title, what, [h("div", { class: "secret" }, code, copy), h("div", { class: "warn" }, "This is the only time it is shown. Keep it where secrets are kept.")], "I have kept it");
+}
+function keyDialog(a) {
+  dialog("Create a key", a.business_name || a.id, [
+    field("Name", "One key for each integration.", h("input", { type: "text", name: "name", required: true, maxlength: "100", autofocus: true, placeholder: "CRM sync", autocomplete: "off" })),
+    h("fieldset", {}, h("legend", {}, "Mode"), h("label", { class: "check" }, h("input", { type: "radio", name: "mode", value: "live", checked: true }), "Live: production data"), h("label", { class: "check" }, h("input", { type: "radio", name: "mode", value: "test" }), "Test: test data")),
+    h("fieldset", {}, h("legend", {}, "Scopes"), h("label", { class: "check" }, h("input", { type: "checkbox", name: "scope", value: "account:read", checked: true }), h("span", { class: "mono" }, "account:read")), h("label", { class: "check" }, h("input", { type: "checkbox", name: "scope", value: "calls:read", checked: true }), h("span", { class: "mono" }, "calls:read"))),
+    field("Expires", null, h("select", { name: "expires" }, h("option", { value: "" }, "never"), h("option", { value: "1" }, "in a minute"), h("option", { value: "1440" }, "in a day"), h("option", { value: "43200" }, "in 30 days"))),
+  ], "Create key", async (data) => {
+    const minutes = Number(data.get("expires"));
+    const made = await ask("POST", at("accounts", a.id, "keys"), { name: data.get("name"), mode: data.get("mode"), scopes: data.getAll("scope"), expires_at: minutes ? new Date(clock() + minutes * 60000).toISOString() : null });
+    return () => secretDialog("Key created", made.name, made.secret);
+  });
+}
+function revokeDialog(k) {
+  dialog("Revoke this key?", "Requests with it are refused at once, for good.", [h("div", { class: "secret" }, h("code", {}, k.name ? `${k.name} · ${k.hint}` : k.hint))], "Revoke", async () => { await ask("POST", at("keys", k.id, "revoke")); toast("Revoked"); });
+}
+function endpointDialog(a) {
+  dialog("Add an endpoint", "Events of this account are delivered to it, signed.", [
+    field("URL", "A public HTTPS address.", h("input", { type: "url", name: "url", required: true, autofocus: true, placeholder: "https://", autocomplete: "off" })),
+  ], "Add endpoint", async (data) => {
+    const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url") });
+    return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret);
+  });
+}
+function moveDialog(e) {
+  dialog("Change the URL", "What is pending goes there. History and failures stay.", [
+    field("URL", "A public HTTPS address.", h("input", { type: "url", name: "url", required: true, autofocus: true, value: e.url, autocomplete: "off" })),
+  ], "Change URL", async (data) => { await ask("PATCH", at("endpoints", e.id), { url: data.get("url") }); toast("Changed"); });
+}
+function rotateDialog(e) {
+  dialog("Rotate the signing secret", e.url, [
+    field("The previous secret", "Receivers accept either signature while both sign.", h("select", { name: "overlap" },
+      h("option", { value: "86400" }, "signs, too, for a day"), h("option", { value: "3600" }, "signs, too, for an hour"), h("option", { value: "604800" }, "signs, too, for a week"), h("option", { value: "0" }, "stops now: it has leaked"))),
+  ], "Rotate", async (data) => {
+    const made = await ask("POST", at("endpoints", e.id, "rotate"), { overlap_seconds: Number(data.get("overlap")) });
+    return () => secretDialog("Secret rotated", "The new signing secret, for the receiver:", made.secret);
+  });
+}
+function deleteDialog(e) {
+  dialog("Delete this endpoint?", "Nothing is sent to it any more, and what is pending is not either. Its log is kept for thirty days.", [h("div", { class: "secret" }, h("code", {}, e.url))], "Delete", async () => { await ask("DELETE", at("endpoints", e.id)); toast("Deleted"); });
+}
+function recoverDialog(e) {
+  const counted = missed.get(e.id);
+  dialog("Recover what it missed", "Each gets one more attempt, a few at a time. A failure does not count against the endpoint.", [
+    h("div", { class: "secret" }, h("code", {}, e.url)),
+    h("fieldset", {}, h("legend", {}, "Types"), Object.entries(counted.by_type).map(([type, count]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "type", value: type, checked: true }), h("span", { class: "mono" }, type), h("span", { class: "faint" }, `${count}`)))),
+  ], "Recover", async (data) => {
+    const chosen = data.getAll("type");
+    if (!chosen.length) throw new Error("choose a type");
+    const all = chosen.length === Object.keys(counted.by_type).length;
+    const started = await ask("POST", at("endpoints", e.id, "recover"), all ? {} : { types: chosen });
+    missed.delete(e.id);
+    toast(`Recovering ${started.counted}`);
+  });
+}
+function callDialog(a) {
+  dialog("Record a call", "As if the assistant had just answered it. call.ended goes out.", [
+    field("Caller", null, h("input", { type: "text", name: "name", autofocus: true, placeholder: "Ingrid Solberg", autocomplete: "off" })),
+    field("Number", null, h("input", { type: "text", name: "number", placeholder: "+4722334455", autocomplete: "off" })),
+    field("Summary", "Without one, the event waits until there is one.", h("input", { type: "text", name: "summary", value: "Asked for an appointment on Friday.", autocomplete: "off" })),
+    field("Seconds", null, h("input", { type: "text", name: "seconds", value: "75", inputmode: "numeric", pattern: "[0-9]{1,5}", autocomplete: "off" })),
+  ], "Record call", async (data) => {
+    const seconds = Number(data.get("seconds") || 0);
+    const call = await ask("POST", at("accounts", a.id, "calls"), {
+      caller: { contact_id: null, phone_number: data.get("number") || null, display_name: data.get("name") || null },
+      summary: data.get("summary") || null, duration_seconds: seconds });
+    toast(call.event_id ? `Recorded; sent to ${call.deliveries.length} ${call.deliveries.length === 1 ? "endpoint" : "endpoints"}` : `Recorded without an event: ${call.not_emitted}`);
+  });
+}
+const EXAMPLES = {
+  "appointment.created": { object: { id: "appt_1", status: "booked" } }, "appointment.updated": { object: { id: "appt_1", status: "booked" } }, "appointment.cancelled": { object: { id: "appt_1", status: "cancelled" } },
+  "contact.created": { object: { id: "cont_1", display_name: "Ingrid Solberg" } }, "contact.updated": { object: { id: "cont_1", display_name: "Ingrid Solberg" } },
+  "usage.threshold_reached": { included_minutes: 400, used_minutes: 300 }, "ping": { message: "Hello." },
+};
+function emitDialog(a) {
+  const data = h("textarea", { name: "data", spellcheck: "false", required: true });
+  const type = h("input", { type: "text", name: "type", required: true, list: "types", value: "appointment.created", autofocus: true, autocomplete: "off" });
+  const example = () => { if (EXAMPLES[type.value]) data.value = JSON.stringify(EXAMPLES[type.value], null, 2); };
+  type.addEventListener("input", example); example();
+  dialog("Emit an event", "To every endpoint of the account.", [
+    field("Type", "Any type: receivers keep those they do not know.", type), h("datalist", { id: "types" }, Object.keys(EXAMPLES).map((t) => h("option", { value: t }))),
+    field("Data", null, data),
+  ], "Emit event", async (form) => {
+    let value; try { value = JSON.parse(form.get("data")); } catch { throw new Error("data is not JSON"); }
+    const event = await ask("POST", at("accounts", a.id, "events"), { type: form.get("type"), data: value });
+    toast(`Emitted to ${event.deliveries.length} ${event.deliveries.length === 1 ? "endpoint" : "endpoints"}`);
+  });
+}

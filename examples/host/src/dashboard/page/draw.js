@@ -1,0 +1,67 @@
+// ---- Drawing ----
+// A row that moved away between press and release would lose the click.
+let held = false;
+addEventListener("pointerdown", () => { held = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { held = false; setTimeout(draw); }, true);
+
+function standing(a) {
+  if (a.closing) return ["403 account_closed", "bad"];
+  if (!a.subscription_active) return ["402 subscription_inactive", "bad"];
+  if (!a.entitlements.public_api) return ["403 plan_upgrade_required", "wait"];
+  return ["200", "good"];
+}
+function drawAccounts() {
+  patchChildren($("accounts"), accounts.map((a) => {
+    const mark = a.closing ? badge("closing", "bad") : !a.subscription_active ? badge("inactive", "bad") : !a.entitlements.public_api ? badge("no API", "wait") : null;
+    return keyed("row " + a.id, h("li", {}, keyed("account " + a.id, h("button", { type: "button", "aria-current": a.id === selected ? "true" : undefined, on: { click: () => choose(a.id) } },
+      h("span", { class: "name" }, a.business_name || "No business name"),
+      h("span", { class: "sub" }, h("span", { class: "mono" }, a.id), mark)))));
+  }));
+}
+function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("b", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
+
+function draw() {
+  if (!seen || held) return;
+  const { account: a, keys, endpoints, deliveries, calls, plans } = seen;
+  const index = accounts.findIndex((other) => other.id === a.id);
+  if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
+  document.title = `${a.business_name || a.id} · Call Assistant`;
+  patchChildren($("main"), [
+    head(a), tiles(a, keys, endpoints, deliveries, calls), standingCard(a, plans),
+    ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)]);
+}
+
+function head(a) {
+  return h("div", { class: "head" },
+    h("div", {}, h("h1", {}, a.business_name || "No business name"),
+      h("div", { class: "meta" }, h("span", { class: "mono" }, a.id), h("span", {}, a.timezone), localTime(a.timezone))),
+    h("div", { class: "row" },
+      keyed("emit", button("Emit event", {}, () => emitDialog(a))),
+      keyed("record", button("Record a call", { class: "primary" }, () => callDialog(a)))));
+}
+function localTime(zone) {
+  try { return h("span", {}, "local time ", new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit" }).format(clock())); } catch { return null; }
+}
+function tiles(a, keys, endpoints, deliveries, calls) {
+  const usable = keys.filter((k) => k.state !== "revoked" && k.state !== "expired").length;
+  const active = endpoints.filter((e) => e.status === "active").length;
+  const pending = deliveries.filter((d) => d.pending).length;
+  const ended = deliveries.filter((d) => !d.pending);
+  const good = ended.filter((d) => d.status === "delivered").length;
+  const tile = (name, value, more) => h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, more)));
+  return h("dl", { class: "tiles" },
+    tile("Calls", a.calls.toLocaleString("en"), calls.length ? ["latest ", when(calls[0].started_at)] : "none yet"),
+    tile("Keys", usable, `usable of ${keys.length}`),
+    tile("Endpoints", active, endpoints.length ? `active of ${endpoints.length}` : "registered"),
+    tile("Delivered", ended.length ? Math.round(100 * good / ended.length) + " %" : "–", ended.length ? `of the latest ${ended.length}` + (pending ? ` · ${pending} pending` : "") : pending ? `${pending} pending` : "nothing sent yet"));
+}
+function standingCard(a, plans) {
+  const change = (field, value) => attempt(null, () => ask("PATCH", at("accounts", a.id), { [field]: value }));
+  const [verdict, kind] = standing(a);
+  const toggle = (name, field) => h("label", {}, keyed("standing " + field, h("input", { type: "checkbox", role: "switch", class: "switch", checked: a[field], on: { change: (e) => change(field, e.target.checked) } })), name);
+  return card("standing", { "aria-label": "Standing" }, h("div", { class: "standing" },
+    h("label", {}, "Plan", keyed("standing plan", h("select", { on: { change: (e) => change("plan", e.target.value) } },
+      plans.map((p) => h("option", { value: p, selected: p === a.plan }, p))))),
+    toggle("Subscription active", "subscription_active"), toggle("Scheduled for deletion", "closing"),
+    h("div", { class: "verdict" }, "The public API answers", badge(verdict, kind))));
+}

@@ -1,0 +1,55 @@
+function endpointsCard(a, endpoints) {
+  const add = () => keyed("add endpoint", button("Add endpoint", { class: "small" }, () => endpointDialog(a)));
+  return card("endpoints", { "aria-labelledby": "h-endpoints" },
+    h("header", {}, h("div", {}, h("h2", { id: "h-endpoints" }, "Webhook endpoints"), h("p", {}, "Disabled by a 410, or by twenty failed deliveries in a row.")), endpoints.length ? add() : null),
+    endpoints.length ? h("div", { class: "endpoints" }, endpoints.map(endpointRow)) :
+      h("div", { class: "empty" }, h("b", {}, a.entitlements.webhooks ? "No endpoint yet" : "This plan has no webhooks"),
+        a.entitlements.webhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
+        a.entitlements.webhooks ? h("div", {}, add()) : null));
+}
+function alertsCard(alerts) {
+  if (!alerts.length) return [];
+  return [card("alerts", { "aria-labelledby": "h-alerts" },
+    h("header", {}, h("div", {}, h("h2", { id: "h-alerts" }, "Alerts"), h("p", {}, "What the owner of this account should know."))),
+    h("ul", { class: "alerts" }, alerts.slice(0, 5).map((alert) => keyed(alert.at + alert.url + alert.message, h("li", {},
+      h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ", h("span", { class: "faint", title: alert.url }, clipped(alert.url, 60))),
+      h("span", { class: "faint" }, when(alert.at)))))))];
+}
+const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
+function endpointRow(e) {
+  const active = e.status === "active";
+  const failures = e.consecutive_failures, limit = e.failures_to_disable;
+  const shown = e.reason === "failing" ? limit : failures;
+  const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
+  const hour = e.last_hour && e.last_hour.attempts ? `last hour: ${Math.round(100 * e.last_hour.succeeded / e.last_hour.attempts)} % of ${e.last_hour.attempts}, p50 ${e.last_hour.p50_ms} ms, p99 ${e.last_hour.p99_ms} ms` : null;
+  const until = (e.previous_secrets_until || [])[0];
+  const act = (key, text, props, run) => keyed(key + " " + e.id, button(text, { class: "small " + (props || "") }, run));
+  const run = (what, method, ...path) => () => attempt(what, () => ask(method, at("endpoints", e.id, ...path)));
+  return keyed("row " + e.id, h("div", { class: "endpoint" },
+    h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+      h("span", { class: "faint" }, active ? ["active since ", when(e.since)] : [why || "disabled", ", ", when(e.since)], " · ", h("span", { class: "mono", title: e.id }, short(e.id)), hour ? [" · ", hour] : null),
+      until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
+    h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),
+      h("span", { class: "faint" }, e.reason === "gone" || e.reason === "paused" ? "Nothing is sent to it" : shown === 0 ? "No failed deliveries in a row" : `${shown} of ${limit} failed deliveries in a row`)),
+    recoveryRow(e, active),
+    h("div", { class: "row actions" },
+      act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
+      active ? act("pause", "Pause", "", run("Paused: nothing is sent to it", "POST", "pause")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
+        const now = await ask("POST", at("endpoints", e.id, "enable"));
+        const count = now.missed_deliveries.length;
+        missed.delete(e.id);
+        toast(count ? `Enabled. It missed ${count} ${count === 1 ? "delivery" : "deliveries"}: recover or redeliver what you need.` : "Enabled.");
+      })),
+      act("move", "Change URL", "", () => moveDialog(e)),
+      act("rotate", "Rotate secret", "", () => rotateDialog(e)),
+      act("delete", "Delete", "danger", () => deleteDialog(e)))));
+}
+function recoveryRow(e, active) {
+  const now = running(e), counted = missed.get(e.id);
+  if (now) return h("div", { class: "recovery" }, h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": "Recovery" }),
+    h("span", {}, `${now.redelivered} of ${now.counted} redelivered`),
+    keyed("cancel " + now.id, button("Cancel", { class: "small" }, () => attempt("Cancelled", () => ask("POST", at("recoveries", now.id, "cancel"))))));
+  if (!active || !counted?.count) return null;
+  return h("div", { class: "recovery" }, keyed("recover " + e.id, button(`Recover ${counted.count}`, { class: "small primary" }, () => recoverDialog(e))),
+    h("span", { class: "faint" }, `It missed ${types(counted)}.`));
+}
