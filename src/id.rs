@@ -1,4 +1,4 @@
-//! Defines ids: opaque text, with one type for each kind of object.
+//! Ids: opaque text, with one type for each kind of object.
 //!
 //! JSON readers are more tolerant: an [`AccountId`], [`CallId`], [`ContactId`] or
 //! [`AppointmentId`] there is any text of 1 to [`MAX_ID_LEN`] bytes, so that one odd id does not
@@ -36,7 +36,7 @@ use sha2::{Digest, Sha256};
 use crate::json::json_text;
 use crate::text::{TextError, TextReason, check_len, check_present, check_visible};
 
-/// Bounds an id, in bytes.
+/// The longest id: 255 bytes.
 pub const MAX_ID_LEN: usize = 255;
 
 macro_rules! id {
@@ -94,7 +94,7 @@ macro_rules! id {
             }
         }
 
-        /// Ids compare as their text, so a map with ids as keys can be asked with a `&str`.
+        /// Lookups by `&str` in maps with ids as keys: ids compare as their text.
         impl core::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
@@ -122,23 +122,23 @@ macro_rules! id {
     };
 }
 
-id!(/// Identifies a customer's account.
+id!(/// The id of a customer's account.
     AccountId, "account id", made: "acct_", read: check_any);
-id!(/// Identifies an answered call.
+id!(/// The id of an answered call.
     CallId, "call id", made: "call_", read: check_any);
-id!(/// Identifies a contact in the customer's address book.
+id!(/// The id of a contact in the customer's address book.
     ContactId, "contact id", made: "cont_", read: check_any);
-id!(/// Identifies an appointment.
+id!(/// The id of an appointment.
     AppointmentId, "appointment id", made: "appt_", read: check_any);
-id!(/// Identifies a credential (today: an API key), never its secret.
+id!(/// The id of a credential (today: an API key), never its secret.
     CredentialId, "credential id", made: "cred_", read: check);
-id!(/// Identifies an event. It is the same for every endpoint and in every attempt.
+id!(/// The id of an event. It is the same for every endpoint and in every attempt.
     EventId, "event id", made: "evt_", checked: "evt_", read: check);
-id!(/// Identifies a request, to quote to support.
+id!(/// The id of a request, to quote to support.
     RequestId, "request id", made: "req_", checked: "req_", read: check);
-id!(/// Identifies a customer's webhook endpoint.
+id!(/// The id of a customer's webhook endpoint.
     EndpointId, "endpoint id", made: "whep_", read: check);
-id!(/// Identifies the delivery of one event to one endpoint.
+id!(/// The id of the delivery of one event to one endpoint.
     DeliveryId, "delivery id", made: "dlv_", read: check);
 
 impl EventId {

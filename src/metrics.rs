@@ -1,4 +1,4 @@
-//! Counts what happened in fixed memory, and writes it as OpenMetrics text.
+//! Counters in fixed memory, written as OpenMetrics text.
 //!
 //! ```
 //! use call_assistant::metrics::OpenMetrics;
@@ -39,10 +39,10 @@ use core::fmt;
 #[cfg(feature = "service")]
 use core::time::Duration;
 
-/// Names the content type of the text.
+/// The `Content-Type` of the text: `application/openmetrics-text`, in version 1.0.0 and UTF-8.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Writes OpenMetrics text, over any [`fmt::Write`].
+/// A writer of OpenMetrics text, over any [`fmt::Write`].
 ///
 /// ```
 /// use call_assistant::metrics::OpenMetrics;
@@ -74,7 +74,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
     /// Writes a counter: a value for each set of labels. `_total` is added to its name.
     ///
     /// # Errors
-    /// The writer fails.
+    /// Returns the error of the writer.
     pub fn counter<'a, const L: usize>(
         &mut self,
         name: &str,
@@ -88,7 +88,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
     /// Writes a gauge: a value for each set of labels.
     ///
     /// # Errors
-    /// The writer fails.
+    /// Returns the error of the writer.
     pub fn gauge<'a, const L: usize>(
         &mut self,
         name: &str,
@@ -102,7 +102,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
     /// Ends the text, and returns the writer.
     ///
     /// # Errors
-    /// The writer fails.
+    /// Returns the error of the writer.
     pub fn end(mut self) -> Result<W, fmt::Error> {
         self.out.write_str("# EOF\n")?;
         Ok(self.out)
@@ -133,89 +133,177 @@ impl<W: fmt::Write> OpenMetrics<W> {
     }
 }
 
-/// How often each of `N` things happened. What they are is for its tally to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counters<const N: usize>([u64; N]);
+/// A value of a label, or of several labels together. Each value has a counter of its own.
+pub(crate) trait Label: Copy + fmt::Debug + Eq {
+    /// The number of values.
+    const N: usize;
 
-impl<const N: usize> Default for Counters<N> {
-    fn default() -> Self {
-        Self([0; N])
+    /// One counter for each value.
+    type Counts: AsMut<[u64]> + AsRef<[u64]> + Copy + fmt::Debug + Default + Eq;
+
+    /// Returns all values, in the order in which they are written.
+    fn all() -> impl Iterator<Item = Self>;
+
+    /// Returns the name and the text of each label.
+    fn labels(self) -> impl AsRef<[(&'static str, &'static str)]>;
+}
+
+/// The only value of a counter without labels.
+#[cfg(feature = "service")]
+impl Label for () {
+    const N: usize = 1;
+    type Counts = [u64; Self::N];
+
+    fn all() -> impl Iterator<Item = Self> {
+        [()].into_iter()
+    }
+
+    fn labels(self) -> impl AsRef<[(&'static str, &'static str)]> {
+        []
     }
 }
 
-impl<const N: usize> Counters<N> {
-    pub(crate) fn count(&mut self, which: usize) {
-        if let Some(count) = self.0.get_mut(which) {
+/// Defines a label of one name: by the text of each value of a type, or by a list of values and the
+/// function that returns their text.
+macro_rules! label {
+    ($(#[$meta:meta])* $name:ident = $label:literal, $of:ty {
+        $($value:pat $(if $guard:expr)? => $text:literal,)+
+    }) => {
+        $crate::metrics::label! {
+            $(#[$meta])* $name = $label, &'static str, [$($text),+], core::convert::identity
+        }
+
+        impl From<$of> for $name {
+            fn from(of: $of) -> Self {
+                Self(match of { $($value $(if $guard)? => $text,)+ })
+            }
+        }
+    };
+    ($(#[$meta:meta])* $name:ident = $label:literal, $of:ty, $all:expr, $text:expr) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        struct $name($of);
+
+        impl $crate::metrics::Label for $name {
+            const N: usize = $all.len();
+            type Counts = [u64; Self::N];
+
+            fn all() -> impl Iterator<Item = Self> {
+                $all.iter().copied().map(Self)
+            }
+
+            fn labels(self) -> impl AsRef<[(&'static str, &'static str)]> {
+                [($label, $text(self.0))]
+            }
+        }
+    };
+}
+pub(crate) use label;
+
+/// A counter for each value of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counters<L: Label>(L::Counts);
+
+impl<L: Label> Default for Counters<L> {
+    fn default() -> Self {
+        Self(L::Counts::default())
+    }
+}
+
+impl<L: Label> Counters<L> {
+    /// Adds one to the counter of this value. A value that is not in the list has no counter.
+    pub(crate) fn count(&mut self, value: impl Into<L>) {
+        let value = value.into();
+        let mut counts = L::all().zip(self.0.as_mut());
+        if let Some((_, count)) = counts.find(|(one, _)| *one == value) {
             *count = count.saturating_add(1);
         }
     }
 
-    /// Counts one of a list with a counter for each.
-    #[cfg(feature = "service")]
-    pub(crate) fn count_of<T: PartialEq>(&mut self, all: &[T], which: &T) {
-        if let Some(at) = all.iter().position(|one| one == which) {
-            self.count(at);
-        }
-    }
-
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (count, more) in self.0.iter_mut().zip(other.0) {
-            *count = count.saturating_add(more);
+        for (count, more) in self.0.as_mut().iter_mut().zip(other.0.as_ref()) {
+            *count = count.saturating_add(*more);
         }
     }
 
-    /// The counts with the values of a label.
-    pub(crate) fn by<'a>(
+    pub(crate) fn write<W: fmt::Write>(
         &self,
-        label: &'a str,
-        values: impl IntoIterator<Item = &'a str>,
-    ) -> impl Iterator<Item = ([(&'a str, &'a str); 1], u64)> {
-        values.into_iter().zip(self.0).map(move |(value, count)| ([(label, value)], count))
-    }
-
-    #[cfg(feature = "service")]
-    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.0.into_iter()
+        text: &mut OpenMetrics<W>,
+        name: &str,
+        help: &str,
+    ) -> fmt::Result {
+        text.head(name, "counter", help)?;
+        L::all().zip(self.0.as_ref()).try_for_each(|(value, count)| {
+            text.line(name, "_total", value.labels().as_ref(), count)
+        })
     }
 }
 
-/// Bounds for what ends within ten seconds.
+/// Defines a tally: its counters and histograms, each with the name and the help of its metric.
+macro_rules! tally {
+    ($(#[$meta:meta])* pub struct $tally:ident {
+        $($(#[$of_field:meta])* $field:ident: $counts:ty = $name:literal, $help:literal;)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $tally {
+            $($(#[$of_field])* $field: $counts,)+
+        }
+
+        impl $tally {
+            /// Adds what another tally has counted.
+            pub fn merge(&mut self, other: &Self) {
+                $(self.$field.merge(&other.$field);)+
+            }
+
+            /// Writes what was counted.
+            ///
+            /// # Errors
+            /// Returns the error of the writer.
+            pub fn write<W: core::fmt::Write>(
+                &self,
+                text: &mut $crate::metrics::OpenMetrics<W>,
+            ) -> core::fmt::Result {
+                $(self.$field.write(text, $name, $help)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use tally;
+
+/// The upper bounds of histograms, in milliseconds. The first eleven are for what ends within ten
+/// seconds. The others are for events: one for each of the five attempts that may follow the first.
 #[cfg(feature = "service")]
-pub(crate) static SHORT: [Duration; 11] = [
-    Duration::from_millis(5),
-    Duration::from_millis(10),
-    Duration::from_millis(25),
-    Duration::from_millis(50),
-    Duration::from_millis(100),
-    Duration::from_millis(250),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-    Duration::from_millis(2_500),
-    Duration::from_secs(5),
-    Duration::from_secs(10),
+const BOUNDS: [u64; 16] = [
+    5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000, 900_000, 5_400_000,
+    28_800_000,
 ];
 
-/// How many durations were at most as long as each bound.
+/// A histogram of durations over the first `N` of [`BOUNDS`].
 #[cfg(feature = "service")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Histogram<const N: usize> {
-    bounds: &'static [Duration; N],
-    /// Of each bucket alone.
+    /// The number of durations in each bucket alone.
     counts: [u64; N],
+    /// The number of durations above the last bound.
     longer: u64,
     sum: Duration,
 }
 
 #[cfg(feature = "service")]
-impl<const N: usize> Histogram<N> {
-    pub(crate) const fn new(bounds: &'static [Duration; N]) -> Self {
-        Self { bounds, counts: [0; N], longer: 0, sum: Duration::ZERO }
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Self { counts: [0; N], longer: 0, sum: Duration::ZERO }
     }
+}
 
+#[cfg(feature = "service")]
+impl<const N: usize> Histogram<N> {
     pub(crate) fn observe(&mut self, took: Duration) {
-        let mut buckets = self.bounds.iter().zip(&mut self.counts);
-        let count = buckets.find(|(bound, _)| took <= **bound).map(|(_, count)| count);
-        let count = count.unwrap_or(&mut self.longer);
+        let mut buckets = BOUNDS.map(Duration::from_millis).into_iter().zip(&mut self.counts);
+        let bucket = buckets.find(|(bound, _)| took <= *bound);
+        let count = bucket.map_or(&mut self.longer, |(_, count)| count);
         *count = count.saturating_add(1);
         self.sum = self.sum.saturating_add(took);
     }
@@ -236,9 +324,9 @@ impl<const N: usize> Histogram<N> {
     ) -> fmt::Result {
         text.head(name, "histogram", help)?;
         let mut total = 0_u64;
-        for (bound, count) in self.bounds.iter().zip(self.counts) {
+        for (bound, count) in BOUNDS.map(Duration::from_millis).into_iter().zip(self.counts) {
             total = total.saturating_add(count);
-            writeln!(text.out, "{name}_bucket{{le=\"{}\"}} {total}", Seconds(*bound))?;
+            writeln!(text.out, "{name}_bucket{{le=\"{}\"}} {total}", Seconds(bound))?;
         }
         total = total.saturating_add(self.longer);
         text.line(name, "_bucket", &[("le", "+Inf")], total)?;
@@ -263,7 +351,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A text between quotes, or in one line.
+/// A text as it is written between quotes, or in one line.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

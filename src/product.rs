@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::text::{TextError, TextReason, check_len, check_present};
 
-/// Derives header names, key prefixes and the `User-Agent` from the product's name.
+/// The product's name, with the header names, key prefixes and `User-Agent` that are derived from it.
 ///
 /// The default name is *Service*, as in the [protocol](crate::guide::protocol). Everything is
 /// derived once, when the product is created. Cloning is cheap.
@@ -40,7 +40,7 @@ struct Derived {
 }
 
 impl Product {
-    /// The longest name accepted, in bytes.
+    /// The longest name: 32 bytes.
     pub const MAX_LEN: usize = 32;
 
     /// Creates a product from a name of ASCII letters and digits, in words joined by single

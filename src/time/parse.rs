@@ -8,7 +8,7 @@ use ::time::{Date, Month, OffsetDateTime};
 use super::Timestamp;
 use crate::json::json_text;
 
-/// Says why a text is not an RFC 3339 instant, and at which byte.
+/// The reason why a text is not an RFC 3339 instant, and the byte that is wrong.
 ///
 /// It never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

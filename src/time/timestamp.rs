@@ -9,7 +9,7 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const DAY: u64 = 86_400;
 
-/// Represents an instant in UTC, to the nanosecond, in the years 0000 to 9999.
+/// An instant in UTC, to the nanosecond, in the years 0000 to 9999.
 ///
 /// ```
 /// use core::time::Duration;

@@ -110,13 +110,9 @@ fn verified() -> receiver::ReceiverTally {
 fn text() -> String {
     let mut text = OpenMetrics::new(String::new());
     sent().write(&mut text).unwrap();
-    let gauges = Gauges {
-        waiting: 12,
-        sending: 3,
-        oldest_due: Duration::from_millis(1_500),
-        active: 7,
-        ..Gauges::default()
-    };
+    let mut gauges = Gauges::default();
+    (gauges.waiting, gauges.sending, gauges.active) = (12, 3, 7);
+    gauges.oldest_due = Duration::from_millis(1_500);
     gauges.write(&mut text).unwrap();
     answered().write(&mut text).unwrap();
     verified().write(&mut text).unwrap();

@@ -19,7 +19,7 @@ const FORMAT: u64 = 57;
 const FILE: &str = "tests/api.txt";
 
 /// The file that rustdoc writes; `None` if this Rust writes another format.
-static JSON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+pub(crate) static JSON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     // With a folder of its own: the variable would have everything else built again.
     let folder = repository().join("target/api");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -1,10 +1,13 @@
 //! What readers of the source count on.
 
 use std::collections::BTreeSet;
+use std::fs;
 
+use serde_json::Value;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Macro, Meta};
 
+use crate::api::JSON;
 use crate::paths::path_attribute;
 use crate::{files, read};
 
@@ -69,6 +72,92 @@ fn any_id_in_documentation_is_found() {
     assert_eq!(cited("a.rs", text), Vec::<String>::new());
 }
 
+/// The rooms whose documentation keeps the rules of CONTRIBUTING.
+const KEPT: [&str; 11] = [
+    "src/guide/",
+    "src/id.rs",
+    "src/lib.rs",
+    "src/metrics.rs",
+    "src/product.rs",
+    "src/text/",
+    "src/time/",
+    "src/rest/server/tally.rs",
+    "src/webhook/event/",
+    "src/webhook/receiver/tally.rs",
+    "src/webhook/sender/tally.rs",
+];
+
+/// Verbs with which types and constants used to begin, and no function does.
+const OF_NO_FUNCTION: [&str; 18] = [
+    "Asks",
+    "Bounds",
+    "Carries",
+    "Classifies",
+    "Defines",
+    "Derives",
+    "Describes",
+    "Explains",
+    "Groups",
+    "Holds",
+    "Identifies",
+    "Names",
+    "Proves",
+    "Represents",
+    "Says",
+    "Shows",
+    "Tells",
+    "Walks",
+];
+
+#[test]
+fn functions_begin_with_a_verb_and_all_else_with_a_noun() {
+    let Some(file) = &*JSON else { return };
+    let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let items: Vec<&Value> = json["index"].as_object().unwrap().values().collect();
+    let functions = items.iter().filter(|item| item["inner"]["function"].is_object());
+    let verbs = functions.filter_map(|item| first_word(item)).filter(|word| word.ends_with('s'));
+    let verbs: BTreeSet<&str> = verbs.chain(OF_NO_FUNCTION).collect();
+    assert!(verbs.contains("Returns") && verbs.len() > 50, "{verbs:?}");
+    let kept = items.into_iter().filter(|item| {
+        let file = item["span"]["filename"].as_str().unwrap_or_default();
+        KEPT.iter().any(|room| file.starts_with(room))
+    });
+    let wrong: Vec<String> = kept.filter_map(|item| misnamed(item, &verbs)).collect();
+    assert!(wrong.is_empty(), "{} first lines:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn any_first_line_against_the_rules_is_found() {
+    let found = |kind: &str, docs: &str, rest: Value| {
+        let mut item = serde_json::json!({ "name": "a", "docs": docs, "attrs": [] });
+        item["inner"][kind] = rest;
+        misnamed(&item, &BTreeSet::from(["Returns", "Names"])).is_some()
+    };
+    let (none, number) = (Value::Null, serde_json::json!({ "type": { "primitive": "usize" } }));
+    for (kind, docs, rest) in [
+        ("function", "The id.", none.clone()),
+        ("function", "`Some` if it is there.", none.clone()),
+        ("struct", "Names a call.", none.clone()),
+        ("struct_field", "Returns it.", none.clone()),
+        ("variant", "Names, and more.", none.clone()),
+        ("constant", "The longest id, in bytes.\n\nAt most 255.", number.clone()),
+        ("enum", "The side of a call.", none.clone()),
+    ] {
+        assert!(found(kind, docs, rest), "{kind}: {docs}");
+    }
+    for (kind, docs, rest) in [
+        ("function", "Returns the id.", none.clone()),
+        ("struct", "The name of a call.", none.clone()),
+        ("variant", "", none.clone()),
+        ("constant", "The longest id: 255 bytes.", number.clone()),
+        ("assoc_const", "The lease: one minute.", number),
+        ("enum", "The side of a call.\n\nClosed: a call has two.", none.clone()),
+        ("impl", "Returns", none),
+    ] {
+        assert!(!found(kind, docs, rest), "{kind}: {docs}");
+    }
+}
+
 // They are also read where nobody hides a line or knows what `crate::` is.
 #[test]
 fn pages_of_the_guide_read_well_as_plain_markdown() {
@@ -105,6 +194,56 @@ impl<'ast> Visit<'ast> for Counts {
         self.includes += usize::from(name.as_deref() == Some("include"));
         visit::visit_macro(self, mac);
     }
+}
+
+/// The first word of an item's documentation.
+fn first_word(item: &Value) -> Option<&str> {
+    let word = item["docs"].as_str()?.split_whitespace().next()?;
+    Some(word.trim_end_matches(|c: char| !c.is_alphanumeric()))
+}
+
+/// What is wrong with the beginning of an item's documentation, as rustdoc has it.
+fn misnamed(item: &Value, verbs: &BTreeSet<&str>) -> Option<String> {
+    let (kind, of_kind) = item["inner"].as_object()?.iter().next()?;
+    let first = first_word(item)?;
+    let docs = item["docs"].as_str()?;
+    let is_closed = !item["attrs"].as_array()?.iter().any(|one| one == "non_exhaustive");
+    let rule = match kind.as_str() {
+        "function" if !first.ends_with('s') => "begins with no verb",
+        "struct" | "enum" | "trait" | "struct_field" | "variant" | "constant" | "assoc_const"
+        | "assoc_type" | "type_alias"
+            if verbs.contains(first) =>
+        {
+            "begins with a verb"
+        }
+        "constant" | "assoc_const" if is_number(&of_kind["type"]) && !gives_number(docs) => {
+            "does not give its number at once"
+        }
+        "enum" if is_closed && !docs.contains("\nClosed: ") => {
+            "is neither #[non_exhaustive] nor says after `Closed:` why"
+        }
+        _ => return None,
+    };
+    let file = item["span"]["filename"].as_str().unwrap_or_default();
+    let name = item["name"].as_str().unwrap_or_default();
+    let line = docs.lines().next().unwrap_or_default();
+    Some(format!("{file}: {kind} {name} {rule}: {line}"))
+}
+
+fn is_number(of_type: &Value) -> bool {
+    let primitive = of_type["primitive"].as_str();
+    let path = of_type["resolved_path"]["path"].as_str();
+    primitive.is_some_and(|name| name.starts_with(['u', 'i']))
+        || path.is_some_and(|path| path.ends_with("Duration"))
+}
+
+/// Whether the first paragraph has a number, in digits or as a word.
+fn gives_number(docs: &str) -> bool {
+    const WORDS: [&str; 10] =
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let paragraph = docs.split("\n\n").next().unwrap_or_default();
+    let mut words = paragraph.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| WORDS.contains(&word) || word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The ids of clauses and decisions in the documentation of a file.

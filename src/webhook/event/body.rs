@@ -16,7 +16,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{ParseError, json_text};
 use crate::webhook::signer::Signer;
 
-/// Holds the body of one event: the bytes that every endpoint gets in every attempt.
+/// The body of one event: the bytes that every endpoint gets in every attempt.
 ///
 /// ```
 /// use call_assistant::webhook::event::EventBody;
@@ -125,7 +125,7 @@ impl EventBody {
     }
 }
 
-/// The same bytes as [`EventBody::as_bytes`], for HTTP clients that take a body without copying it.
+/// The bytes of [`EventBody::as_bytes`], for HTTP clients that take a body without copying it.
 impl AsRef<[u8]> for EventBody {
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()

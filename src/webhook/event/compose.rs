@@ -1,4 +1,4 @@
-//! How the service creates events: what the protocol says of each type holds by construction.
+//! The creation of events: what the protocol says of each type holds by construction.
 
 use alloc::string::String;
 
@@ -11,7 +11,7 @@ use crate::id::{AccountId, EventId};
 use crate::json::{JsonObject, MAX_JSON_LEN};
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
-/// Creates one event: everything but its type and data is given first.
+/// A new event: everything but its type and data, which one method for each type adds.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -34,8 +34,7 @@ use crate::model::{Appointment, Call, Contact, TransferredCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One method for each type adds the data, checks what the protocol requires of the type, and
-/// writes the event, once.
+/// The methods check what the protocol requires of the type, and write the event, once.
 ///
 /// # Errors
 /// Each method returns [`NewEventError::TooLong`] if the event is longer than
@@ -243,35 +242,35 @@ impl NameSource {
     }
 }
 
-/// Says why an event cannot be created.
+/// The reason why an event cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NewEventError {
-    /// The event would be longer than [`MAX_JSON_LEN`] bytes.
+    /// An event of more than [`MAX_JSON_LEN`] bytes.
     #[error("event has {len} bytes, more than {MAX_JSON_LEN}")]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// The call has no `ended_at`.
+    /// A call without `ended_at`.
     #[error("call.ended: the call has no ended_at")]
     CallNotEnded,
-    /// The call has no `summary`.
+    /// A call without `summary`.
     #[error("call.ended: the call has no summary")]
     SummaryNotReady,
-    /// Old and new appointment are the same.
+    /// One appointment as the old and the new one.
     #[error("voice reschedule: the new appointment is the old one")]
     SameAppointment,
-    /// Both events have the same id.
+    /// One id for both events.
     #[error("voice reschedule: both events have the same id")]
     SameEventId,
-    /// The origin is not the assistant.
+    /// An origin that is not the assistant.
     #[error("voice reschedule: the origin is not voice")]
     NotVoice,
     /// A contact whose name was inferred, and that no person has approved.
     #[error("contact: its name was inferred, and no person has approved it")]
     InferredName,
-    /// The counters have a field `object`.
+    /// A field `object` among the counters.
     #[error("usage.threshold_reached: the counters have a field object")]
     ObjectInCounters,
 }

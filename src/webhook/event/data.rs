@@ -1,4 +1,4 @@
-//! What an event is about: its type and, by type, its data.
+//! The type of an event and, by type, its data.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -16,7 +16,7 @@ use crate::json::{
 use crate::model::{Appointment, Call, Contact, TransferredCall};
 
 open_enum! {
-    /// Names the type of an event. A type that this version does not know is kept.
+    /// The type of an event. A type that this version does not know is kept.
     ///
     /// ```
     /// use call_assistant::webhook::event::EventType;
@@ -25,28 +25,28 @@ open_enum! {
     /// assert_eq!(EventType::from("call.paused").as_str(), "call.paused");
     /// ```
     pub enum EventType {
-        /// A call is over and has its summary.
+        /// A call that is over and has its summary.
         CallEnded = "call.ended",
-        /// The assistant transferred a call to a person.
+        /// A call that the assistant transferred to a person.
         CallTransferred = "call.transferred",
-        /// A new appointment was committed.
+        /// A new appointment.
         AppointmentCreated = "appointment.created",
-        /// An appointment was edited, moved or restored.
+        /// An appointment that was edited, moved or restored.
         AppointmentUpdated = "appointment.updated",
-        /// An appointment was cancelled.
+        /// An appointment that was cancelled.
         AppointmentCancelled = "appointment.cancelled",
-        /// A curated contact was added.
+        /// A curated contact that was added.
         ContactCreated = "contact.created",
-        /// A curated contact changed.
+        /// A curated contact that changed.
         ContactUpdated = "contact.updated",
-        /// The account reached 75 % of its included minutes.
+        /// 75 % of the account's included minutes, which have been used.
         UsageThresholdReached = "usage.threshold_reached",
-        /// The account's owner started a test in the dashboard.
+        /// A test that the account's owner started in the dashboard.
         Ping = "ping",
     }
 }
 
-/// Holds the data of an event. The variant is the type, so the two cannot disagree.
+/// The data of an event. The variant is the type, so the two cannot disagree.
 ///
 /// ```
 /// use call_assistant::webhook::event::{EventData, EventType};
@@ -58,32 +58,32 @@ open_enum! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventData {
-    /// A call is over and has its summary.
+    /// A call that is over and has its summary.
     CallEnded(Call),
-    /// The assistant transferred a call to a person.
+    /// A call that the assistant transferred to a person.
     CallTransferred(TransferredCall),
-    /// A new appointment was committed.
+    /// A new appointment.
     AppointmentCreated(Appointment),
-    /// An appointment was edited, moved or restored.
+    /// An appointment that was edited, moved or restored.
     AppointmentUpdated(Appointment),
-    /// An appointment was cancelled. That its status is `cancelled` is not checked.
+    /// An appointment that was cancelled. That its status is `cancelled` is not checked.
     AppointmentCancelled(Appointment),
-    /// A curated contact was added.
+    /// A curated contact that was added.
     ContactCreated(Contact),
-    /// A curated contact changed.
+    /// A curated contact that changed.
     ContactUpdated(Contact),
-    /// The account reached 75 % of its included minutes. `data` holds the counters, whose names the
-    /// protocol does not define.
+    /// Counters of usage, once the account has used 75 % of its included minutes. The protocol does
+    /// not define their names.
     UsageThresholdReached(JsonObject),
     /// A test from the dashboard.
     #[non_exhaustive]
     Ping {
-        /// Confirms the test.
+        /// A text that confirms the test.
         message: String,
     },
-    /// The type is one that this version does not know. Acknowledge the event all the same.
+    /// Data of a type that this version does not know. Acknowledge the event all the same.
     Unknown(UnknownData),
-    /// The data, the version or the origin does not have the form that this version knows.
+    /// An event whose data, version or origin does not have the form that this version knows.
     Unreadable(UnreadableData),
 }
 
@@ -107,10 +107,10 @@ impl EventData {
     }
 }
 
-/// Holds the data of an event whose type this version does not know.
+/// The data of an event whose type this version does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownData {
-    /// An `EventType::Other`, always.
+    /// The type, which is always an `EventType::Other`.
     event_type: EventType,
     data: RawJson,
 }
@@ -123,7 +123,7 @@ impl UnknownData {
     }
 }
 
-/// Holds the data of an event that does not have the form this version knows.
+/// The data of an event that does not have the form this version knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableData {
     event_type: EventType,

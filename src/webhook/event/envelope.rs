@@ -1,4 +1,4 @@
-//! What the envelope says about an event of any type.
+//! The fields of the envelope that are the same for every type.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::text::{TextError, TextReason};
 use crate::time;
 
 open_enum! {
-    /// Names where a change came from. Only the assistant's value is published; the dashboard and
+    /// The place where a change came from. Only the assistant's value is published; the dashboard and
     /// credentials have values that are read as [`Other`](Self::Other).
     pub enum OriginSource {
         /// The voice assistant, during a call.
@@ -20,23 +20,24 @@ open_enum! {
 }
 
 json_object! {
-    /// Says who or what made the change that an event reports.
-///
-/// ```
-/// use call_assistant::webhook::event::{Origin, OriginSource};
-///
-/// let origin = Origin::new(OriginSource::from("dashboard"));
-/// assert_eq!(origin.credential_id, None);
-/// assert_eq!(Origin::voice().source, OriginSource::Voice);
-/// ```
+    /// The origin of the change that an event reports.
+    ///
+    /// ```
+    /// use call_assistant::webhook::event::{Origin, OriginSource};
+    ///
+    /// let mut origin = Origin::new(OriginSource::from("api"));
+    /// assert_eq!(origin.credential_id, None);
+    /// origin.idempotency_key = Some("7d3a".into());
+    /// assert_eq!(Origin::voice().source, OriginSource::Voice);
+    /// ```
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     #[non_exhaustive]
     pub struct Origin {
-        /// Says where the change came from.
+        /// The place where the change came from.
         pub source: OriginSource,
-        /// Identifies the credential that made the change, if one did.
+        /// The credential that made the change, if one did.
         pub credential_id: Option<CredentialId>,
-        /// Holds the idempotency key of the request that made the change, if one did.
+        /// The idempotency key of the request that made the change, if one did.
         pub idempotency_key: Option<String>,
     }
 }
@@ -48,24 +49,14 @@ impl Origin {
         Self::new(OriginSource::Voice)
     }
 
-    /// Creates an origin without a credential.
+    /// Creates an origin without a credential. Set its fields for a change that was made with one.
     #[must_use]
     pub fn new(source: OriginSource) -> Self {
         Self { source, credential_id: None, idempotency_key: None }
     }
-
-    /// Creates the origin of a request that was made with a credential.
-    #[must_use]
-    pub fn from_credential(
-        source: OriginSource,
-        credential_id: CredentialId,
-        idempotency_key: Option<String>,
-    ) -> Self {
-        Self { source, credential_id: Some(credential_id), idempotency_key }
-    }
 }
 
-/// Names the version of the API that an event follows: a date, `2026-01-15`.
+/// The version of the API that an event follows: a date, `2026-01-15`.
 ///
 /// ```
 /// use call_assistant::webhook::event::ApiVersion;

@@ -1,4 +1,4 @@
-//! Reads and writes events: the bodies of deliveries.
+//! Events: the bodies of deliveries, read and written.
 //!
 //! ```
 //! # use call_assistant::id::{AccountId, EventId};

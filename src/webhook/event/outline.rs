@@ -1,4 +1,4 @@
-//! What every event must have: the data waits as text.
+//! The fields that every event must have. The data stays text.
 
 use serde_json::value::RawValue;
 
@@ -9,7 +9,7 @@ use crate::json::{self, Names, ParseError, ReadObject, json_object, json_text, r
 use crate::text::{TextError, check_present, check_visible};
 
 json_object! {
-    /// What an event must have, with the data as text.
+    /// The fields that an event must have, with the data as text.
     pub(super) struct Outline<'de> {
         pub(super) id: EventId,
         pub(super) r#type: EventType,
@@ -20,7 +20,7 @@ json_object! {
 }
 
 json_object! {
-    /// The same of an event that is to be sent.
+    /// The same fields of an event that is to be sent.
     pub(super) struct SendableOutline<'de> {
         pub(super) id: EventId,
         pub(super) r#type: SendableType,

@@ -1,4 +1,4 @@
-//! An event, and how a verified body gives one.
+//! An event, and how it is read from a verified body.
 
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ use crate::time;
 use crate::webhook::headers::DeliveryHeader;
 use crate::webhook::verifier::Verified;
 
-/// Holds one event as it was read.
+/// An event as it was read.
 ///
 /// ```
 /// use call_assistant::webhook::event::{Event, EventData};
@@ -51,20 +51,20 @@ use crate::webhook::verifier::Verified;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Identifies the event: the same in every attempt and at every endpoint. Deduplicate on it,
+    /// The id of the event: the same in every attempt and at every endpoint. Deduplicate on it,
     /// together with [`account_id`](Self::account_id).
     pub id: EventId,
-    /// Says when the event was created.
+    /// The time at which the event was created.
     pub created_at: Timestamp,
-    /// Names the version of the API that the event follows. `None` only if it is unreadable; the
+    /// The version of the API that the event follows. `None` only if it is unreadable; the
     /// data is [`EventData::Unreadable`] then.
     pub api_version: Option<ApiVersion>,
-    /// Names the account that the event belongs to.
+    /// The account that the event belongs to.
     pub account_id: AccountId,
-    /// Says who made the change. `None` in older events that are delivered again, and if it is
+    /// The origin of the change. `None` in older events that are delivered again, and if it is
     /// unreadable; the data is [`EventData::Unreadable`] then.
     pub origin: Option<Origin>,
-    /// Holds what the event is about, by type.
+    /// The data of the event, by type.
     pub data: EventData,
     pub(super) others: OtherFields,
 }
@@ -228,22 +228,22 @@ impl Verified<'_> {
     }
 }
 
-/// Says why a verified body does not give an event.
+/// The reason why a verified body does not give an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// The body is genuine, but not an event. [Keep the bytes](Verified::bytes) and
+    /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and
     /// [acknowledge](Verified::stored) them: another attempt brings the same, and twenty failed
     /// deliveries in a row disable the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),
-    /// An unsigned header is present more than once.
+    /// An unsigned header that is present more than once.
     #[error("{header} header is present more than once")]
     Repeated {
         /// The header.
         header: DeliveryHeader,
     },
-    /// An unsigned header contradicts the body.
+    /// An unsigned header that contradicts the body.
     ///
     /// Somebody may replay a body with headers of their own, or a proxy is at fault. To read the
     /// event all the same, use [`Event::from_bytes_verified_earlier`].

@@ -262,12 +262,11 @@ fn schemas_are_the_types() {
     account.business_name = Some("Fjord Dental".into());
     let error = ApiError::new(ErrorCode::InternalError, RequestId::from_random([1; 16]));
     let list = |call: Call, next: Option<&str>| CallList::new(vec![call], next.map(Into::into));
-    let origin = |credential: Option<CredentialId>| match credential {
-        Some(id) => Origin::from_credential(OriginSource::from("api"), id, Some("key".into())),
-        None => Origin::voice(),
-    };
-    let origins = [origin(CredentialId::parse("cred_1").ok()), origin(None)]
-        .map(|origin| serde_json::to_value(origin).unwrap());
+    let mut with_credential = Origin::new(OriginSource::from("api"));
+    with_credential.credential_id = CredentialId::parse("cred_1").ok();
+    with_credential.idempotency_key = Some("key".into());
+    let origins =
+        [with_credential, Origin::voice()].map(|origin| serde_json::to_value(origin).unwrap());
     let events =
         [json!({ "source": "voice", "credential_id": null, "idempotency_key": null }), Value::Null]
             .map(|origin| {
