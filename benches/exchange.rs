@@ -8,7 +8,7 @@ use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, Credential
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
@@ -106,7 +106,7 @@ impl Host {
         let received = Received::new(head, self.request_id.clone())?;
         let key = received.digest().and(Some(&self.key));
         let identified = received.identify(key, now)?;
-        let admitted = identified.admit(&mut RateWindow::default(), now)?;
+        let admitted = identified.admit(&mut RateWindows::new(1), now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(account.unwrap()),
             Authorized::Calls(granted) => granted.answer(rows),

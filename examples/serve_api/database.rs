@@ -65,7 +65,7 @@ impl Database {
     pub(crate) fn calls(&self, query: &CallsQuery) -> Result<Vec<CallRow>, Down> {
         self.up()?;
         let rows = self.calls.iter().filter(|row| query.matches(row));
-        Ok(rows.take(query.fetch()).cloned().collect())
+        Ok(rows.take(query.rows_to_read()).cloned().collect())
     }
 
     pub(crate) fn call(&self, query: &CallQuery) -> Result<Option<CallRow>, Down> {

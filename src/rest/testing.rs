@@ -168,13 +168,13 @@ impl Service {
         if let Some(key) = &mut key {
             key.last_used_at = Some(identified.used_at());
         }
-        let admitted = identified.admit_in(&mut self.rates, self.now)?;
+        let admitted = identified.admit(&mut self.rates, self.now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|row| query.matches(row));
-                let rows = rows.take(query.fetch()).cloned().collect();
+                let rows = rows.take(query.rows_to_read()).cloned().collect();
                 granted.answer(rows)
             }
             Authorized::Call(granted) => {

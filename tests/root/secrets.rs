@@ -6,8 +6,8 @@ use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindow, RateWindows, Received,
-    RejectionReason, RequestHead, StoredKey,
+    AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindows, Received, RejectionReason,
+    RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, Event};
@@ -123,7 +123,7 @@ fn exchanges() -> Vec<String> {
         ]);
         let identified = || received().identify(Some(&stored()), now()).unwrap();
         printed.extend([debug(&identified()), debug(identified().credential_id())]);
-        let admitted = || identified().admit(&mut RateWindow::default(), now()).unwrap();
+        let admitted = || identified().admit(&mut RateWindows::new(1), now()).unwrap();
         printed.push(debug(&admitted()));
         let authorized = match admitted().authorize(&status(), &cursors) {
             Ok(authorized) => authorized,

@@ -143,14 +143,14 @@ impl Service {
         let digest = received.digest().copied();
         let key = self.stored.iter().find(|key| Some(key.digest) == digest);
         let identified = received.identify(key, at(now))?;
-        let admitted = identified.admit_in(&mut self.rates, at(now))?;
+        let admitted = identified.admit(&mut self.rates, at(now))?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|written| written.visible <= now);
                 let rows = rows.map(|written| &written.row).filter(|row| query.matches(row));
-                let rows = rows.take(query.fetch()).cloned().collect();
+                let rows = rows.take(query.rows_to_read()).cloned().collect();
                 granted.answer(rows)
             }
             Authorized::Call(granted) => {

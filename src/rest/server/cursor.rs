@@ -24,10 +24,10 @@ const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
 const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
-/// Keeps these digests apart from any other use of the same key.
+/// The label of these digests, apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// Marks the position of a call in the list, which is newest first, by `started_at` and then `id`.
+/// The position of a call in the list, which is newest first, by `started_at` and then `id`.
 ///
 /// Of two positions the greater comes first in the list. Ids compare bytewise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,7 @@ pub struct Position {
     pub id: CallId,
 }
 
-/// Holds the contents of a cursor: where a page ended, and the bounds of its list.
+/// The contents of a cursor: where a page ended, and the bounds of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The last call of the page.
@@ -56,7 +56,7 @@ pub(super) struct CursorKey {
 }
 
 impl CursorKey {
-    /// Wipes the bytes.
+    /// Creates a key, and wipes the bytes.
     fn new(id: u8, bytes: &mut [u8; 32]) -> Self {
         let mac = MacKey::new(bytes);
         bytes.zeroize();
@@ -99,7 +99,7 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// Authenticates cursors with a ring of keys: the first signs, all verify.
+/// A ring of keys that authenticate cursors: the first signs, all verify.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -161,7 +161,7 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// The maximum length of a cursor, in characters. A longer one is rejected unread.
+    /// The longest cursor: 400 characters. A longer one is rejected unread.
     pub const MAX_LEN: usize = 400;
 
     /// Creates a ring of one key, which signs: a number, by which cursors name their key, and 32
@@ -232,7 +232,7 @@ impl CursorKeys {
     }
 }
 
-/// Says that a ring has a key with the same number already.
+/// The number of a key that the ring has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ring has a cursor key with id {id}")]
 #[non_exhaustive]
@@ -241,7 +241,7 @@ pub struct KeyIdTakenError {
     pub id: u8,
 }
 
-/// Says why a cursor is not valid.
+/// The reason why a cursor is not valid.
 ///
 /// The error is for the operator's log. The caller always gets the same `invalid_cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ use crate::id::{AccountId, CallId};
 use crate::model::Call;
 use crate::rest::{CreatedRange, ListCalls, Mode};
 
-/// Holds a call of a store, with its account and mode.
+/// A call of a store, with its account and mode.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -42,7 +42,7 @@ impl CallRow {
     }
 }
 
-/// Selects a page of one account's calls in one mode: what to look up for `GET /v1/calls`.
+/// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
 ///
 /// ```sql
 #[doc = include_str!("sql/page.sql")]
@@ -146,7 +146,7 @@ impl CallsQuery {
     /// Returns the number of rows to select: one more than the page holds, to know whether there
     /// is a next page.
     #[must_use]
-    pub const fn fetch(&self) -> usize {
+    pub const fn rows_to_read(&self) -> usize {
         self.limit.saturating_add(1)
     }
 
@@ -168,7 +168,7 @@ impl CallsQuery {
         &self.grant
     }
 
-    /// Makes the page: its calls, and where the next one begins.
+    /// Creates the page: its calls, and where the next one begins.
     pub(super) fn page(
         &self,
         rows: Vec<CallRow>,
@@ -184,8 +184,8 @@ impl CallsQuery {
     }
 
     fn check(&self, rows: &[CallRow]) -> Result<(), RowsReason> {
-        if rows.len() > self.fetch() {
-            return Err(RowsReason::TooMany { rows: rows.len(), fetch: self.fetch() });
+        if rows.len() > self.rows_to_read() {
+            return Err(RowsReason::TooMany { rows: rows.len(), fetch: self.rows_to_read() });
         }
         let mut previous = self.after.as_ref().map(order_of);
         for (row, stored) in rows.iter().enumerate() {
@@ -214,13 +214,13 @@ fn order_of(position: &Position) -> (Timestamp, &str) {
     (position.started_at, position.id.as_str())
 }
 
-/// Says why the rows of a page are not served, for the operator's log.
+/// The reason why the rows of a page are not served, for the operator's log.
 ///
 /// It names a row by its position among those given, from 0, and nothing of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsReason {
-    /// There are more rows than [`CallsQuery::fetch`].
+    /// There are more rows than [`CallsQuery::rows_to_read`].
     #[error("store gave {rows} rows, {fetch} were asked for")]
     TooMany {
         /// The number of rows.
@@ -249,7 +249,7 @@ pub enum RowsReason {
     },
 }
 
-/// Selects one call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
+/// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
 ///
 /// ```sql
 #[doc = include_str!("sql/call.sql")]

@@ -11,7 +11,7 @@ use crate::id::{AccountId, CredentialId};
 use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
-/// Holds what the service keeps of a key, from which the key cannot be recovered.
+/// What the service keeps of a key, from which the key cannot be recovered.
 ///
 /// ```
 /// use call_assistant::id::{AccountId, CredentialId};
@@ -86,16 +86,18 @@ pub struct StoredKey {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Says whether a stored key can be used. Exhaustive: matching all variants is the point.
+/// Whether a stored key can be used.
+///
+/// Closed: a program must not compile before it says what a new state does to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums)]
 pub enum KeyState {
-    /// The key can be used.
+    /// A key that can be used.
     Valid,
-    /// The key's `expires_at` has come.
+    /// A key whose `expires_at` has come.
     // From that instant on (D-11).
     Expired,
-    /// The key was revoked.
+    /// A key that was revoked.
     Revoked,
 }
 
@@ -190,7 +192,7 @@ impl StoredKey {
     }
 }
 
-/// Holds the SHA-256 of a key's text, which is stored instead of the key.
+/// The SHA-256 of a key's text, which is stored instead of the key.
 ///
 /// ```
 /// use call_assistant::rest::ApiKey;

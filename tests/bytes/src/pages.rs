@@ -15,7 +15,7 @@ use call_assistant::model::CallList;
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
-use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{
     AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKeys, Grant,
     Received, RejectionReason, RequestHead, RowsReason,
@@ -132,7 +132,7 @@ pub fn pages(bytes: &[u8]) {
             );
         }
         let rows: Vec<Call> =
-            expected[met..].iter().take(query.fetch()).map(|call| (*call).clone()).collect();
+            expected[met..].iter().take(query.rows_to_read()).map(|call| (*call).clone()).collect();
         refuses_others(&asked, query, &rows, how, within, &calls);
 
         let more = rows.len() > asked.limit;
@@ -227,25 +227,19 @@ fn refuses_others(
         }
         before = Some(at);
     }
-    if wrong.len() > query.fetch() {
-        fault = Some(RowsReason::TooMany { rows: wrong.len(), fetch: query.fetch() });
+    if wrong.len() > query.rows_to_read() {
+        fault = Some(RowsReason::TooMany { rows: wrong.len(), fetch: query.rows_to_read() });
     }
     let answered = granted(asked).unwrap().answer(wrong.into_iter().map(row).collect());
     let refused = answered.err().map(|rejection| rejection.reason().clone());
     assert_eq!(refused, fault.map(RejectionReason::Rows));
 }
 
-/// The bytes as a stored window, and as steps of a clock: a window is as a queue of instants,
-/// survives being stored, and is never larger than its bound.
+/// The bytes as steps of a clock: the window of a credential is as a queue of instants.
 pub fn rate(bytes: &[u8]) {
-    let gaps = URL_SAFE_NO_PAD.encode(bytes);
-    let stored = format!(r#"{{"newest":"2026-01-01T00:00:00Z","gaps":"{gaps}"}}"#);
-    let mut window = serde_json::from_str::<RateWindow>(&stored).unwrap_or_default();
-    if window != RateWindow::default() {
-        assert_eq!(serde_json::to_string(&window).unwrap(), stored);
-    }
-    // Newest last, as instants: a stored window is the queue its gaps say.
-    let mut naive = instants(&window);
+    let credential = CredentialId::parse("cred_1").unwrap();
+    let mut windows = RateWindows::new(1);
+    let mut naive = VecDeque::new();
     let mut clock = 1_000_000_000_000_000_i128;
     let start = Timestamp::from_unix(1_767_225_600 - 1_000_000).unwrap();
     for step in bytes.chunks_exact(3) {
@@ -256,45 +250,13 @@ pub fn rate(bytes: &[u8]) {
         let per_minute = usize::from(step[2] % 8) + 1;
         let quota = Quota::READS.with_per_minute(NonZeroU16::new(per_minute as u16).unwrap());
         let now = start.checked_add(Duration::from_nanos(clock as u64)).unwrap();
-        let ours = window.check(quota, now).map_err(|exceeded| exceeded.wait.as_nanos() as i128);
+        let ours = windows.check(&credential, quota, now);
+        let ours = ours.map_err(|exceeded| exceeded.wait.as_nanos() as i128);
         assert_eq!(ours, check(&mut naive, per_minute, clock), "{clock:?}");
-        assert_eq!(window.admitted(), naive.len(), "{clock:?}");
-        assert!(window.heap_bytes() <= 8 * naive.len() + 160, "{clock:?}");
-    }
-    let stored = serde_json::to_string(&window).unwrap();
-    assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
-    assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
-    // And whatever is read as bytes is a window that can be stored either way.
-    if let Ok(window) = RateWindow::from_bytes(bytes) {
-        let stored = serde_json::to_string(&window).unwrap();
-        assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
-        assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
     }
 }
 
 const MINUTE: i128 = 60_000_000_000;
-
-/// What its stored form says, read by nothing of the library's. The newest is at 10^15.
-fn instants(window: &RateWindow) -> VecDeque<i128> {
-    let stored = serde_json::to_value(window).unwrap();
-    if stored["newest"].is_null() {
-        return VecDeque::new();
-    }
-    let bytes = URL_SAFE_NO_PAD.decode(stored["gaps"].as_str().unwrap()).unwrap();
-    let mut instants = VecDeque::from([0]);
-    let (mut gap, mut shift) = (0, 0);
-    for byte in bytes {
-        gap |= i128::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte < 0x80 {
-            instants.push_back(instants[instants.len() - 1] + gap);
-            (gap, shift) = (0, 0);
-        }
-    }
-    let late = 1_000_000_000_000_000 - instants[instants.len() - 1];
-    instants.iter_mut().for_each(|instant| *instant += late);
-    instants
-}
 
 fn check(naive: &mut VecDeque<i128>, per_minute: usize, now: i128) -> Result<(), i128> {
     let newest = naive.back().copied().unwrap_or(now);

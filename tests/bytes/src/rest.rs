@@ -130,7 +130,7 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             }
             Authorized::Calls(granted) => {
                 let query = granted.query();
-                let found = rows.iter().filter(|row| query.matches(row)).take(query.fetch());
+                let found = rows.iter().filter(|row| query.matches(row)).take(query.rows_to_read());
                 let found = found.cloned().collect();
                 granted.answer(found)
             }

@@ -6,7 +6,7 @@ use call_assistant::Product;
 use call_assistant::id::{CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::rest::server::{
-    Authorized, CallRow, CursorError, Grant, RateLimitReason, RateWindow, Received, Rejection,
+    Authorized, CallRow, CursorError, Grant, RateLimitReason, RateWindows, Received, Rejection,
     RejectionReason as Reason, RequestHead, RowsReason, StoredKey,
 };
 use call_assistant::rest::{
@@ -324,23 +324,24 @@ fn a_grant_need_not_come_from_a_key() {
 #[test]
 fn quotas_are_counted_by_credential_and_kind() {
     let mut account = get("/v1/account");
-    let mut windows = [RateWindow::default(), RateWindow::default()];
-    let mut ask = |target: &str, window: usize, now| {
+    let mut windows = RateWindows::new(10);
+    let mut ask = |target: &str, now| {
         let scenario = get(target);
         let identified = scenario.identified(now);
-        assert_eq!(identified.quota(), [Quota::ACCOUNT, Quota::READS][window]);
-        identified.admit(&mut windows[window], now).map(drop)
+        let quota = if target == "/v1/account" { Quota::ACCOUNT } else { Quota::READS };
+        assert_eq!(identified.quota(), quota, "{target}");
+        identified.admit(&mut windows, now).map(drop)
     };
     for _ in 0..60 {
-        ask("/v1/account", 0, account.now).unwrap();
+        ask("/v1/account", account.now).unwrap();
     }
     for _ in 0..300 {
-        ask("/v1/calls", 1, account.now).unwrap();
-        ask("/v1/calls/call_1", 1, account.now).unwrap();
+        ask("/v1/calls", account.now).unwrap();
+        ask("/v1/calls/call_1", account.now).unwrap();
     }
     let later = account.now.saturating_add(Duration::from_millis(12_300));
-    for (target, window) in [("/v1/account", 0), ("/v1/calls", 1), ("/v1/calls/call_1", 1)] {
-        let rejection = ask(target, window, later).unwrap_err();
+    for target in ["/v1/account", "/v1/calls", "/v1/calls/call_1"] {
+        let rejection = ask(target, later).unwrap_err();
         let Reason::RateLimited(exceeded) = rejection.reason() else { panic!("{rejection}") };
         assert_eq!(
             (exceeded.wait, exceeded.reason),
@@ -352,7 +353,7 @@ fn quotas_are_counted_by_credential_and_kind() {
         assert_eq!(response.headers()["retry-after"], "48");
     }
     let room = later.saturating_add(Duration::from_millis(47_700));
-    assert_eq!(ask("/v1/account", 0, room), Ok(()));
+    assert_eq!(ask("/v1/account", room), Ok(()));
 
     // Another credential of the account has a quota of its own.
     for _ in 0..60 {
@@ -361,6 +362,29 @@ fn quotas_are_counted_by_credential_and_kind() {
     assert_eq!(account.answer().status(), 429);
     account.key.id = CredentialId::parse("cred_2").unwrap();
     assert_eq!(account.answer().status(), 200);
+}
+
+/// RATE-1: two credentials in turn, over one table: neither is counted in the window of the other,
+/// because no caller chooses the window.
+#[test]
+fn a_request_is_counted_in_its_own_window() {
+    let mut first = get("/v1/account");
+    let mut second = get("/v1/account");
+    second.key.id = CredentialId::parse("cred_2").unwrap();
+    let mut windows = RateWindows::new(10);
+    for nth in 0..90 {
+        for (scenario, limit) in [(&mut first, 60), (&mut second, 30)] {
+            // The second one joins when half of the quota of the first is used.
+            if limit == 30 && nth < 30 {
+                continue;
+            }
+            let identified = scenario.identified(scenario.now);
+            let expected = nth < 60 || limit == 30;
+            let admitted = identified.admit(&mut windows, scenario.now).is_ok();
+            assert_eq!(admitted, expected, "request {nth} of {}", scenario.key.id);
+        }
+    }
+    assert_eq!(windows.len(), 2);
 }
 
 /// D-31: a wait found elsewhere is rounded up, and never 0.
@@ -607,7 +631,7 @@ fn every_state_says_whose_request_it_is() {
         let identified = received.identify(Some(&scenario.key), scenario.now).unwrap();
         assert_eq!(identified.request_id(), &request_id());
         assert_eq!(identified.account_id(), &account_id());
-        let admitted = identified.admit_in(&mut scenario.rates, scenario.now).unwrap();
+        let admitted = identified.admit(&mut scenario.rates, scenario.now).unwrap();
         assert_eq!(admitted.request_id(), &request_id());
         assert_eq!(admitted.account_id(), &account_id());
         match admitted.authorize(&scenario.status, &scenario.cursors).unwrap() {

@@ -74,16 +74,16 @@ fn find(store: &[Call], query: &CallsQuery) -> Vec<Call> {
     let found = store.iter().filter(|call| query.matches(&row((*call).clone())));
     let mut found: Vec<_> = found.cloned().collect();
     newest_first(&mut found);
-    found.truncate(query.fetch());
+    found.truncate(query.rows_to_read());
     found
 }
 
 // LIST-2: 1 to 100, and 50 where none is given.
 #[test]
 fn a_page_fetches_one_row_more_than_it_holds() {
-    assert_eq!(get("/v1/calls").calls_granted().query().fetch(), 51);
+    assert_eq!(get("/v1/calls").calls_granted().query().rows_to_read(), 51);
     for limit in 1..=100 {
-        assert_eq!(query(&list(limit)).fetch() as u64, limit + 1);
+        assert_eq!(query(&list(limit)).rows_to_read() as u64, limit + 1);
     }
 }
 

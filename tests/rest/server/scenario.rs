@@ -111,7 +111,7 @@ impl Scenario {
     pub(crate) fn admitted(&mut self) -> Result<Admitted, Rejection> {
         let received = self.received()?;
         let key = received.digest().and(Some(&self.key)).filter(|_| self.found);
-        received.identify(key, self.now)?.admit_in(&mut self.rates, self.now)
+        received.identify(key, self.now)?.admit(&mut self.rates, self.now)
     }
 
     pub(crate) fn authorized(&mut self) -> Result<Authorized, Rejection> {
@@ -141,7 +141,7 @@ impl Scenario {
             Authorized::Calls(granted) => {
                 let query = granted.query();
                 let rows = self.calls.iter().filter(|row| query.matches(row));
-                let rows = rows.take(query.fetch()).cloned().collect();
+                let rows = rows.take(query.rows_to_read()).cloned().collect();
                 granted.answer(rows)
             }
             Authorized::Call(granted) => {

@@ -97,7 +97,7 @@ impl ApiStore for Postgres {
             Some(after) => (after.started_at, after.id.as_str()),
             None => (Timestamp::MAX, ""),
         };
-        let fetch = i64::try_from(asked.fetch()).unwrap_or(i64::MAX);
+        let fetch = i64::try_from(asked.rows_to_read()).unwrap_or(i64::MAX);
         let parameters: [&(dyn ToSql + Sync); 7] = [
             &asked.account_id().as_str(),
             &asked.mode().is_live(),

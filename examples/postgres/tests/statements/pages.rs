@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::Call;
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, Position, RateWindow,
+    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, Position, RateWindows,
     Received, RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, CreatedRange, ListCalls, Mode, Scope};
@@ -53,7 +53,7 @@ fn query(list: &ListCalls) -> CallsQuery {
         .with_authorization(bearer.as_bytes());
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
     let identified = received.identify(Some(&stored), now).unwrap();
-    let admitted = identified.admit(&mut RateWindow::default(), now).unwrap();
+    let admitted = identified.admit(&mut RateWindows::new(1), now).unwrap();
     match admitted.authorize(&status, &cursors()).unwrap() {
         Authorized::Calls(granted) => granted.query().clone(),
         other => panic!("{other:?}"),
@@ -78,7 +78,7 @@ fn parameters(query: &CallsQuery) -> String {
         query.mode().is_live(),
         bound(created.created_after(), "-infinity"),
         bound(created.created_before(), "infinity"),
-        query.fetch(),
+        query.rows_to_read(),
     )
 }
 
@@ -178,7 +178,7 @@ async fn the_page_is_what_the_query_matches() {
                     _ => None,
                 })
                 .collect();
-            let expected = rows.iter().filter(|row| query.matches(row)).take(query.fetch());
+            let expected = rows.iter().filter(|row| query.matches(row)).take(query.rows_to_read());
             let expected: Vec<_> = expected.map(|row| row.call.id.as_str().to_owned()).collect();
             assert_eq!(found, expected, "{plan}, case {case}: {query:?}");
             met += found.len();

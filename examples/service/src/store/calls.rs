@@ -61,7 +61,7 @@ impl Calls {
                 rows.sort_unstable_by(|a, b| {
                     (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
                 });
-                return rows.into_iter().take(query.fetch()).cloned().collect();
+                return rows.into_iter().take(query.rows_to_read()).cloned().collect();
             }
         }
         let end = match query.after() {
@@ -69,7 +69,7 @@ impl Calls {
             None => Bound::Unbounded,
         };
         let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);
-        rows.filter(|call| query.matches_call(call)).take(query.fetch()).cloned().collect()
+        rows.filter(|call| query.matches_call(call)).take(query.rows_to_read()).cloned().collect()
     }
 
     /// The newest calls.

@@ -9,7 +9,7 @@ use crate::rest::BaseUrl;
 use crate::rest::server::KeyDigest;
 use crate::rest::server::RejectionReason;
 
-/// Holds the head of a request, of any framework.
+/// The head of a request, of any framework.
 ///
 /// ```
 /// use call_assistant::rest::server::RequestHead;

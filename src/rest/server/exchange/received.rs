@@ -7,7 +7,7 @@ use crate::rest::Operation;
 use crate::rest::operation::route;
 use crate::rest::server::{Grant, KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// Holds a request for one of the operations, of an unknown sender.
+/// A request for one of the operations, of an unknown sender.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
