@@ -3,7 +3,7 @@
 //! `SERVICE_API_KEY=service_live_... cargo run --example copy -- http://127.0.0.1:8080 calls.jsonl`
 //!
 //! Killed at any point and run again, it loses no call and writes none twice: the state counts the
-//! bytes of the calls, and what is behind them is cut off. For https, give ureq its feature `rustls`.
+//! bytes of the calls, and later bytes are removed. For https, enable the feature `rustls` of ureq.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         false => (0, CallSync::new()),
     };
     if calls.metadata()?.len() < len {
-        return Err("calls that the state counts are missing".into());
+        return Err("the file is shorter than the state says".into());
     }
-    calls.set_len(len)?; // what is behind was written without its state
+    calls.set_len(len)?; // later bytes were written without their state
     let agent: Agent =
         Agent::config_builder().max_redirects(0).http_status_as_error(false).build().into();
     #[allow(clippy::disallowed_methods)] // a host has a clock

@@ -6,7 +6,7 @@ use call_assistant::rest::server::OPENAPI;
 
 fn main() -> io::Result<()> {
     match io::stdout().write_all(OPENAPI.as_bytes()) {
-        // Whoever was reading has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -32,7 +32,7 @@ use tools::simulate::day::{Scale, run};
 const HELP: Help = Help {
     usage: "simulate [ENDPOINTS [DELIVERIES [CHART.svg]]]",
     about: "A day of a service that sends webhooks, in virtual time: a million endpoints and ten\n\
-            million deliveries if nothing else is said, and a chart in target/simulate.svg.",
+            million deliveries by default, and a chart in target/simulate.svg.",
     flags: &[],
     positional: 3,
 };

@@ -9,7 +9,7 @@ use serde_json::error::Category;
 
 use super::{MAX_JSON_LEN, Tracker};
 
-/// Says what is wrong with a JSON text, in which field, and at which line and column.
+/// The fault of a JSON text, with its field, line and column.
 ///
 /// It never carries a value of the text.
 ///
@@ -29,29 +29,29 @@ use super::{MAX_JSON_LEN, Tracker};
 pub struct ParseError {
     kind: ParseErrorKind,
     field: Option<String>,
-    /// With the position.
+    /// The fault in words, with the position.
     message: String,
     line: usize,
     column: usize,
 }
 
-/// Classifies what is wrong with a JSON text.
+/// The kind of fault in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// The text is longer than [`MAX_JSON_LEN`] bytes.
+    /// A text that is longer than [`MAX_JSON_LEN`] bytes.
     TooLong,
-    /// The text is not UTF-8.
+    /// A text that is not UTF-8.
     NotUtf8,
-    /// The text is not JSON, or a value cannot be represented: `1e400`, `"\ud800"`.
+    /// A text that is not JSON, or a value that cannot be represented: `1e400`, `"\ud800"`.
     Syntax,
-    /// The text ends too early.
+    /// A text that ends too early.
     Truncated,
-    /// A required field is missing.
+    /// A missing field that is required.
     Missing,
-    /// A field is given twice.
+    /// A field that is given twice.
     Duplicate,
-    /// A value has the wrong type or form for its field.
+    /// A value of the wrong type or form for its field.
     Value,
 }
 
@@ -131,15 +131,15 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// The number of lines, and the length of the last one.
+/// Returns the number of lines, and the length of the last one.
 fn end(text: &[u8]) -> (usize, usize) {
     let mut lines = text.rsplit(|&byte| byte == b'\n');
     let last = lines.next().map_or(0, <[u8]>::len);
     (lines.count().saturating_add(1), last)
 }
 
-/// Whether the text breaks off in a number before a digit. `serde_json` calls that a wrong number
-/// where it ignores the value, though one more digit may mend it.
+/// Returns whether the text breaks off in a number before a digit. `serde_json` calls that a wrong
+/// number where it ignores the value, though one more digit may mend it.
 fn ends_in_number(text: &str) -> bool {
     text.ends_with(['.', 'e', 'E', '+', '-'])
         && serde_json::from_str::<IgnoredAny>(&format!("{text}0"))

@@ -21,13 +21,13 @@
 //! - **Depth is unlimited** in unknown fields and in kept objects, because nothing recurses into
 //!   them. A text over [`MAX_JSON_LEN`] bytes is refused before it is read.
 //!
-//! # Open and exhaustive enums
+//! # Open and closed enums
 //!
 //! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
 //! holds any text that this version does not know as an [`Unrecognized`]. Such an enum is
 //! `#[non_exhaustive]`, because a later version may name another text. Public enums without
-//! `Other` are `#[non_exhaustive]` too, unless their documentation says that matching all variants
-//! is the point.
+//! `Other` are `#[non_exhaustive]` too, unless their documentation says after `Closed:` why nothing
+//! can be added.
 
 mod error;
 mod object;
@@ -52,7 +52,7 @@ pub(crate) use read::{
 };
 pub(crate) use values::read_items;
 
-/// The longest text that is read, in bytes: 16 MiB, many times a page of 100 calls.
+/// The longest text that is read: 16 MiB, many times a page of 100 calls.
 pub const MAX_JSON_LEN: usize = 16 * 1024 * 1024;
 
 /// Reads one value.
@@ -79,7 +79,7 @@ pub(crate) fn read_with<'de, T>(
         .map_err(|error| ParseError::new(text, &tracker, &error))
 }
 
-/// What reads a text.
+/// The reader of a text.
 pub(crate) type JsonReader<'r, 'de> =
     &'r mut serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
@@ -89,7 +89,7 @@ pub(crate) fn write<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("keys are strings, and no `Serialize` here fails by itself")
 }
 
-/// `from_json` and `to_json`, the same for every type that is a whole body.
+/// Defines `from_json` and `to_json`, the same for every type that is a whole body.
 macro_rules! json_body {
     ($name:ident) => {
         impl $name {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, read};
 
-/// Keeps a JSON object as the text it came as.
+/// A JSON object, kept as the text it came as.
 ///
 /// It holds objects whose fields the [protocol](crate::guide::protocol) leaves open: numbers keep
 /// their digits, fields keep their order, and the text written is the text read. Look a field up
@@ -65,7 +65,7 @@ impl JsonObject {
         self.get_as(name)
     }
 
-    /// The value of a field, if it has this form.
+    /// Returns the value of a field, if it has this form.
     pub(crate) fn get_as<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
@@ -137,8 +137,8 @@ impl<'de> FromJson<'de> for RawJson {
     }
 }
 
-/// The fields of an object in order, repeated ones included. Names are JSON strings: they need not
-/// be Unicode text.
+/// Returns the fields of an object in order, repeated ones included. Names are JSON strings: they
+/// need not be Unicode text.
 #[cfg(feature = "explain")]
 pub(crate) fn fields(object: &str) -> Vec<(&RawValue, &RawValue)> {
     let mut fields = Vec::new();

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use crate::secret::one_line;
 
-/// Holds a text for which the open enum `E` has no variant.
+/// A text for which the open enum `E` has no variant.
 ///
 /// Only reading creates one, so a text that has a variant is never in here.
 ///
@@ -25,7 +25,7 @@ pub struct Unrecognized<E> {
 }
 
 impl<E> Unrecognized<E> {
-    /// For `open_enum!`, once every known text has been tried.
+    /// Creates a text for `open_enum!`, once every known text has been tried.
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.into(), of: PhantomData }
     }
@@ -37,7 +37,8 @@ impl<E> Unrecognized<E> {
     }
 }
 
-/// How much of a text is shown, in bytes. The texts of this API have half as many at most.
+/// The longest part of a text that is shown: 64 bytes. The texts of this API have half as many at
+/// most.
 const SHOWN: usize = 64;
 
 /// Shows the text in one line, shortened, and without what looks like a secret.

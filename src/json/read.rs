@@ -18,7 +18,7 @@ use super::ParseErrorKind;
 pub(crate) trait FromJson<'de>: Sized {
     fn read<D: Deserializer<'de>>(from: D, tracker: &Tracker<'de>) -> Result<Self, D::Error>;
 
-    /// What a field that is missing reads as; `None` if it is required.
+    /// Returns what a field that is missing reads as; `None` if it is required.
     fn absent() -> Option<Self> {
         None
     }
@@ -58,7 +58,7 @@ impl<'de, A: ReadObject<'de>, B: ReadObject<'de>> ReadObject<'de> for (A, B) {
     }
 }
 
-/// Where a reader is, what it expects there, and what it found wrong.
+/// The place where a reader is, what it expects there, and what it found wrong.
 pub(crate) struct Tracker<'de> {
     steps: [Cell<Step<'de>>; MAX_STEPS],
     depth: Cell<usize>,
@@ -66,7 +66,7 @@ pub(crate) struct Tracker<'de> {
     fault: RefCell<Option<(ParseErrorKind, String)>>,
 }
 
-/// How many levels a path names. The bodies of this crate have four.
+/// The most levels that a path names: 5. The bodies of this crate have four.
 const MAX_STEPS: usize = 5;
 
 #[derive(Clone, Copy)]
@@ -86,12 +86,12 @@ impl<'de> Tracker<'de> {
         }
     }
 
-    /// Says what kind of value is read next.
+    /// Notes what kind of value is read next.
     pub(crate) fn expect(&self, what: &'static str) {
         self.expected.set(what);
     }
 
-    /// Says that the values of an object or an array follow. Whoever fails before
+    /// Notes that the values of an object or an array follow. A reader that fails before
     /// [`leave`](Self::leave) does not call it, so that the path stays where it was.
     pub(crate) fn enter(&self) {
         self.depth.set(self.depth.get().saturating_add(1));
@@ -102,12 +102,12 @@ impl<'de> Tracker<'de> {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Says which field is read next.
+    /// Notes which field is read next.
     pub(crate) fn field(&self, name: &'de str) {
         self.step(Step::Field(name));
     }
 
-    /// Says which item of an array is read next.
+    /// Notes which item of an array is read next.
     pub(crate) fn item(&self, index: usize) {
         self.step(Step::Item(index));
     }
@@ -132,7 +132,7 @@ impl<'de> Tracker<'de> {
         self.once_by(slot, map, self.seed())
     }
 
-    /// The same with any seed.
+    /// Reads the value of such a field with any seed.
     pub(crate) fn once_by<S: DeserializeSeed<'de>, A: MapAccess<'de>>(
         &self,
         slot: &mut Option<S::Value>,
@@ -146,7 +146,7 @@ impl<'de> Tracker<'de> {
         Ok(())
     }
 
-    /// The value of a field, after the whole object was read.
+    /// Returns the value of a field, after the whole object was read.
     pub(crate) fn value<T: FromJson<'de>, E: Error>(
         &self,
         slot: Option<T>,
@@ -155,7 +155,7 @@ impl<'de> Tracker<'de> {
         self.required(slot.or_else(T::absent), name)
     }
 
-    /// The same of a field that must not be missing.
+    /// Returns the value of a field that must not be missing.
     pub(crate) fn required<T, E: Error>(
         &self,
         slot: Option<T>,
@@ -174,13 +174,13 @@ impl<'de> Tracker<'de> {
         error
     }
 
-    /// What was rejected. By default a value of another kind, which serde found.
+    /// Returns what was rejected. By default a value of another kind, which serde found.
     pub(super) fn fault(&self) -> (ParseErrorKind, String) {
         let expected = || alloc::format!("expected {}", self.expected.get());
         self.fault.take().unwrap_or_else(|| (ParseErrorKind::Value, expected()))
     }
 
-    /// The path to where the reader is: `data[3].caller.phone_number`.
+    /// Returns the path to where the reader is: `data[3].caller.phone_number`.
     pub(super) fn path(&self) -> Option<String> {
         let mut path = String::new();
         for step in self.steps.iter().take(self.depth.get()) {
@@ -195,7 +195,8 @@ impl<'de> Tracker<'de> {
     }
 }
 
-/// A name that is written as this API writes names, or a question mark for what may be data.
+/// Returns a name that is written as this API writes names, or a question mark for what may be
+/// data.
 fn shown(name: &str) -> &str {
     let ours = name.len() <= 40
         && name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -217,12 +218,13 @@ impl<'de, T: FromJson<'de>> DeserializeSeed<'de> for Tracked<'_, 'de, T> {
     }
 }
 
-/// Which names an object's fields may have.
+/// The names that an object's fields may have.
 #[derive(Clone, Copy)]
 pub(crate) enum Names {
     /// Any text.
     Text,
-    /// Also what no text can hold, such as half a surrogate pair: no field of ours, and slower.
+    /// Any text, and what no text can hold, such as half a surrogate pair: no field of ours, and
+    /// slower.
     Any,
 }
 
@@ -277,7 +279,7 @@ impl<'de, T: ReadObject<'de>> Visitor<'de> for ObjectReader<'_, 'de, T> {
 #[derive(Deserialize)]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// A field's name as text; what no text can hold is empty, which no name of ours is.
+/// Returns a field's name as text; what no text can hold is empty, which no name of ours is.
 fn any_name(name: &RawValue) -> Cow<'_, str> {
     let quoted = name.get();
     match quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -312,7 +314,7 @@ pub(crate) fn read_text<'de, T, E: Display, D: Deserializer<'de>>(
     from.deserialize_str(Text(tracker, parse))
 }
 
-/// The JSON name of a Rust field: `r#type` is `type`.
+/// Returns the JSON name of a Rust field: `r#type` is `type`.
 pub(crate) const fn field_name(ident: &'static str) -> &'static str {
     match ident.as_bytes() {
         [b'r', b'#', ..] => ident.split_at(2).1,
@@ -384,7 +386,7 @@ macro_rules! json_object {
     };
 }
 
-/// `Deserialize` for a type that has `FromJson`.
+/// Implements `Deserialize` for a type that has `FromJson`.
 macro_rules! deserialize {
     ($name:ident $(<$life:lifetime>)?) => {
         impl<'de> serde::Deserialize<'de> for $name $(<$life>)? {

@@ -8,7 +8,7 @@ use crate::id::AccountId;
 use crate::json::{json_body, json_object};
 
 json_object! {
-    /// Describes the account that a credential belongs to. No other field is exposed.
+    /// The account that a credential belongs to. No other field is exposed.
     ///
     /// ```
     /// use call_assistant::model::Account;

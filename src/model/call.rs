@@ -10,7 +10,7 @@ use crate::id::{AppointmentId, CallId, ContactId};
 use crate::json::{json_body, json_object};
 
 json_object! {
-    /// Describes one inbound call that the assistant answered. It never changes once written.
+    /// An inbound call that the assistant answered. It never changes once written.
     ///
     /// ```
     /// use call_assistant::id::CallId;
@@ -31,23 +31,23 @@ json_object! {
     pub struct Call {
         /// The call's id.
         pub id: CallId,
-        /// Who called. Each of its fields may be unknown.
+        /// The caller. Each of its fields may be unknown.
         pub caller: CallCaller,
-        /// When the call arrived, before the assistant picked up. Lists are ordered by it.
+        /// The time when the call arrived, before the assistant picked up. Lists are ordered by it.
         pub started_at: Timestamp,
-        /// When the assistant picked up.
+        /// The time when the assistant picked up.
         pub answered_at: Option<Timestamp>,
-        /// When the call ended.
+        /// The time when the call ended.
         pub ended_at: Option<Timestamp>,
-        /// How long the call took, in seconds. A reader takes any integral number: `240.0`, `-1`.
+        /// The length of the call, in seconds. A reader takes any integral number: `240.0`, `-1`.
         pub duration_seconds: Option<i64>,
-        /// What the call was about.
+        /// The subject of the call.
         pub summary: Option<String>,
         /// The appointments booked during the call, oldest first. Appointments that were cancelled
         /// later stay in the list.
         pub appointment_ids: Vec<AppointmentId>,
-        /// When the record was written, after the call ended. The filters `created_after` and
-        /// `created_before` and the watermark of a sync use this time.
+        /// The time when the record was written, after the call ended. The filters `created_after`
+        /// and `created_before` and the watermark of a sync use this time.
         ///
         /// It is the start of the writing transaction. A call may therefore become visible after
         /// another call with a later `created_at`.
@@ -56,7 +56,7 @@ json_object! {
 }
 
 json_object! {
-    /// Describes who called. Each field may be unknown.
+    /// The caller of a call. Each field may be unknown.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
     #[non_exhaustive]
     pub struct CallCaller {
@@ -84,6 +84,13 @@ impl Call {
             appointment_ids: Vec::new(),
             created_at,
         }
+    }
+
+    /// Returns the call's place in a list, which is sorted in descending order: newest first, and
+    /// among equal times by id, byte by byte.
+    #[must_use]
+    pub fn list_order(&self) -> (Timestamp, &CallId) {
+        (self.started_at, &self.id)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::json::{
     json_object, read_items,
 };
 
-/// Holds one page of the list of calls, newest first.
+/// A page of the list of calls, newest first.
 ///
 /// ```
 /// use call_assistant::model::{CallList, ListedCall};
@@ -49,12 +49,10 @@ pub struct CallList {
     pub has_more: Option<bool>,
 }
 
-/// Holds an item of a [`CallList`].
+/// An item of a [`CallList`].
 ///
-/// The enum is exhaustive: matching both variants is the point, so that no call is skipped
-/// silently.
+/// Closed: matching both variants keeps a call from being skipped silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums)]
 pub enum ListedCall {
     /// A call.
     Call(Call),
@@ -63,7 +61,7 @@ pub enum ListedCall {
     Unreadable(UnreadableCall),
 }
 
-/// Keeps an item of a list that cannot be read as a [`Call`], as it came.
+/// An item of a list that cannot be read as a [`Call`], kept as it came.
 ///
 /// ```
 /// use call_assistant::model::CallList;
@@ -84,7 +82,7 @@ pub struct UnreadableCall {
 }
 
 impl CallList {
-    /// How many items of a page may be unreadable: as many as a page has calls. A text with more
+    /// The most unreadable items of a page: 100, as many as a page has calls. A text with more
     /// unreadable items is not a page, and its error says so.
     pub const MAX_UNREADABLE: usize = 100;
 

@@ -1,4 +1,4 @@
-//! Models the resources of the REST API and the objects inside events.
+//! The resources of the REST API and the objects inside events.
 //!
 //! ```
 //! use call_assistant::model::Call;

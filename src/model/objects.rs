@@ -13,11 +13,11 @@ use crate::json::{
     read_object,
 };
 
-/// Describes a call that the assistant transferred to a person.
+/// A call that the assistant transferred to a person.
 ///
 /// The [protocol](crate::guide::protocol) names `target_label` and `transferred_at` without their
-/// types. [`new`](Self::new) writes a string and an RFC 3339 time; other values that arrive are kept
-/// and written back unchanged.
+/// types. [`new`](Self::new) writes a string and an RFC 3339 time; other values that arrive are
+/// kept and written back unchanged.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -127,9 +127,9 @@ impl<'de> FromJson<'de> for Kept {
 }
 
 open_enum! {
-    /// Names the state of an appointment. The protocol names one value.
+    /// The state of an appointment. The protocol names one value.
     pub enum AppointmentStatus {
-        /// The appointment will not take place.
+        /// An appointment that will not take place.
         Cancelled = "cancelled",
     }
 }
@@ -171,7 +171,7 @@ macro_rules! open_object {
 }
 
 open_object! {
-    /// Describes an appointment. The [protocol](crate::guide::protocol) gives only its `status`.
+    /// An appointment. The [protocol](crate::guide::protocol) gives only its `status`.
     ///
     /// The object is kept as it came. The two fields that this crate uses have methods; the others
     /// are in [`object`](Self::object).
@@ -212,7 +212,7 @@ impl Appointment {
 }
 
 open_object! {
-    /// Describes a contact in the customer's address book. The
+    /// A contact in the customer's address book. The
     /// [protocol](crate::guide::protocol) gives none of its fields.
     ///
     /// ```

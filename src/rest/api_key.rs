@@ -12,7 +12,7 @@ use crate::secret::Secret;
 use crate::secret::mac;
 use crate::text::{TextError, TextReason, check_len, check_visible};
 
-/// Holds the secret text of an API key. Only [`reveal`](Self::reveal) shows it; it is wiped when
+/// The secret text of an API key. Only [`reveal`](Self::reveal) shows it; it is wiped when
 /// dropped.
 ///
 /// ```
@@ -34,7 +34,9 @@ pub struct ApiKey {
     prefix_len: usize,
 }
 
-/// Says whether a key reaches production data or test data. Exhaustive: there is no third kind.
+/// The data that a key reads: production or test.
+///
+/// Closed: there is no third kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -55,7 +57,7 @@ impl Mode {
 const WHAT: &str = "API key";
 
 impl ApiKey {
-    /// The longest key, in bytes.
+    /// The longest key: 255 bytes.
     pub const MAX_LEN: usize = 255;
 
     /// Parses a key of any product: a prefix that ends in `_live_` or `_test_`, and the secret.
@@ -108,7 +110,7 @@ impl ApiKey {
         self.text.as_str()
     }
 
-    /// The text without a check of its encoding, which would branch on it.
+    /// Returns the text without a check of its encoding, which would branch on it.
     #[cfg(feature = "service")]
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
@@ -120,8 +122,8 @@ impl ApiKey {
         self.mode
     }
 
-    /// Returns what may be shown of the key so that its owner recognises it: the prefix and the last
-    /// four characters. Of a short key, it is the prefix only.
+    /// Returns what may be shown of the key so that its owner recognises it: the prefix and the
+    /// last four characters. Of a short key, it is the prefix only.
     #[must_use]
     pub fn hint(&self) -> String {
         let text = self.text.as_str();
@@ -165,7 +167,7 @@ fn refused(reason: TextReason) -> TextError {
     TextError::new(WHAT, reason, "a prefix such as service_live_ or service_test_")
 }
 
-/// What a product's name becomes in its prefixes.
+/// Checks for the form of a product's name in its prefixes.
 fn is_slug(text: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     text.bytes().all(word) && text.starts_with(|first: char| first.is_ascii_lowercase())
@@ -179,11 +181,11 @@ fn prefix(product: &Product, mode: Mode) -> &str {
 }
 
 open_enum! {
-    /// Names what a credential may do. A scope that this version does not know grants nothing.
+    /// A right of a credential. A scope that this version does not know grants nothing.
     pub enum Scope {
         /// `GET /v1/account`.
         AccountRead = "account:read",
-        /// List and retrieve calls.
+        /// The list of calls, and single calls.
         CallsRead = "calls:read",
     }
 }

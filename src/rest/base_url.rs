@@ -8,7 +8,7 @@ use http::Uri;
 use super::percent::decode_segment;
 use crate::text::{TextError, TextReason, check_len};
 
-/// Says where a service's API is: `https://api.example.com`, or with a port and a path of its own.
+/// The root of a service's API: `https://api.example.com`, or with a port and a path of its own.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -23,9 +23,9 @@ use crate::text::{TextError, TextReason, check_len};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// A URL made of a base URL is valid and means the same to every URL parser: a text that some parsers
-/// would repair is refused. (Punycode is not decoded: some parsers refuse a host of `xn--` and
-/// nonsense.)
+/// A URL made of a base URL is valid and means the same to every URL parser: a text that some
+/// parsers would repair is refused. (Punycode is not decoded: some parsers refuse a host of `xn--`
+/// and nonsense.)
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
     text: String,
@@ -33,7 +33,7 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// The longest base URL, in bytes.
+    /// The longest base URL: 2,048 bytes.
     pub const MAX_LEN: usize = 2048;
 
     /// Parses a base URL. One slash at its end is dropped.
@@ -44,9 +44,9 @@ impl BaseUrl {
     /// # Errors
     /// Returns an error that names the part which is not valid: a text over
     /// [`MAX_LEN`](Self::MAX_LEN) bytes; a byte that no URL has (text beyond ASCII is
-    /// percent-encoded in a path and Punycode in a host); another scheme; a user name or password; a
-    /// malformed host, port or path; a query; a fragment. It never repeats the text, which may hold
-    /// a password.
+    /// percent-encoded in a path and Punycode in a host); another scheme; a user name or password;
+    /// a malformed host, port or path; a query; a fragment. It never repeats the text, which may
+    /// hold a password.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_len(WHAT, text, Self::MAX_LEN)?;
         if let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
@@ -67,8 +67,10 @@ impl BaseUrl {
         if uri.query().is_some() {
             return Err(refused("has a query"));
         }
-        let authority = uri.authority().ok_or(refused(HOST))?.as_str().to_ascii_lowercase();
-        check_authority(&authority)?;
+        let authority = uri.authority().ok_or(refused(HOST))?;
+        let host_len = authority.host().len();
+        let authority = authority.as_str().to_ascii_lowercase();
+        check_authority(&authority, host_len)?;
         let path = uri.path().strip_suffix('/').unwrap_or(uri.path());
         check_path(path)?;
         Ok(Self { text: alloc::format!("{scheme}://{authority}{path}"), path_len: path.len() })
@@ -118,7 +120,7 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Says what a base URL has that it must not have.
+/// Creates the error for what a base URL has that it must not have.
 fn refused(form: &'static str) -> TextError {
     TextError::new(WHAT, TextReason::Form, form)
 }
@@ -131,20 +133,16 @@ const HOST: &str = "has a host that is missing or malformed";
 const PORT: &str = "has a port that is not from 1 to 65535";
 const PATH: &str = "has a path with an empty segment, one of dots, or malformed encoding";
 
-/// RFC 3986's characters. A backslash, a `|` and the like are repaired by some parsers and refused
-/// by others.
+/// Returns whether RFC 3986 has a character. A backslash, a `|` and the like are repaired by some
+/// parsers and refused by others.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }
 
-fn check_authority(authority: &str) -> Result<(), TextError> {
+fn check_authority(authority: &str, host_len: usize) -> Result<(), TextError> {
     if authority.contains('@') {
         return Err(refused(USER_INFO));
     }
-    let host_len = authority.rfind(']').map_or_else(
-        || authority.find(':').unwrap_or(authority.len()),
-        |bracket| bracket.saturating_add(1),
-    );
     let (host, port) = authority.split_at_checked(host_len).ok_or(refused(HOST))?;
     let known = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => Ipv6Addr::from_str(address).is_ok(),

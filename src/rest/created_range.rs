@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::ParameterError;
 use crate::Timestamp;
 
-/// Selects calls by `created_at`: from `created_after` on, and before `created_before`.
+/// The bounds of calls by `created_at`: from `created_after` on, and before `created_before`.
 ///
 /// ```
 /// use call_assistant::rest::{CreatedRange, ParameterError};
@@ -30,7 +30,7 @@ pub struct CreatedRange {
 }
 
 impl CreatedRange {
-    /// Selects every call.
+    /// The range without bounds: every call.
     pub const ALL: Self = Self { created_after: None, created_before: None };
 
     /// Creates a range from its two bounds.
@@ -79,7 +79,7 @@ impl CreatedRange {
     /// rounded up select exactly the same rows. A bound within the last microsecond of the year
     /// 9999 stays as it is.
     #[must_use]
-    pub fn in_microseconds(&self) -> Self {
+    pub fn ceil_to_micros(&self) -> Self {
         Self {
             created_after: self.created_after.map(up_to_microseconds),
             created_before: self.created_before.map(up_to_microseconds),

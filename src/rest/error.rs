@@ -10,48 +10,48 @@ use crate::json::{FromJson, RawJson, Tracker, deserialize, json_body, json_objec
 use crate::secret::one_line;
 
 open_enum! {
-    /// Says what went wrong. Clients branch on it, never on the message.
+    /// The code of an error. Clients branch on it, never on the message.
     ///
     /// A code that this version does not know is kept: a service can add codes without breaking
     /// clients.
     pub enum ErrorCode {
-        /// A path or query parameter is invalid; the message names it.
+        /// An invalid path or query parameter; the message names it.
         InvalidParameter = "invalid_parameter",
-        /// The cursor was altered, cut short, or made by an incompatible paginator.
+        /// A cursor that was altered, cut short, or made by an incompatible paginator.
         InvalidCursor = "invalid_cursor",
-        /// The key is missing or unusable.
+        /// A missing or unusable key.
         InvalidCredentials = "invalid_credentials",
-        /// The account has no active subscription.
+        /// An account without an active subscription.
         SubscriptionInactive = "subscription_inactive",
-        /// The key lacks the endpoint's scope.
+        /// A key without the endpoint's scope.
         InsufficientScope = "insufficient_scope",
-        /// The key is fine, but the plan does not include the REST API.
+        /// A valid key of an account whose plan does not include the REST API.
         PlanUpgradeRequired = "plan_upgrade_required",
-        /// The account is scheduled for deletion.
+        /// An account that is scheduled for deletion.
         AccountClosed = "account_closed",
-        /// There is no such resource in this account.
+        /// A resource that this account does not have.
         ResourceNotFound = "resource_not_found",
-        /// The credential exceeded its request rate.
+        /// A credential over its request rate.
         RateLimitExceeded = "rate_limit_exceeded",
-        /// The service failed.
+        /// A failure of the service.
         InternalError = "internal_error",
-        /// The path exists, but not with this method.
+        /// A path that exists, but not with this method.
         MethodNotAllowed = "method_not_allowed",
     }
 }
 
 open_enum! {
-    /// Groups the values of [`ErrorCode`].
+    /// A group of values of [`ErrorCode`].
     pub enum ErrorType {
-        /// The request itself is not valid.
+        /// A request that is not valid.
         InvalidRequest = "invalid_request",
-        /// The credential is not accepted.
+        /// A credential that is not accepted.
         AuthenticationError = "authentication_error",
-        /// The credential is accepted, but may not do this.
+        /// A credential that is accepted, but may not do this.
         PermissionError = "permission_error",
         /// Too many requests.
         RateLimitError = "rate_limit_error",
-        /// The service failed.
+        /// A failure of the service.
         ApiError = "api_error",
     }
 }
@@ -117,7 +117,7 @@ impl ErrorCode {
     }
 }
 
-/// Describes an error as the API reports it.
+/// An error as the API reports it.
 ///
 /// ```
 /// use call_assistant::rest::{ApiError, ErrorCode};
@@ -131,25 +131,25 @@ impl ErrorCode {
 /// assert_eq!(ApiError::from_json(&error.to_json()), Ok(error));
 /// ```
 ///
-/// `Display` and `Debug` are for logs: one line, of bounded length, without what looks like a secret,
-/// whatever the sender wrote. The fields hold the texts as they came. A reader takes an error that
-/// has a code and nothing else.
+/// `Display` and `Debug` are for logs: one line, of bounded length, without what looks like a
+/// secret, whatever the sender wrote. The fields hold the texts as they came. A reader takes an
+/// error that has a code and nothing else.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
     /// The group of the code.
     pub error_type: Option<ErrorType>,
-    /// What to branch on.
+    /// The code to branch on.
     pub code: ErrorCode,
-    /// What to show to a person. Its wording may change at any time.
+    /// The text to show to a person. Its wording may change at any time.
     pub message: String,
-    /// What to quote to support.
+    /// The id to quote to support.
     pub request_id: Option<RequestId>,
 }
 
 impl ApiError {
-    /// Creates the error of a code, with its type and default message. A code that this version does
-    /// not know is an `api_error`, and is sent with status 500.
+    /// Creates the error of a code, with its type and default message. A code that this version
+    /// does not know is an `api_error`, and is sent with status 500.
     #[must_use]
     pub fn new(code: ErrorCode, request_id: RequestId) -> Self {
         Self {
@@ -169,7 +169,7 @@ impl ApiError {
 
 json_body!(ApiError);
 
-/// How much of a message is shown, in bytes.
+/// The longest part of a message that is shown: 500 bytes.
 const SHOWN_MESSAGE: usize = 500;
 
 /// `code: message (request_id)`.
@@ -224,7 +224,7 @@ impl Serialize for ApiError {
 }
 
 json_object! {
-    /// Only `code` is required, and must be a string: a client can act without the others.
+    /// The fields of an error. Only `code` is required: a client can act without the others.
     struct ErrorFields {
         code: ErrorCode,
         r#type: Lenient<ErrorType>,

@@ -8,7 +8,7 @@ use super::percent::{decode_query, encode_into};
 use super::{CreatedRange, ParameterError, UnsendableError};
 use crate::Timestamp;
 
-/// Requests a page of the account's calls, newest first: `GET /v1/calls`.
+/// A request for a page of the account's calls, newest first: `GET /v1/calls`.
 ///
 /// ```
 /// use call_assistant::rest::ListCalls;
@@ -35,28 +35,28 @@ pub struct ListCalls {
     /// The `next_cursor` of the previous page; `None` for the first page. Only the service that
     /// made a cursor can check it.
     pub cursor: Option<String>,
-    /// Only calls with `created_at` at or after this instant. A request with a cursor may repeat
+    /// The earliest `created_at` of a call, included. A request with a cursor may repeat
     /// the bounds of its list or leave them out.
     pub created_after: Option<Timestamp>,
-    /// Only calls with `created_at` before this instant.
+    /// The latest `created_at` of a call, not included.
     pub created_before: Option<Timestamp>,
 }
 
 impl Default for ListCalls {
-    /// Equals [`ListCalls::new`].
+    /// Returns [`ListCalls::new`].
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl ListCalls {
-    /// The maximum limit.
+    /// The largest limit: 100.
     pub const MAX_LIMIT: usize = 100;
 
-    /// The limit of a request that names none.
+    /// The limit of a request that names none: 50.
     pub const DEFAULT_LIMIT: usize = 50;
 
-    /// The maximum length of a cursor in a request, in bytes: it has to fit into a URL.
+    /// The longest cursor in a request: 8,192 bytes. It has to fit into a URL.
     pub const MAX_CURSOR_LEN: usize = 8192;
 
     /// Requests the first page of all calls, with at most 50 of them.
@@ -199,7 +199,8 @@ fn limit(parameter: &'static str, value: &str) -> Result<usize, ParameterError> 
     }
 }
 
-/// No cursor contains a `%`, so text that cannot be decoded is kept as it is: it will not be valid.
+/// Reads a cursor. None contains a `%`, so text that cannot be decoded is kept: it will not be
+/// valid.
 fn cursor(_parameter: &'static str, value: &str) -> Result<String, ParameterError> {
     Ok(decode_query(value).map_or_else(|_| value.into(), Into::into))
 }
@@ -209,7 +210,7 @@ fn instant(parameter: &'static str, value: &str) -> Result<Timestamp, ParameterE
     Timestamp::parse(&text).map_err(|error| ParameterError::Timestamp { parameter, error })
 }
 
-/// A value that must not be empty.
+/// Decodes a value that must not be empty.
 fn decoded<'v>(parameter: &'static str, value: &'v str) -> Result<Cow<'v, str>, ParameterError> {
     match decode_query(value) {
         Ok(text) if text.is_empty() => Err(ParameterError::Empty { parameter }),

@@ -1,4 +1,4 @@
-//! Describes the REST API: its three operations, written by one side and read by the other.
+//! The REST API: its three operations, written by one side and read by the other.
 //!
 //! ```
 //! use call_assistant::id::RequestId;

@@ -9,7 +9,7 @@ use http::Method;
 use super::percent::decode_segment;
 use crate::rest::{ErrorCode, Quota, Scope};
 
-/// Lists the operations, with everything that is fixed about each: path, scope, quota and errors.
+/// An operation of the API, with everything that is fixed about it: path, scope, quota and errors.
 ///
 /// ```
 /// use call_assistant::rest::Operation;
@@ -24,11 +24,11 @@ use crate::rest::{ErrorCode, Quota, Scope};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Validates a key and returns its account.
+    /// The account of a key, which also tells whether the key is valid.
     GetAccount,
-    /// Lists the account's calls, newest first.
+    /// The account's calls, newest first.
     ListCalls,
-    /// Returns one call.
+    /// One call.
     GetCall,
 }
 

@@ -7,7 +7,7 @@ use super::percent::Undecodable;
 use crate::ParseTimestampError;
 use crate::id;
 
-/// Says which parameter of a request is not valid, and why.
+/// A parameter of a request that is not valid, and why.
 ///
 /// ```
 /// use call_assistant::rest::ListCalls;
@@ -22,8 +22,8 @@ use crate::id;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterError {
-    /// The operation takes no such parameter. Ignoring a misspelled `created_after` would silently
-    /// widen the result.
+    /// A parameter that the operation does not take. Ignoring a misspelled `created_after` would
+    /// silently widen the result.
     #[error(
         "unknown parameter {}: expected limit, cursor, created_after or created_before",
         describe(name.as_deref(), *position)
@@ -35,13 +35,13 @@ pub enum ParameterError {
         /// The position in the query, from 1.
         position: usize,
     },
-    /// The parameter is repeated.
+    /// A repeated parameter.
     #[error("{parameter} is given more than once")]
     Repeated {
         /// The parameter.
         parameter: &'static str,
     },
-    /// The parameter has no value.
+    /// A parameter without a value.
     #[error("{parameter} is empty")]
     Empty {
         /// The parameter.
@@ -59,16 +59,16 @@ pub enum ParameterError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// The limit is not written in digits only.
+    /// A limit that is not written in digits only.
     #[error(
         "limit is not a whole number from 1 to {} in digits, without sign, spaces or leading zeros",
         ListCalls::MAX_LIMIT
     )]
     LimitForm,
-    /// The limit is a number, but not one from 1 to 100.
+    /// A limit that is a number, but not one from 1 to 100.
     #[error("limit is not from 1 to {}", ListCalls::MAX_LIMIT)]
     LimitRange,
-    /// An instant is not RFC 3339.
+    /// An instant that is not RFC 3339.
     #[error("{parameter} is not an RFC 3339 instant like 2026-07-24T10:00:00Z: {error}")]
     Timestamp {
         /// The parameter.
@@ -79,13 +79,14 @@ pub enum ParameterError {
     /// `created_before` is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
-    /// The id of the call is too long.
+    /// An id of a call that is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
 }
 
 impl ParameterError {
-    /// Describes an unknown parameter: any text may stand where a name belongs, an API key included.
+    /// Describes an unknown parameter: any text may stand where a name belongs, an API key
+    /// included.
     pub(super) fn unknown(name: &str, position: usize) -> Self {
         let may_show = name.len() <= 32
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte));

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 use core::time::Duration;
 
-/// Limits the requests of one credential in a minute.
+/// The limit of one credential's requests in a minute.
 ///
 /// Each quota is counted by itself: listing and retrieving calls share [`READS`](Self::READS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,10 @@ impl Quota {
     pub const ACCOUNT: Self =
         Self { kind: Kind::Account, per_minute: NonZeroU16::new(60).unwrap() };
 
-    /// Listing and retrieving calls, together: 600 requests a minute.
+    /// The list of calls and single calls, together: 600 requests a minute.
     pub const READS: Self = Self { kind: Kind::Reads, per_minute: NonZeroU16::new(600).unwrap() };
 
-    /// What "a minute" is: no span this long has more requests than the quota, wherever it begins.
+    /// The span of a quota: 60 seconds. No such span has more requests, wherever it begins.
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns the same quota with another number: for a customer with a higher limit, or a test.

@@ -7,7 +7,7 @@ use super::{ApiResponse, ListCalls, Operation, UnsendableError};
 use crate::id::CallId;
 use crate::model::{Account, Call, CallList};
 
-/// Writes a request of the API, and ties it to the type of its response.
+/// A request of the API, with the type of its response.
 ///
 /// ```
 /// use call_assistant::id::CallId;
@@ -20,7 +20,7 @@ use crate::model::{Account, Call, CallList};
 /// ```
 ///
 /// The trait is sealed: it is implemented by [`GetAccount`], [`ListCalls`] and [`GetCall`] only.
-pub trait ApiRequest: sealed::Sealed {
+pub trait ApiRequest: Clone + sealed::Sealed {
     /// The operation.
     const OPERATION: Operation;
 
@@ -40,11 +40,11 @@ pub trait ApiRequest: sealed::Sealed {
     }
 }
 
-/// Requests the account of the key: `GET /v1/account`. It takes no parameters.
+/// A request for the account of the key: `GET /v1/account`. It takes no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GetAccount;
 
-/// Requests one call: `GET /v1/calls/{call_id}`.
+/// A request for one call: `GET /v1/calls/{call_id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct GetCall {

@@ -9,10 +9,10 @@ use crate::id::RequestId;
 use crate::json::ParseError;
 use crate::model::{Account, Call, CallList};
 
-/// Names the header of the request id, in every response. The body of an error repeats the id.
+/// The header of the request id, in every response. The body of an error repeats the id.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Writes a successful response, whose body is an [`Account`], a [`CallList`] or a [`Call`].
+/// The body of a successful response: an [`Account`], a [`CallList`] or a [`Call`].
 ///
 /// ```
 /// use call_assistant::id::RequestId;
@@ -75,7 +75,7 @@ pub(super) fn response(
 mod sealed {
     use super::{ParseError, Vec};
 
-    /// Reads and writes a body by the methods that each of the types has.
+    /// A body that is read and written by the methods that each of the types has.
     pub trait Body: Sized {
         fn read(body: &[u8]) -> Result<Self, ParseError>;
         fn write(&self) -> Vec<u8>;

@@ -39,7 +39,8 @@
 //!
 //! # Virtual time
 //!
-//! The time at the service is a field. A test that drives a flow itself moves it instead of sleeping:
+//! The time at the service is a field. A test that drives a flow itself moves it instead of
+//! sleeping:
 //!
 //! ```
 //! use call_assistant::{Timestamp, id::CallId, model::Call};
@@ -83,7 +84,7 @@ use crate::Timestamp;
 use crate::id::{AccountId, CredentialId, RequestId};
 use crate::model::{Account, Call};
 
-/// Answers the requests about one account from calls in memory. See the [module's page](self).
+/// A service for one account, with its calls in memory. See the [module's page](self).
 ///
 /// The fields are the test's to change: revoke a key, end the subscription, let time pass.
 #[derive(Debug)]
@@ -135,12 +136,12 @@ impl Service {
         }
     }
 
-    /// Adds a call to the account, visible from the next request on to keys of the first key's mode.
+    /// Adds a call to the account, visible from the next request on to keys of the first key's
+    /// mode.
     pub fn add(&mut self, call: Call) {
         let account_id = self.account.id.clone();
         self.calls.push(CallRow { account_id, mode: self.mode, call });
-        self.calls
-            .sort_by(|a, b| (b.call.started_at, &b.call.id).cmp(&(a.call.started_at, &a.call.id)));
+        self.calls.sort_by(|a, b| b.call.list_order().cmp(&a.call.list_order()));
     }
 
     /// Returns the response to a request, as the service gives it now. The base URL of the client

@@ -2,7 +2,7 @@
 
 use super::ListCalls;
 
-/// Says why a request cannot be sent.
+/// The reason why a request cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnsendableError {
@@ -10,13 +10,13 @@ pub enum UnsendableError {
     /// request would ask for another resource.
     #[error("call_id consists of dots, which no URL can carry")]
     DotId,
-    /// The cursor is too long for a URL.
+    /// A cursor that is too long for a URL.
     #[error("cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
     LongCursor {
         /// The length, in bytes.
         len: usize,
     },
-    /// The limit is 0 or more than 100.
+    /// A limit of 0 or more than 100.
     #[error("limit is {limit}, not from 1 to {max}", max = ListCalls::MAX_LIMIT)]
     Limit {
         /// The limit.

@@ -26,7 +26,7 @@ impl MacKey {
         Self(core.expect("HMAC takes keys of any length"))
     }
 
-    /// The digest of these bytes, one after another.
+    /// Computes the digest of these bytes, one after another.
     pub(crate) fn digest(&self, message: &[&[u8]]) -> [u8; 32] {
         let mut core = self.0.clone();
         let mut buffer = Buffer::<Core>::default();
@@ -39,7 +39,7 @@ impl MacKey {
     }
 }
 
-/// Whether two digests are the same, in time that does not depend on where they differ.
+/// Returns whether two digests are the same, in time that does not depend on where they differ.
 ///
 /// Folding the difference into one word leaves `subtle` a single word to judge: its loop over
 /// bytes costs as much as a compression.

@@ -17,7 +17,8 @@ impl Secret {
         Self(Box::from(text.as_bytes()))
     }
 
-    /// A prefix and 32 random bytes in hex, without leaving copies of them behind.
+    /// Creates a secret from a prefix and 32 random bytes in hex, without leaving copies of them
+    /// behind.
     #[expect(clippy::expect_used, reason = "there are two digits for each byte")]
     pub(crate) fn from_random(prefix: &str, mut bytes: [u8; 32]) -> Self {
         let mut digits = [0; 64];
@@ -61,11 +62,11 @@ pub(crate) use excerpt::one_line;
 mod excerpt {
     use alloc::string::String;
 
-    /// How every signing secret begins, and what is in the prefix of every API key.
+    /// The prefix of every signing secret, and the middle of every API key's prefix.
     const MARKS: [&str; 3] = ["whsec_", "_live_", "_test_"];
 
-    /// The first `max` bytes of a body at most. What is not UTF-8 is replaced, and so is whatever
-    /// looks like a secret.
+    /// Returns the first `max` bytes of a body at most. What is not UTF-8 is replaced, and so is
+    /// whatever looks like a secret.
     pub(crate) fn excerpt(body: &[u8], max: usize) -> String {
         let kept = match body.split_at_checked(max) {
             Some((kept, more)) if !more.is_empty() => whole_characters(kept),
@@ -74,8 +75,8 @@ mod excerpt {
         redacted(&String::from_utf8_lossy(kept))
     }
 
-    /// The first `max` bytes of a text at most, as a part of a line: what would end the line or
-    /// hide in it is escaped, and what looks like a secret is replaced.
+    /// Returns the first `max` bytes of a text at most, as a part of a line: what would end the
+    /// line or hide in it is escaped, and what looks like a secret is replaced.
     pub(crate) fn one_line(text: &str, max: usize) -> String {
         // Marks that direct the text are no control characters, and yet can turn a line around.
         let hidden = |c: char| {
@@ -92,7 +93,7 @@ mod excerpt {
         line
     }
 
-    /// Without the beginning of a character that was cut through, which is not the sender's fault.
+    /// Removes the beginning of a character that was cut through, which is not the sender's fault.
     fn whole_characters(cut: &[u8]) -> &[u8] {
         let broken = cut.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         cut.get(..cut.len().saturating_sub(broken)).unwrap_or(cut)
@@ -114,7 +115,7 @@ mod excerpt {
         clean
     }
 
-    /// The text up to the end of its first mark, and what follows it.
+    /// Returns the text up to the end of its first mark, and what follows it.
     fn first_mark(text: &str) -> Option<(&str, &str)> {
         let end = |mark: &&str| Some(text.find(*mark)?.saturating_add(mark.len()));
         text.split_at_checked(MARKS.iter().filter_map(end).min()?)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::Timestamp;
 
-/// From the day of the Unix epoch on.
+/// The days of the week, from the day of the Unix epoch on.
 const WEEKDAYS: [&str; 7] =
     ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const MONTHS: [&str; 12] =

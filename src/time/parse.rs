@@ -8,7 +8,7 @@ use ::time::{Date, Month, OffsetDateTime};
 use super::Timestamp;
 use crate::json::json_text;
 
-/// The reason why a text is not an RFC 3339 instant, and the byte that is wrong.
+/// The reason why a text is not an RFC 3339 instant, and the byte where it is not.
 ///
 /// It never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ type Parsed<T> = Result<T, ParseTimestampError>;
 
 const DAY: i64 = 86_400;
 
-/// The calendar is that of the `time` crate; its own parser of RFC 3339 accepts any separator and
-/// cuts long fractions off, so the grammar is here.
+/// Parses RFC 3339. The calendar is that of the `time` crate; its own parser of RFC 3339 accepts
+/// any separator and cuts long fractions off, so the grammar is here.
 #[expect(clippy::arithmetic_side_effects, reason = "at most 10,000 years of seconds")]
 pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     const EPOCH: i32 = OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
@@ -122,7 +122,7 @@ pub(crate) fn parse(text: &[u8]) -> Parsed<Timestamp> {
     Timestamp::from_parts(seconds, nanos).ok_or(ParseTimestampError { reason, at: 0 })
 }
 
-/// The nanoseconds, 0 if there is no fraction; and what follows.
+/// Reads the nanoseconds, 0 if there is no fraction, and returns what follows.
 #[expect(clippy::arithmetic_side_effects, reason = "nine digits are below a billion")]
 fn fraction<'a>(text: &[u8], rest: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
     let [b'.', digits @ ..] = rest else { return Ok((0, rest)) };
@@ -146,7 +146,7 @@ fn fraction<'a>(text: &[u8], rest: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
     Ok((nanos, rest))
 }
 
-/// How far local time is ahead of UTC, in seconds.
+/// Reads how far local time is ahead of UTC, in seconds.
 #[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
 fn offset(text: &[u8], rest: &[u8]) -> Parsed<i64> {
     let at = text.len() - rest.len();
@@ -173,7 +173,7 @@ fn offset(text: &[u8], rest: &[u8]) -> Parsed<i64> {
     }
 }
 
-/// The seconds of an hour and a minute; `at` is where the hour is.
+/// Returns the seconds of an hour and a minute; `at` is where the hour is.
 #[expect(clippy::arithmetic_side_effects, reason = "less than a day")]
 fn time_of_day(hour: u8, minute: u8, at: usize) -> Parsed<i64> {
     match (hour, minute) {
@@ -190,7 +190,7 @@ fn two_digits([tens, units]: [&u8; 2]) -> Option<u8> {
     (tens <= 9 && units <= 9).then(|| tens.wrapping_mul(10).wrapping_add(units))
 }
 
-/// The first byte from `at` on that differs from a shape, in which `0` is any digit.
+/// Finds the first byte from `at` on that differs from a shape, in which `0` is any digit.
 #[cold]
 fn mismatch(text: &[u8], at: usize, shape: &str) -> ParseTimestampError {
     for (at, expected) in (at..).zip(shape.bytes()) {
@@ -207,7 +207,7 @@ fn mismatch(text: &[u8], at: usize, shape: &str) -> ParseTimestampError {
     ParseTimestampError { reason: "expected an RFC 3339 instant", at }
 }
 
-/// A fault where the rest of the text begins.
+/// Creates a fault where the rest of the text begins.
 fn fault_at(text: &[u8], rest: &[u8], reason: &'static str) -> ParseTimestampError {
     ParseTimestampError { reason, at: text.len().wrapping_sub(rest.len()) }
 }

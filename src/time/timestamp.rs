@@ -24,9 +24,9 @@ const DAY: u64 = 86_400;
 /// # Ok::<(), &str>(())
 /// ```
 ///
-/// Every time in this crate has this type. There is no clock: functions that depend on the time take
-/// `now` as their last argument, so that a test decides what time it is. With the feature `std`, a
-/// host writes `Timestamp::from(SystemTime::now())`.
+/// Every time in this crate has this type. There is no clock: functions that depend on the time
+/// take `now` as their last argument, so that a test decides what time it is. With the feature
+/// `std`, a host writes `Timestamp::from(SystemTime::now())`.
 ///
 /// # Text form
 ///
@@ -40,13 +40,13 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// `0000-01-01T00:00:00Z`, the first instant.
+    /// The first instant: `0000-01-01T00:00:00Z`.
     pub const MIN: Self = Self { seconds: -62_167_219_200, nanos: 0 };
 
-    /// `9999-12-31T23:59:59.999999999Z`, the last instant.
+    /// The last instant: `9999-12-31T23:59:59.999999999Z`.
     pub const MAX: Self = Self { seconds: 253_402_300_799, nanos: NANOS_PER_SECOND - 1 };
 
-    /// `1970-01-01T00:00:00Z`.
+    /// The instant from which Unix time counts: `1970-01-01T00:00:00Z`.
     pub const UNIX_EPOCH: Self = Self { seconds: 0, nanos: 0 };
 
     /// Creates a timestamp from seconds since the Unix epoch, which may be negative.
@@ -110,9 +110,9 @@ impl Timestamp {
 
     /// Rounds down to a microsecond.
     ///
-    /// A database column often keeps microseconds. Round an instant where a record is *made*, before
-    /// anything is derived from it. Else the record in memory and the row that is read later differ
-    /// by less than a microsecond, and so do their order and the cursors made of them.
+    /// A database column often keeps microseconds. Round an instant where a record is *made*,
+    /// before anything is derived from it. Else the record in memory and the row that is read later
+    /// differ by less than a microsecond, and so do their order and the cursors made of them.
     ///
     /// ```
     /// use call_assistant::Timestamp;
@@ -175,7 +175,7 @@ impl Timestamp {
             .saturating_sub(Duration::from_nanos(u64::from(earlier.nanos)))
     }
 
-    /// The year, the month and the day in UTC.
+    /// Returns the year, the month and the day in UTC.
     ///
     /// This is the algorithm of Cassio Neri and Lorenz Schneider, "Euclidean affine functions and
     /// their application to calendar algorithms", Software: Practice and Experience 53 (2023),
@@ -203,14 +203,14 @@ impl Timestamp {
         if day_of_year < 306 { (year - 400, month, day) } else { (year - 399, month - 12, day) }
     }
 
-    /// The hour, the minute and the second in UTC.
+    /// Returns the hour, the minute and the second in UTC.
     pub(super) fn time_of_day(self) -> (u32, u32, u32) {
         let second = low_half(self.seconds.abs_diff(Self::MIN.seconds) % DAY);
         (second / 3600, second / 60 % 60, second % 60)
     }
 }
 
-/// Of a number below 2^32.
+/// Converts a number below 2^32.
 fn low_half(number: u64) -> u32 {
     let [a, b, c, d, ..] = number.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])

@@ -3,20 +3,20 @@
 
 use core::fmt;
 
-/// The longest header that is read, in bytes.
+/// The longest header that is read: 1024 bytes.
 const MAX_LEN: usize = 1024;
 
-/// The most parts that a header may have.
+/// The most parts of a header: 16.
 const MAX_PARTS: u8 = 16;
 
-/// The length of a digest in hex.
+/// The length of a digest in hex: 64 digits.
 const DIGITS: usize = 64;
 
 /// A signature header that was read.
 pub(super) struct Signature<'a> {
     /// The digits as received: they are what was signed.
     pub(super) timestamp: &'a [u8],
-    /// Their value.
+    /// The value of these digits.
     pub(super) seconds: u64,
     /// The first well-formed `v1`. Nearly always it is the only one.
     first: Candidate,
@@ -24,7 +24,7 @@ pub(super) struct Signature<'a> {
     others: Parts<'a>,
 }
 
-/// A well-formed `v1`. In uppercase it is not accepted, but it may prove to be the cause.
+/// A well-formed `v1`. An uppercase one is not accepted, but is named if its digest is right.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) digest: [u8; 32],
@@ -75,19 +75,19 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// The parts of a header that are left.
+/// The rest of a header, part by part.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
-    /// How many parts were read.
+    /// The number of parts that were read.
     read: u8,
 }
 
-/// `name=value`.
+/// One part: `name=value`.
 struct Part<'a> {
     name: &'a [u8],
     value: &'a [u8],
-    /// Its place in the header, from 1.
+    /// The part's place in the header, from 1.
     number: u8,
 }
 
@@ -201,7 +201,9 @@ fn read_hex(digits: &[u8; DIGITS]) -> Option<([u8; 32], bool)> {
     is_hex.then_some((bytes, is_lowercase))
 }
 
-/// Says how a signature header departs from its form. Parts count from 1.
+/// A departure of a signature header from its form. Parts count from 1.
+///
+/// Open: a stricter reader has more reasons.
 ///
 /// ```
 /// use call_assistant::webhook::{MalformedReason, VerifyError};

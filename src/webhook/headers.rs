@@ -5,8 +5,9 @@ use core::fmt;
 use http::{HeaderMap, HeaderName};
 
 use crate::Product;
+use crate::text::Occurs;
 
-/// Holds the three headers of a delivery as they were received.
+/// The three headers of a delivery, as they were received.
 ///
 /// ```
 /// use call_assistant::Product;
@@ -25,17 +26,9 @@ use crate::Product;
 /// delivery is verified; a repeated event or delivery header is refused when the event is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryHeaders<'a> {
-    signature: Field<'a>,
-    event: Field<'a>,
-    delivery: Field<'a>,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Field<'a> {
-    #[default]
-    Absent,
-    Once(&'a [u8]),
-    Repeated,
+    signature: Occurs<&'a [u8]>,
+    event: Occurs<&'a [u8]>,
+    delivery: Occurs<&'a [u8]>,
 }
 
 impl<'a> DeliveryHeaders<'a> {
@@ -48,10 +41,7 @@ impl<'a> DeliveryHeaders<'a> {
     /// Finds the three headers in a map.
     #[must_use]
     pub fn from_map(product: &Product, map: &'a HeaderMap) -> Self {
-        // One walk over the map takes less time than three look-ups, each of which hashes a name.
-        map.iter().fold(Self::new(), |headers, (name, value)| {
-            headers.add(value.as_bytes(), |ours| name == ours, product)
-        })
+        Self::from_pairs(product, map.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
     }
 
     /// Finds the three headers in pairs of name and value, from any framework.
@@ -67,73 +57,53 @@ impl<'a> DeliveryHeaders<'a> {
         V: AsRef<[u8]> + ?Sized + 'a,
     {
         pairs.into_iter().fold(Self::new(), |headers, (name, value)| {
-            headers.add(value.as_ref(), |ours| name.eq_ignore_ascii_case(ours.as_str()), product)
+            let is =
+                |header: &DeliveryHeader| name.eq_ignore_ascii_case(header.name(product).as_str());
+            match DeliveryHeader::ALL.into_iter().find(is) {
+                Some(DeliveryHeader::Signature) => headers.signature(value.as_ref()),
+                Some(DeliveryHeader::Event) => headers.event(value.as_ref()),
+                Some(DeliveryHeader::Delivery) => headers.delivery(value.as_ref()),
+                None => headers,
+            }
         })
-    }
-
-    fn add(self, value: &'a [u8], is: impl Fn(&HeaderName) -> bool, product: &Product) -> Self {
-        if is(product.signature_header()) {
-            self.signature(value)
-        } else if is(product.event_header()) {
-            self.event(value)
-        } else if is(product.delivery_header()) {
-            self.delivery(value)
-        } else {
-            self
-        }
     }
 
     /// Adds a signature header. Call it for each one received.
     #[must_use]
-    pub fn signature(mut self, value: &'a [u8]) -> Self {
-        self.signature.add(value);
-        self
+    pub fn signature(self, value: &'a [u8]) -> Self {
+        Self { signature: self.signature.and(value), ..self }
     }
 
     /// Adds an event header. Call it for each one received.
     #[must_use]
-    pub fn event(mut self, value: &'a [u8]) -> Self {
-        self.event.add(value);
-        self
+    pub fn event(self, value: &'a [u8]) -> Self {
+        Self { event: self.event.and(value), ..self }
     }
 
     /// Adds a delivery header. Call it for each one received.
     #[must_use]
-    pub fn delivery(mut self, value: &'a [u8]) -> Self {
-        self.delivery.add(value);
-        self
+    pub fn delivery(self, value: &'a [u8]) -> Self {
+        Self { delivery: self.delivery.and(value), ..self }
     }
 
     /// Returns the value of a header; `None` if it is absent or repeated.
     #[must_use]
     pub fn value(&self, header: DeliveryHeader) -> Option<&'a [u8]> {
-        match self.field(header) {
-            Field::Once(value) => Some(value),
-            Field::Absent | Field::Repeated => None,
-        }
+        self.field(header).only()
     }
 
     /// Returns the first repeated header.
     #[must_use]
     pub fn repeated(&self) -> Option<DeliveryHeader> {
-        DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Field::Repeated)
+        DeliveryHeader::ALL.into_iter().find(|header| self.field(*header) == Occurs::Repeated)
     }
 
-    fn field(&self, header: DeliveryHeader) -> Field<'a> {
+    pub(super) fn field(&self, header: DeliveryHeader) -> Occurs<&'a [u8]> {
         match header {
             DeliveryHeader::Signature => self.signature,
             DeliveryHeader::Event => self.event,
             DeliveryHeader::Delivery => self.delivery,
         }
-    }
-}
-
-impl<'a> Field<'a> {
-    fn add(&mut self, value: &'a [u8]) {
-        *self = match self {
-            Self::Absent => Self::Once(value),
-            Self::Once(_) | Self::Repeated => Self::Repeated,
-        };
     }
 }
 
@@ -146,9 +116,9 @@ impl fmt::Debug for DeliveryHeaders<'_> {
             shown.field(
                 header.word(),
                 match self.field(header) {
-                    Field::Absent => &"absent",
-                    Field::Once(_) => &"present",
-                    Field::Repeated => &"repeated",
+                    Occurs::Absent => &"absent",
+                    Occurs::Once(_) => &"present",
+                    Occurs::Repeated => &"repeated",
                 },
             );
         }
@@ -156,7 +126,9 @@ impl fmt::Debug for DeliveryHeaders<'_> {
     }
 }
 
-/// Names one of the three headers of a delivery that carry the product's name.
+/// One of the three headers of a delivery that carry the product's name.
+///
+/// Open: later versions may send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeliveryHeader {

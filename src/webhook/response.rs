@@ -1,8 +1,10 @@
-//! What a receiver answers.
+//! The answer of a receiver.
 
 use http::{Response, StatusCode};
 
-/// Answers a delivery.
+/// The answer to a delivery.
+///
+/// Open: the protocol may give more statuses a meaning.
 ///
 /// ```
 /// use call_assistant::webhook::WebhookResponse;
@@ -17,15 +19,14 @@ use http::{Response, StatusCode};
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookResponse {
-    /// 204: the event is safely stored, or was handled. Created by
-    /// [`Verified::stored`](super::Verified::stored) and, with the feature `client`, by the types of
-    /// `webhook::receiver`.
+    /// 204: the event is safely stored, or was handled. Created by `webhook::receiver`, with the
+    /// feature `client`: `Receipt::stored` and `Claimed::done`.
     #[non_exhaustive]
     Accepted,
     /// 204: the event was handled before. Created by `webhook::receiver::Receipt::claim`.
     #[non_exhaustive]
     Duplicate,
-    /// 400: the signature does not prove the body, or a header contradicts it.
+    /// 400: the signature does not prove the body, or a header contradicts the body.
     Rejected,
     /// 503: the event cannot be stored now. The service tries again later.
     Unavailable,

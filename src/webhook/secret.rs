@@ -5,7 +5,7 @@ use core::fmt;
 use crate::secret::Secret;
 use crate::text::{TextError, TextReason, check_len, check_visible};
 
-/// Holds the secret that signs the deliveries to one webhook endpoint.
+/// The secret that signs the deliveries to one webhook endpoint.
 ///
 /// ```
 /// use call_assistant::TextReason;
@@ -26,17 +26,17 @@ use crate::text::{TextError, TextReason, check_len, check_visible};
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// It is wiped when dropped. Only [`reveal`](Self::reveal) shows it.
+/// The secret is wiped when it is dropped. Only [`reveal`](Self::reveal) shows it.
 #[derive(Clone)]
 pub struct SigningSecret(Secret);
 
 const WHAT: &str = "signing secret";
 
 impl SigningSecret {
-    /// The first characters of every signing secret. They are part of the key.
+    /// The prefix of every signing secret: `whsec_`. It is a part of the key.
     pub const PREFIX: &'static str = "whsec_";
 
-    /// The length of the longest secret, in bytes, including the prefix.
+    /// The longest secret: 255 bytes, including the prefix.
     pub const MAX_LEN: usize = 255;
 
     /// Reads a secret exactly as it was shown when the endpoint was created.

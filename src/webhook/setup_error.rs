@@ -4,15 +4,17 @@ use core::fmt;
 
 use super::{Signer, Verifier};
 
-/// Says why a [`Signer`] or a [`Verifier`] cannot be set up so.
+/// The reason for which a [`Signer`] or a [`Verifier`] was not set up.
+///
+/// Open: a new setting can be wrong in a new way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The signer has [`Signer::MAX_SECRETS`] already.
+    /// A secret more than [`Signer::MAX_SECRETS`].
     TooManySecrets,
-    /// The verifier's tolerance is zero.
+    /// A tolerance of zero.
     NoTolerance,
-    /// The verifier's tolerance is more than [`Verifier::MAX_TOLERANCE`].
+    /// A tolerance of more than [`Verifier::MAX_TOLERANCE`].
     LongTolerance,
 }
 

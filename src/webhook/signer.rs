@@ -12,7 +12,7 @@ use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};
 
-/// Signs deliveries, as the service does.
+/// The service's side of a signature: it signs deliveries.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -39,7 +39,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The most secrets a signer takes. Receivers read 16 parts and 1 KiB.
+    /// The most secrets of a signer: 4. Receivers read 16 parts and 1 KiB.
     pub const MAX_SECRETS: usize = 4;
 
     /// Creates a signer with one secret.
@@ -129,14 +129,14 @@ impl Signer {
     }
 }
 
-/// Holds the text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
+/// The text of a signature header: `t=1767225600,v1=...`. See [`Signer::sign`].
 #[derive(Clone, Copy)]
 pub struct SignatureHeader(FixedText<CAPACITY>);
 
-/// The digits of the year 9999.
+/// The most digits of a time: 12, those of the year 9999.
 const MAX_DIGITS: usize = 12;
 
-/// `t=` and the time, then `,v1=` and a digest for each secret.
+/// The longest header: `t=` and the time, then `,v1=` and a digest for each secret, 286 bytes.
 const CAPACITY: usize = 2 + MAX_DIGITS + (4 + 64) * Signer::MAX_SECRETS;
 
 impl SignatureHeader {

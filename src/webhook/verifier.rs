@@ -9,14 +9,14 @@ use subtle::{Choice, ConditionallySelectable};
 
 use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
-use super::response::WebhookResponse;
 use super::secret::SigningSecret;
 use super::setup_error::SetupError;
 use super::verify_error::VerifyError;
 use crate::secret::mac::{self, MacKey};
+use crate::text::Occurs;
 use crate::{Product, Timestamp};
 
-/// Proves that deliveries are genuine.
+/// The check that a delivery is genuine.
 ///
 /// ```
 /// use core::time::Duration;
@@ -108,12 +108,16 @@ impl Verifier {
     /// Returns a [`VerifyError`] that says what is wrong. Answer with its
     /// [`into_response`](VerifyError::into_response).
     pub fn verify<'a>(
-        &self,
+        &'a self,
         headers: &'a HeaderMap,
         body: &'a [u8],
         now: Timestamp,
     ) -> Result<Verified<'a>, VerifyError> {
-        self.verify_parts(DeliveryHeaders::from_map(&self.product, headers), body, now)
+        // The verdict needs one header; the others are looked for when they are asked for.
+        let ours = headers.iter().filter(|(name, _)| *name == self.product.signature_header());
+        let values = ours.map(|(_, value)| value.as_bytes());
+        let signature = values.fold(Occurs::Absent, Occurs::and);
+        self.prove(signature, Headers::Map(headers, &self.product), body, now)
     }
 
     /// Verifies a delivery whose headers are not an `http` 1.x `HeaderMap`.
@@ -133,25 +137,34 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns a [`VerifyError`], as [`verify`](Self::verify) does.
-    #[expect(clippy::expect_used, reason = "a tolerance is an hour at most")]
     pub fn verify_parts<'a>(
         &self,
         headers: DeliveryHeaders<'a>,
         body: &'a [u8],
         now: Timestamp,
     ) -> Result<Verified<'a>, VerifyError> {
-        if headers.repeated() == Some(DeliveryHeader::Signature) {
-            return Err(VerifyError::Repeated);
-        }
-        let text = headers.value(DeliveryHeader::Signature).ok_or(VerifyError::Missing)?;
-        let signature = Signature::parse(text)?;
-        let secret = self.find(&signature, body)?;
-        let age = age(signature.seconds, now, self.tolerance)?;
-        let age = i64::try_from(age).expect("at most the tolerance, which is an hour at most");
-        Ok(Verified { body, headers, secret, age_seconds: age / 1_000_000_000 })
+        let signature = headers.field(DeliveryHeader::Signature);
+        self.prove(signature, Headers::Parts(headers), body, now)
     }
 
-    /// The position of the first secret that made one of the digests.
+    fn prove<'a>(
+        &self,
+        signature: Occurs<&[u8]>,
+        headers: Headers<'a>,
+        body: &'a [u8],
+        now: Timestamp,
+    ) -> Result<Verified<'a>, VerifyError> {
+        let signature = match signature {
+            Occurs::Absent => return Err(VerifyError::Missing),
+            Occurs::Repeated => return Err(VerifyError::Repeated),
+            Occurs::Once(text) => Signature::parse(text)?,
+        };
+        let secret_index = self.find(&signature, body)?;
+        let age_seconds = age(signature.seconds, now, self.tolerance)?;
+        Ok(Verified { body, headers, secret_index, age_seconds })
+    }
+
+    /// Returns the position of the first secret that made one of the digests.
     fn find(&self, signature: &Signature<'_>, body: &[u8]) -> Result<usize, VerifyError> {
         let mut uppercase = None;
         for (index, key) in core::iter::once(&self.first).chain(&self.others).enumerate() {
@@ -166,6 +179,13 @@ impl Verifier {
     }
 }
 
+/// The headers of a delivery, as they were given.
+enum Headers<'a> {
+    Map(&'a HeaderMap, &'a Product),
+    Parts(DeliveryHeaders<'a>),
+}
+
+/// The result of comparing a digest with those of a header.
 enum Match {
     Lowercase,
     Uppercase { part: usize },
@@ -190,7 +210,7 @@ fn compare(digest: &[u8; 32], signature: &Signature<'_>) -> Match {
     verdict(lowercase, uppercase, uppercase_part)
 }
 
-/// Holds the one branch that depends on a secret.
+/// Decides: the one branch that depends on a secret.
 #[expect(clippy::expect_used, reason = "a header has 16 parts at most")]
 fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     if lowercase.into() {
@@ -202,34 +222,22 @@ fn verdict(lowercase: Choice, uppercase: Choice, uppercase_part: u64) -> Match {
     }
 }
 
-/// The time from the signature to now in nanoseconds, if it is within the tolerance.
-#[expect(clippy::arithmetic_side_effects, reason = "i128 holds 64-bit seconds in nanoseconds")]
-pub(super) fn age(
-    signed_at: u64,
-    now: Timestamp,
-    tolerance: Duration,
-) -> Result<i128, VerifyError> {
-    let seconds = i128::from(now.unix_seconds()) - i128::from(signed_at);
-    let age = seconds * 1_000_000_000 + i128::from(now.subsec_nanos());
-    if age.unsigned_abs() <= tolerance.as_nanos() {
-        return Ok(age);
+/// Returns the age of a signature in whole seconds, if it is within the tolerance.
+pub(super) fn age(signed_at: u64, now: Timestamp, tolerance: Duration) -> Result<i64, VerifyError> {
+    // Both since the first of all instants, so that neither is negative.
+    let epoch = Timestamp::UNIX_EPOCH.since(Timestamp::MIN);
+    let signed = epoch.saturating_add(Duration::from_secs(signed_at));
+    let now = now.since(Timestamp::MIN);
+    let distance = now.abs_diff(signed);
+    match (now >= signed, distance <= tolerance) {
+        (true, true) => Ok(0_i64.saturating_add_unsigned(distance.as_secs())),
+        (false, true) => Ok(0_i64.saturating_sub_unsigned(distance.as_secs())),
+        (true, false) => Err(VerifyError::TooOld { age: distance, tolerance }),
+        (false, false) => Err(VerifyError::TooNew { ahead: distance, tolerance }),
     }
-    let distance = nanoseconds(age.unsigned_abs());
-    Err(if age > 0 {
-        VerifyError::TooOld { age: distance, tolerance }
-    } else {
-        VerifyError::TooNew { ahead: distance, tolerance }
-    })
 }
 
-#[expect(clippy::expect_used, reason = "a difference of 64-bit seconds is one")]
-fn nanoseconds(count: u128) -> Duration {
-    let seconds = u64::try_from(count / 1_000_000_000).expect("t has at most 19 digits");
-    let nanos = u32::try_from(count % 1_000_000_000).expect("less than a second");
-    Duration::new(seconds, nanos)
-}
-
-/// Holds a body that is proven to come, byte for byte, from a sender with the secret.
+/// A body that is proven to come, byte for byte, from a sender with the secret.
 ///
 /// ```
 /// # use call_assistant::Timestamp;
@@ -245,13 +253,14 @@ fn nanoseconds(count: u128) -> Duration {
 /// ```
 ///
 /// Only [`Verifier`] creates one. The signature covers the body and the time, not the other headers:
-/// the type and the id of an event are those in its body. It acknowledges one delivery, so it cannot
-/// be copied.
+/// the type and the id of an event are those in its body. Store the bytes before you answer 2xx: the
+/// service does not send an acknowledged event again. With the feature `client`,
+/// `Verifier::receive` gives a receipt, which answers.
 #[must_use]
 pub struct Verified<'a> {
     body: &'a [u8],
-    headers: DeliveryHeaders<'a>,
-    secret: usize,
+    headers: Headers<'a>,
+    secret_index: usize,
     age_seconds: i64,
 }
 
@@ -267,7 +276,7 @@ impl<'a> Verified<'a> {
     /// [`Verifier::and`].
     #[must_use]
     pub const fn secret_index(&self) -> usize {
-        self.secret
+        self.secret_index
     }
 
     /// Returns the whole seconds since the attempt was signed; negative if the sender's clock is
@@ -277,18 +286,14 @@ impl<'a> Verified<'a> {
         self.age_seconds
     }
 
-    /// Acknowledges the delivery. Call it once [the bytes](Self::bytes) are stored. With the feature
-    /// `client`, `webhook::receiver` also recognises an event that arrives again.
-    #[must_use]
-    pub const fn stored(self) -> WebhookResponse {
-        WebhookResponse::Accepted
-    }
-
     /// Returns the headers of the delivery. **Only the signature proves anything**: the two other
     /// headers are claims, which have to agree with the body.
     #[must_use]
-    pub const fn headers(&self) -> DeliveryHeaders<'a> {
-        self.headers
+    pub fn headers(&self) -> DeliveryHeaders<'a> {
+        match self.headers {
+            Headers::Map(map, product) => DeliveryHeaders::from_map(product, map),
+            Headers::Parts(headers) => headers,
+        }
     }
 }
 
@@ -297,8 +302,8 @@ impl fmt::Debug for Verified<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")
             .field("len", &self.body.len())
-            .field("headers", &self.headers)
-            .field("secret", &self.secret)
+            .field("headers", &self.headers())
+            .field("secret_index", &self.secret_index)
             .field("age_seconds", &self.age_seconds)
             .finish()
     }

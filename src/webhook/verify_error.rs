@@ -8,7 +8,9 @@ use http::Response;
 use super::grammar::MalformedReason;
 use super::response::WebhookResponse;
 
-/// Says why a delivery was not verified, for a log and for a branch.
+/// The reason for which a delivery was not verified, for a log and for a branch.
+///
+/// Open: a later version may tell apart what this one does not.
 ///
 /// ```
 /// use call_assistant::webhook::{VerifyError, WebhookResponse};
@@ -26,27 +28,27 @@ use super::response::WebhookResponse;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The signature header is missing.
+    /// No signature header.
     Missing,
-    /// The signature header is present more than once.
+    /// More than one signature header.
     Repeated,
-    /// The signature header does not have the form `t=UNIX_SECONDS,v1=HEX`.
+    /// A signature header that does not have the form `t=UNIX_SECONDS,v1=HEX`.
     Malformed(MalformedReason),
-    /// A `v1` is the right digest in uppercase hex. The protocol says lowercase.
+    /// The right digest in uppercase hex. The protocol says lowercase.
     UppercaseDigest {
         /// The part.
         part: usize,
     },
-    /// No `v1` is the digest of these bytes under any of the secrets.
+    /// No digest of these bytes under any of the secrets.
     Mismatch,
-    /// The signature is right, but too old, or the local clock is ahead.
+    /// A right signature that is too old, or a local clock that is ahead.
     TooOld {
         /// The age of the signature.
         age: Duration,
         /// The greatest age that is accepted.
         tolerance: Duration,
     },
-    /// The signature is right, but lies too far in the future, or the local clock is behind.
+    /// A right signature too far in the future, or a local clock that is behind.
     TooNew {
         /// The time from `now` to the signature.
         ahead: Duration,
@@ -56,7 +58,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Returns what to answer: always [`WebhookResponse::Rejected`].
+    /// Returns the answer: always [`WebhookResponse::Rejected`].
     #[must_use]
     pub const fn response(&self) -> WebhookResponse {
         WebhookResponse::Rejected

@@ -5,9 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{CallId, CredentialId};
 use call_assistant::model::Call;
-use call_assistant::rest::client::{
-    Action, CallSync, Client, Fetch, Flow, FlowError, Retry, Step, Task,
-};
+use call_assistant::rest::client::{Action, CallSync, Client, Flow, FlowError, Retry, Step, Task};
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::testing::Service;
 use call_assistant::rest::{ApiKey, ApiRequest, GetAccount, GetCall, ListCalls, Scope};
@@ -46,10 +44,7 @@ fn drive<T: Task>(
     }
 }
 
-fn fetch<R: ApiRequest>(
-    service: &mut Service,
-    flow: Flow<Fetch<R>>,
-) -> Result<R::Response, Action> {
+fn fetch<R: ApiRequest>(service: &mut Service, flow: Flow<R>) -> Result<R::Response, Action> {
     let once = flow.with_retry(Retry::new().with_tries(1));
     drive(service, once, |never| match *never {}).map_err(|error| error.action())
 }

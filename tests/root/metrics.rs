@@ -10,7 +10,7 @@ use call_assistant::metrics::OpenMetrics;
 use call_assistant::rest::Operation;
 use call_assistant::rest::server::{self, Received, RequestHead};
 use call_assistant::webhook::event::EventError;
-use call_assistant::webhook::receiver::{self, CLAIM_LEASE, Claim, Inbox};
+use call_assistant::webhook::receiver::{self, Claim, Inbox};
 use call_assistant::webhook::sender::{
     self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
 };
@@ -94,7 +94,7 @@ fn verified() -> receiver::ReceiverTally {
     let mut inbox = Inbox::new(10);
     let mut claim = || {
         let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
-        inbox.claim(receipt, CLAIM_LEASE, start())
+        inbox.claim(receipt, Claim::LEASE, start())
     };
     let (first, busy) = (claim(), claim());
     for claim in [&first, &busy] {
@@ -103,7 +103,7 @@ fn verified() -> receiver::ReceiverTally {
     let Claim::Process(claimed) = first else { panic!("{first:?}") };
     let (entry, _) = claimed.done(start());
     let receipt = verifier.receive(request.headers(), request.body(), start()).unwrap();
-    tally.claimed(&receipt.claim(Some(&entry), CLAIM_LEASE, start()));
+    tally.claimed(&receipt.claim(Some(&entry), Claim::LEASE, start()));
     tally
 }
 

@@ -73,12 +73,26 @@ fn any_id_in_documentation_is_found() {
 }
 
 /// The rooms whose documentation keeps the rules of CONTRIBUTING.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 25] = [
     "src/guide/",
     "src/id.rs",
     "src/lib.rs",
     "src/metrics.rs",
     "src/product.rs",
+    "src/json/",
+    "src/model/",
+    "src/rest/api_key.rs",
+    "src/rest/base_url.rs",
+    "src/rest/client/",
+    "src/rest/created_range.rs",
+    "src/rest/error.rs",
+    "src/rest/list_calls.rs",
+    "src/rest/operation.rs",
+    "src/rest/parameter_error.rs",
+    "src/rest/quota.rs",
+    "src/rest/request.rs",
+    "src/rest/response.rs",
+    "src/rest/unsendable_error.rs",
     "src/text/",
     "src/time/",
     "src/rest/server/tally.rs",

@@ -6,11 +6,11 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
 use call_assistant::rest::client::{
-    Action, CallSync, Client, Fetch, Flow, FlowError, Pace, Step, Sync, SyncStep, Ticket,
+    Action, Batch, CallSync, Client, Flow, FlowError, Pace, Step, Ticket,
 };
 use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, Quota};
 use call_assistant::webhook::event::EventData;
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry};
+use call_assistant::webhook::receiver::{Claim, EventKey, InboxEntry};
 use call_assistant::webhook::{SigningSecret, Verifier};
 use http::{HeaderMap, Request, Response, StatusCode};
 
@@ -59,8 +59,8 @@ impl Store {
 #[allow(clippy::large_enum_variant)] // there is one of it
 enum Work {
     /// The key is checked before it is used for calls (KEY-6).
-    Key(Flow<Fetch<GetAccount>>),
-    Calls(Flow<Sync>),
+    Key(Flow<GetAccount>),
+    Calls(Flow<CallSync>),
 }
 
 /// What comes next, whatever is under way.
@@ -68,7 +68,7 @@ enum Work {
 enum Next {
     Send(Request<()>, Ticket),
     Wait(Timestamp),
-    Store(SyncStep),
+    Store(Batch<CallSync>),
     Done(Result<(), FlowError>),
 }
 
@@ -122,7 +122,7 @@ impl Customer {
             verifier: Verifier::new(secret),
             work: None,
             read: String::new(),
-            pace: Pace::of(Quota::READS),
+            pace: Pace::new(Quota::READS),
             limit: 1 + dice.span(10).unsigned_abs() as usize,
             clock: dice.up_to(8 * MINUTE) - 4 * MINUTE,
             next_at: 0,
@@ -325,7 +325,7 @@ impl Customer {
             }
         };
         let key = receipt.key().clone();
-        let claimed = match receipt.claim(self.store.inbox.get(&key), CLAIM_LEASE, now) {
+        let claimed = match receipt.claim(self.store.inbox.get(&key), Claim::LEASE, now) {
             Claim::Process(claimed) => claimed,
             Claim::Answer(response) => {
                 self.met.count("duplicates", usize::from(response.status().is_success()));

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call};
-use call_assistant::rest::client::{
-    Action, CallSync, Client, Fetch, Flow, FlowError, Retry, testing,
-};
+use call_assistant::rest::client::{Action, CallSync, Client, Flow, FlowError, Retry, testing};
 use call_assistant::rest::{ErrorCode, GetAccount, ListCalls};
 use call_assistant_frameworks::asking::{
     self, hyper, reqwest_async, reqwest_blocking, run, run_async, ureq,
@@ -58,7 +56,7 @@ fn account() -> Account {
 }
 
 /// Everything a client is asked, whatever it is made with.
-fn holds(ask: impl Fn(Flow<Fetch<GetAccount>>) -> Result<Account, FlowError>) {
+fn holds(ask: impl Fn(Flow<GetAccount>) -> Result<Account, FlowError>) {
     let (client, asked) = answering(vec![http(testing::answer(&account()))]);
     assert_eq!(ask(client.fetch(GetAccount)).unwrap().timezone, "Europe/Oslo");
     let asked = asked.join().unwrap().remove(0);

@@ -1,4 +1,4 @@
-//! Answers of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
+//! Responses of the dashboard and of monitoring: JSON, pages, and errors that say what to do.
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
@@ -15,27 +15,27 @@ use crate::log;
 use crate::serve::BodyError;
 use crate::store::Refused;
 
-/// An answer.
+/// A response.
 pub type Answer = Response<Full<Bytes>>;
 
-/// Why there is nothing better to answer.
+/// The reason for an error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The input is wrong.
     Bad(Bad),
     /// The store refuses.
     Refused(Refused),
-    /// The body did not come.
+    /// The body was not received.
     Body(BodyError),
-    /// It was not complete when the end of this host was asked for.
+    /// The request was not complete when shutdown of this host was requested.
     Stopping,
-    /// There is no such path.
+    /// The path does not exist.
     NoSuchPath,
-    /// The path is there for other methods.
+    /// The path exists for other methods.
     Method(&'static str),
-    /// It comes from somewhere else than the dashboard's own page.
+    /// The request does not come from the dashboard's own page.
     Foreign,
-    /// It does not bring the operator's token.
+    /// The operator's token is missing.
     NoToken,
 }
 
@@ -52,14 +52,14 @@ impl From<Refused> for Error {
 }
 
 impl Error {
-    /// The error as an answer.
+    /// Returns the error as a response.
     pub fn answer(self) -> Answer {
         let (status, code, message, field) = match self {
             Self::Bad(Bad { field, message }) => {
                 (StatusCode::BAD_REQUEST, "invalid_input", message, Some(field))
             }
             Self::Refused(Refused::NotFound(what)) => {
-                (StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"), None)
+                (StatusCode::NOT_FOUND, "not_found", format!("{what} not found"), None)
             }
             Self::Refused(Refused::Conflict(message)) => {
                 (StatusCode::CONFLICT, "conflict", message, None)
@@ -76,30 +76,31 @@ impl Error {
                 let (status, message) = match error {
                     BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
                     BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
-                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
+                    BodyError::Broken => (StatusCode::BAD_REQUEST, "the body is incomplete"),
                 };
                 (status, "invalid_body", message.to_owned(), None)
             }
             Self::Stopping => {
-                let message = "the service is stopping; nothing was done".to_owned();
+                let message = "the service is shutting down; nothing was done".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "stopping", message, None)
             }
             Self::NoSuchPath => {
-                (StatusCode::NOT_FOUND, "not_found", "there is no such path".to_owned(), None)
+                (StatusCode::NOT_FOUND, "not_found", "path not found".to_owned(), None)
             }
             Self::Method(allowed) => {
-                let message = format!("this path takes {allowed}");
+                let message = format!("this path allows {allowed}");
                 let mut answer =
                     error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message, None);
                 answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
                 return answer;
             }
             Self::Foreign => {
-                let message = "the dashboard answers to its own page and to this machine only";
+                let message =
+                    "the dashboard accepts requests only from its own page and from this machine";
                 (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
             }
             Self::NoToken => {
-                let message = "the operator's token is needed, as a bearer token or a password";
+                let message = "missing the operator's token, as a bearer token or a password";
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
                 let schemes = HeaderValue::from_static("Basic realm=\"dashboard\", Bearer");
                 answer.headers_mut().insert(WWW_AUTHENTICATE, schemes);
@@ -122,42 +123,42 @@ fn error(status: StatusCode, code: &str, message: &str, field: Option<String>) -
     json(status, &json!({ "error": error }))
 }
 
-/// A value with 200.
+/// Returns a value with status 200.
 pub fn ok(value: &impl Serialize) -> Answer {
     json(StatusCode::OK, value)
 }
 
-/// A value with 201.
+/// Returns a value with status 201.
 pub fn created(value: &impl Serialize) -> Answer {
     json(StatusCode::CREATED, value)
 }
 
-/// A value as an answer.
+/// Returns a value as a response.
 pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     // What is shown has names for keys and nothing that JSON has no form for.
     answer(status, "application/json", serde_json::to_string(value).unwrap_or_default())
 }
 
-/// The page. Nothing but what is in it runs, and it loads nothing from elsewhere.
+/// Returns the page. Only its own scripts run, and it loads nothing from elsewhere.
 pub(crate) fn page(html: &'static str, policy: &HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::OK, "text/html; charset=utf-8", html.to_owned());
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy.clone());
     answer
 }
 
-/// A text as an answer.
+/// Returns a text as a response.
 pub fn text(status: StatusCode, content_type: &'static str, text: String) -> Answer {
     answer(status, content_type, text)
 }
 
-/// A value that a page polls, with a tag by which it asks whether there is another.
+/// Returns a value that the page polls, with a tag for conditional requests.
 pub(crate) fn tagged(value: &impl Serialize, tag: HeaderValue) -> Answer {
     let mut answer = json(StatusCode::OK, value);
     answer.headers_mut().insert(ETAG, tag);
     answer
 }
 
-/// Nothing has changed.
+/// Returns status 304: nothing has changed.
 pub(crate) fn unchanged(tag: HeaderValue) -> Answer {
     let mut answer = answer(StatusCode::NOT_MODIFIED, "application/json", String::new());
     answer.headers_mut().insert(ETAG, tag);

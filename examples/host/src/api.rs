@@ -17,7 +17,7 @@ use super::store::{ApiStore, Refused};
 use crate::shutdown::Shutdown;
 use crate::{clock, log, random, serve};
 
-/// The public API over a store. Clone it freely.
+/// The public API over a store. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Api<S> {
     host: Arc<Host<S>>,
@@ -38,12 +38,12 @@ impl<S: ApiStore> Api<S> {
         Self { host: Arc::new(Host { store, cursors }), stop, tally }
     }
 
-    /// What it counts, for a monitor.
+    /// Returns the counters, for a monitor.
     pub fn tally(&self) -> ApiTally {
         self.tally.clone()
     }
 
-    /// Refuses what comes after the end is asked for.
+    /// Refuses what comes after shutdown is requested.
     pub fn until(self, stop: Shutdown) -> Self {
         Self { stop: Some(stop), ..self }
     }
@@ -112,7 +112,7 @@ impl<S: ApiStore> Host<S> {
     }
 }
 
-/// Tells the log why a look-up failed.
+/// Logs why a look-up failed.
 fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     if let Refused::Unavailable(why) = refused {
         log::line(&format!("store: {why}"));

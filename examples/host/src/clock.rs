@@ -6,25 +6,25 @@ use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
 
-/// By how many microseconds this program's time is ahead of the machine's: a sandbox moves it.
+/// How far this program's time is ahead of the machine's, in microseconds. A sandbox moves it.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 
-/// The instant to hand to the library as its last argument.
+/// Returns the current instant, the last argument of the library's functions.
 pub fn now() -> Timestamp {
     machine().saturating_add(ahead())
 }
 
-/// The machine's time, which others on it have too.
+/// Returns the machine's time.
 pub fn machine() -> Timestamp {
     Timestamp::from(SystemTime::now())
 }
 
-/// By how much this program's time is ahead of the machine's.
+/// Returns how far this program's time is ahead of the machine's.
 pub fn ahead() -> Duration {
     Duration::from_micros(AHEAD.load(Ordering::Acquire))
 }
 
-/// Moves this program's time to an instant, unless it is there already.
+/// Moves this program's time forward to an instant.
 pub fn move_to(instant: Timestamp) {
     let missing = instant.since(now()).as_nanos().div_ceil(1_000);
     AHEAD.fetch_add(u64::try_from(missing).unwrap_or(0), Ordering::AcqRel);

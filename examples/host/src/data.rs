@@ -1,4 +1,4 @@
-//! `--data FILE.json`: accounts to begin with. `README.md` beside this file has the format.
+//! `--data FILE.json`: the initial accounts. `README.md` beside this file has the format.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::plan::{PLANS, Plan};
 use super::rows::{Account, NewAccount, NewEndpoint};
 use crate::random;
 
-/// Why a file is not loaded.
+/// The reason why a file is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// It cannot be read.
@@ -47,10 +47,10 @@ pub fn load(
     Ok(read(&value, allow_loopback, now)?)
 }
 
-/// Reads what a file says.
+/// Reads the content of a file.
 ///
 /// # Errors
-/// The path of the field that is wrong, and what is.
+/// The path of the wrong field, and the reason.
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
     let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
@@ -65,7 +65,7 @@ pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<N
     file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
 }
 
-/// What has been read so far, so that nothing comes twice.
+/// Ids and secrets read so far, to find repeats.
 struct Reader {
     allow_loopback: bool,
     now: Timestamp,
@@ -94,7 +94,7 @@ impl Reader {
         let live = calls(&fields, "calls", &mut ids)?;
         let test_calls = calls(&fields, "test_calls", &mut ids)?;
         if !self.accounts.insert(id.clone()) {
-            return Err(Bad::new(fields.path("id"), "an account of this id is there already"));
+            return Err(Bad::new(fields.path("id"), "an account with this id already exists"));
         }
         let keys = fields.items("keys")?;
         let keys = keys.iter().map(|(path, value)| self.key(path, value, &id));
@@ -114,7 +114,7 @@ impl Reader {
         let (stored, key) = read_key(path, value, account, self.now)?;
         let new = self.keys.insert(stored.id.clone());
         if !(self.digests.insert(*stored.digest.as_bytes()) && new) {
-            let message = "a key of this id or secret is there already";
+            let message = "a key with this id or secret already exists";
             return Err(Bad::new(format!("{path}.secret"), message));
         }
         Ok((stored, key))
@@ -132,7 +132,7 @@ impl Reader {
         let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
         account.plan.webhooks.check_webhooks().map_err(|error| Bad::new(path, error))?;
         if !self.endpoints.insert(id.clone()) {
-            return Err(Bad::new(path, "an endpoint of this id is there already"));
+            return Err(Bad::new(path, "an endpoint with this id already exists"));
         }
         Ok(NewEndpoint { id, account_id: account.id.clone(), target, secret })
     }
@@ -143,7 +143,7 @@ fn calls(fields: &Fields<'_>, name: &str, ids: &mut HashSet<CallId>) -> Result<V
     for (path, value) in fields.items(name)? {
         let call = input::call(&path, value, &Map::new())?;
         if !ids.insert(call.id.clone()) {
-            return Err(Bad::new(format!("{path}.id"), "another call of the account has it"));
+            return Err(Bad::new(format!("{path}.id"), "another call of the account has this id"));
         }
         calls.push(call);
     }
@@ -164,7 +164,7 @@ pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> 
     })
 }
 
-/// Reads an endpoint's `secret`. One that is not given is made.
+/// Reads an endpoint's `secret`, or creates one if it is absent.
 pub fn secret(fields: &Fields<'_>) -> Result<SigningSecret, Bad> {
     let secret = fields.read("secret", SigningSecret::parse)?;
     Ok(secret.unwrap_or_else(|| SigningSecret::from_random(random::bytes())))
@@ -174,7 +174,7 @@ pub fn secret(fields: &Fields<'_>) -> Result<SigningSecret, Bad> {
 pub fn plan(fields: &Fields<'_>) -> Result<Plan, Bad> {
     let named = |text: &str| {
         let names = PLANS.map(|plan| plan.name).join(", ");
-        Plan::named(text).ok_or_else(|| format!("not a plan; there are {names}"))
+        Plan::named(text).ok_or_else(|| format!("unknown plan; the plans are {names}"))
     };
     let plan = fields.read("plan", named)?;
     Ok(plan.unwrap_or(Plan::NONE))
@@ -190,7 +190,7 @@ pub fn scopes(fields: &Fields<'_>) -> Result<BTreeSet<Scope>, Bad> {
                 && text.bytes().all(|b| b.is_ascii_lowercase() || b":_-.".contains(&b))
         };
         if !fits(text) {
-            return Err(Bad::new(path, "not a scope, which looks like account:read"));
+            return Err(Bad::new(path, "not a scope such as account:read"));
         }
         scopes.insert(Scope::from(text));
     }

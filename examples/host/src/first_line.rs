@@ -1,4 +1,4 @@
-//! What a host says when it is ready: one line for programs, and a few for people.
+//! The output of a host that is ready: one line for programs, and a few for people.
 
 use call_assistant::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::plan::key_state;
 use super::rows::NewAccount;
 
-/// One line of JSON for whoever started the host: where it listens, and with what it can be asked.
+/// Returns the first line, for programs: JSON with the addresses and the keys.
 pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Timestamp) -> Value {
     let account = |new: &NewAccount| {
         let keys = new.keys.iter().map(|(stored, key)| {
@@ -22,13 +22,13 @@ pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Ti
     json!({ "api": api, "dashboard": dashboard, "accounts": accounts })
 }
 
-/// What to try, for a person who also got the line for programs.
+/// Returns the text for people: what to try.
 pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
     let accounts = line["accounts"].as_array().map_or(&[][..], Vec::as_slice);
     let key = match accounts {
-        [] => "a key's secret (there is no account yet: --data FILE.json adds some)",
+        [] => "a key's secret (there are no accounts yet: --data FILE.json adds them)",
         _ if accounts.iter().any(|account| account["id"] == "acct_fjord_dental") => {
-            "the secret of acct_fjord_dental's key full from the line above"
+            "the secret of the key `full` of acct_fjord_dental, in the line above"
         }
         _ => "a secret from the line above",
     };
@@ -44,6 +44,6 @@ pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
          machine):\n\n  \
          curl -s {dashboard}/accounts/{account}/endpoints -d '{{\"url\":\"https://...\"}}'\n  \
          curl -s {dashboard}/accounts/{account}/calls -d '{{}}'\n\n\
-         Stop with Ctrl-C. Each request is a line below.\n\n"
+         Ctrl-C stops it. Each request is logged below.\n\n"
     )
 }

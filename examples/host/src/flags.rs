@@ -1,4 +1,4 @@
-//! Command lines: flags by name, a help text, and nothing unknown ignored.
+//! Command lines: flags by name, a help text, and an error for anything unknown.
 //!
 //! ```text
 //! const HELP: Help = Help {
@@ -16,14 +16,14 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::str::FromStr;
 
-/// What a program takes, and says of itself.
+/// The arguments of a program, and its help text.
 #[derive(Clone, Copy, Debug)]
 pub struct Help {
     /// The line after `Usage:`.
     pub usage: &'static str,
     /// What the program does, in a few lines.
     pub about: &'static str,
-    /// Every flag there is. `--help` is understood besides.
+    /// All flags except `--help`, which every program has.
     pub flags: &'static [Flag],
     /// The most arguments that are not flags.
     pub positional: usize,
@@ -38,36 +38,36 @@ pub struct Flag {
 }
 
 impl Flag {
-    /// A flag that is there or not.
+    /// Creates a flag without a value.
     pub const fn switch(name: &'static str, about: &'static str) -> Self {
         Self { name, value: None, about }
     }
 
-    /// A flag with a value, as `--name VALUE` or `--name=VALUE`.
+    /// Creates a flag with a value: `--name VALUE` or `--name=VALUE`.
     pub const fn value(name: &'static str, value: &'static str, about: &'static str) -> Self {
         Self { name, value: Some(value), about }
     }
 }
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     given: BTreeMap<&'static str, String>,
     positional: Vec<String>,
 }
 
-/// Why the program does not run.
+/// The reason why the program does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody asked what it does.
+    /// `--help` was given.
     Help,
-    /// The command line is wrong, and how.
+    /// The command line is wrong: the message for the user.
     Wrong(String),
 }
 
 impl Help {
-    /// Reads the process's command line. Help goes to standard output, a mistake to standard error
-    /// with status 2.
+    /// Reads the process's command line. Prints help to standard output; prints an error to standard
+    /// error and exits with status 2.
     pub fn parse_or_exit(&self) -> Flags {
         let mut arguments = Vec::new();
         for argument in std::env::args_os().skip(1) {
@@ -84,7 +84,7 @@ impl Help {
         match self.parse(arguments) {
             Ok(flags) => flags,
             Err(Stop::Help) => {
-                // Whoever was reading may have seen enough.
+                // The reader may have closed the pipe.
                 let _ = std::io::stdout().write_all(self.text().as_bytes());
                 std::process::exit(0);
             }
@@ -92,7 +92,7 @@ impl Help {
         }
     }
 
-    /// Says what is wrong with the command line, and ends with status 2.
+    /// Prints what is wrong with the command line, and exits with status 2.
     pub fn exit(&self, message: &str) -> ! {
         last_words(&format!("{message}\nUsage: {}\nTry --help.", self.usage));
         std::process::exit(2);
@@ -101,8 +101,8 @@ impl Help {
     /// Reads a command line.
     ///
     /// # Errors
-    /// [`Stop`]: help is asked for, or a flag is unknown, repeated, without its value or with one
-    /// it does not take, or there are too many other arguments.
+    /// [`Stop`]: help was asked for; a flag is unknown or repeated, lacks its value, or has one that it
+    /// does not take; or there are too many other arguments.
     pub fn parse(&self, arguments: Vec<String>) -> Result<Flags, Stop> {
         let mut flags = Flags::default();
         let mut arguments = arguments.into_iter();
@@ -132,24 +132,24 @@ impl Help {
                 }
             };
             if flags.given.insert(flag.name, value).is_some() {
-                return Err(wrong(format!("{name} is given twice")));
+                return Err(wrong(format!("{name} is repeated")));
             }
         }
         match flags.positional.get(self.positional) {
-            // Not shown: it may be a secret that was meant for a flag.
-            Some(_) => Err(wrong("there is an argument too many".to_owned())),
+            // The argument is not shown: it may be a secret that was meant for a flag.
+            Some(_) => Err(wrong("too many arguments".to_owned())),
             None => Ok(flags),
         }
     }
 
-    /// The whole help text.
+    /// Returns the help text.
     pub fn text(&self) -> String {
         let mut rows: Vec<(String, &str)> = Vec::new();
         for flag in self.flags {
             let value = flag.value.map(|value| format!(" {value}")).unwrap_or_default();
             rows.push((format!("{}{value}", flag.name), flag.about));
         }
-        rows.push(("--help".to_owned(), "this text"));
+        rows.push(("--help".to_owned(), "print this text"));
         let width = rows.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
         let mut text = format!("{}\n\nUsage: {}\n\n", self.about, self.usage);
         for (left, about) in rows {
@@ -165,28 +165,28 @@ impl Help {
         if let Some(flag) = self.flags.iter().find(|flag| flag.name == name) {
             return Ok(flag);
         }
-        // Only a short name is shown, for the same reason as above.
-        let shown = if name.len() <= 40 { name } else { "a flag" };
+        // Only a short name is shown, for the same reason.
+        let shown = if name.len() <= 40 { format!(" {name}") } else { String::new() };
         let near = self.flags.iter().map(|flag| flag.name).find(|known| is_near(known, name));
         Err(wrong(match near {
-            Some(near) => format!("{shown} is not known; did you mean {near}?"),
-            None => format!("{shown} is not known"),
+            Some(near) => format!("unknown flag{shown}; did you mean {near}?"),
+            None => format!("unknown flag{shown}"),
         }))
     }
 }
 
 impl Flags {
-    /// Whether a switch is there.
+    /// Returns whether a switch was given.
     pub fn has(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    /// The text of a flag.
+    /// Returns the text of a flag's value.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.given.get(name).map(String::as_str)
     }
 
-    /// The value of a flag, or `default` where it is not given.
+    /// Reads the value of a flag, or returns `default` if the flag was not given.
     ///
     /// # Errors
     /// A message that names the flag.
@@ -201,18 +201,18 @@ impl Flags {
         }
     }
 
-    /// What is not a flag, in its order.
+    /// Returns the arguments that are not flags, in their order.
     pub fn positional(&self) -> &[String] {
         &self.positional
     }
 }
 
-/// Says a line on standard output. Whoever was reading may have gone, with `head` for instance.
+/// Prints a line on standard output. A closed pipe, as with `head`, is ignored.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Says why a program ends. Who has gone does not hear it.
+/// Prints a last message on standard error. A closed pipe is ignored.
 pub fn last_words(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -221,7 +221,7 @@ fn wrong(message: String) -> Stop {
     Stop::Wrong(message)
 }
 
-/// One letter more, less or different, or one the beginning of the other.
+/// Returns whether two names differ by one letter or one swap, or `name` begins the known one.
 fn is_near(known: &str, name: &str) -> bool {
     if name.len() > 4 && known.starts_with(name) {
         return true;

@@ -1,5 +1,5 @@
-//! Reading JSON that a person wrote: unknown fields are refused, and what is wrong is named with
-//! its path, `accounts[2].keys[0].expires_at: ...`. Values are not quoted: they may be secrets.
+//! JSON written by people: unknown fields are refused, and errors name the path of the field,
+//! `accounts[2].keys[0].expires_at: ...`. Values are not quoted: they may be secrets.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use call_assistant::json::ParseError;
 use call_assistant::model::Call;
 use serde_json::{Map, Value};
 
-/// What is wrong, and where.
+/// An error, with the path of its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
     /// The path of the field; empty for the whole text.
@@ -20,12 +20,12 @@ impl Bad {
         Self { field: field.into(), message: message.to_string() }
     }
 
-    /// What a library type says of a text, at the place of that text.
+    /// Creates an error from a library type's error about a text at this path.
     pub fn of_json(path: &str, error: &ParseError) -> Self {
         let text = error.to_string();
         let inner = error.field().unwrap_or_default();
         let message = text.strip_prefix(&format!("{inner}: ")).unwrap_or(&text);
-        // The line and column are of a text that nobody has seen.
+        // The line and column belong to an internal text.
         let message = message.split(" at line ").next().unwrap_or(message);
         Self::new(join(path, inner), message)
     }
@@ -59,35 +59,35 @@ impl<'a> Fields<'a> {
             // A name as long as a secret is not repeated.
             let named = unknown.len() <= 30 && unknown.bytes().all(|b| b.is_ascii_graphic());
             let unknown = if named { unknown.as_str() } else { "?" };
-            let message = format!("unknown field; there are {known}");
+            let message = format!("unknown field; the fields are {known}");
             return Err(Bad::new(join(path, unknown), message));
         }
         Ok(Self { path: path.to_owned(), map })
     }
 
-    /// The path of a field.
+    /// Returns the path of a field.
     pub fn path(&self, name: &str) -> String {
         join(&self.path, name)
     }
 
-    /// Whether the field is there, null included.
+    /// Returns whether the field exists, null included.
     pub fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
-    /// A field's value. `None` if it is absent or null.
+    /// Returns a field's value; `None` if it is absent or null.
     pub fn value(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// A field's text. `None` if it is absent or null.
+    /// Returns a field's text; `None` if it is absent or null.
     pub fn text(&self, name: &str) -> Result<Option<&'a str>, Bad> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| Bad::new(self.path(name), "expected a string"))?;
         Ok(Some(text))
     }
 
-    /// A field's text, read by something that knows what it should be.
+    /// Parses a field's text.
     pub fn read<T, E: fmt::Display>(
         &self,
         name: &str,
@@ -97,12 +97,12 @@ impl<'a> Fields<'a> {
         self.text(name)?.map(read).transpose()
     }
 
-    /// A field that must be there.
+    /// Requires a field.
     pub fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, Bad> {
         value.ok_or_else(|| Bad::new(self.path(name), "missing"))
     }
 
-    /// A field that is true or false. `None` if it is absent.
+    /// Returns a boolean field; `None` if it is absent.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, Bad> {
         match self.map.get(name) {
             None => Ok(None),
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field's number, read by something that knows what it may be. `None` if it is absent or null.
+    /// Reads a field's number; `None` if it is absent or null.
     pub fn number<T>(
         &self,
         name: &str,
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         read(value).map(Some).ok_or_else(wrong)
     }
 
-    /// A field's text, which has to be there, read by something that knows what it should be.
+    /// Parses the text of a required field.
     pub fn need<T, E: fmt::Display>(
         &self,
         name: &str,
@@ -132,7 +132,7 @@ impl<'a> Fields<'a> {
         self.required(name, self.read(name, read)?)
     }
 
-    /// The items of a field that is an array, each with its path. None if it is absent or null.
+    /// Returns the items of an array field, each with its path; nothing if it is absent or null.
     pub fn items(&self, name: &str) -> Result<Vec<(String, &'a Value)>, Bad> {
         let Some(value) = self.value(name) else { return Ok(Vec::new()) };
         let path = self.path(name);

@@ -1,7 +1,7 @@
-//! Lines on standard error, written by a thread of their own.
+//! The log: lines on standard error, written by their own thread.
 //!
-//! Whoever reads standard error may be slow, or not read at all. A server must not wait for them:
-//! a line that finds the queue full is dropped, and how many were is said once there is room.
+//! The reader of standard error may be slow or stopped. A server must not wait for it: a line is
+//! dropped while the queue is full, and the number of dropped lines is logged later.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::clock;
 
-/// So many lines may wait to be written.
+/// The most lines that wait to be written.
 const QUEUE: usize = 4096;
 
 static LOG: OnceLock<Log> = OnceLock::new();
@@ -36,7 +36,7 @@ pub fn line(text: &str) {
     }
 }
 
-/// Waits until everything logged so far is written, a second at most: for the end of a program.
+/// Waits until everything logged so far is written, for at most a second. Call it at a program's end.
 pub fn flush() {
     let (done, wait) = sync_channel(1);
     if log().lines.try_send(Message::Flush(done)).is_ok() {
@@ -44,7 +44,7 @@ pub fn flush() {
     }
 }
 
-/// A text whose control characters are written as escapes.
+/// Returns a text with its control characters escaped.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -71,7 +71,7 @@ fn write_all(queue: &Receiver<Message>, dropped: &AtomicU64) {
     while let Ok(first) = queue.recv() {
         let mut waiting = Vec::new();
         take(first, &mut batch, &mut waiting);
-        // What came in the meantime goes out in the same write.
+        // Lines that came meanwhile go out in the same write.
         while batch.len() < 16 * 1024
             && let Ok(next) = queue.try_recv()
         {
@@ -81,7 +81,7 @@ fn write_all(queue: &Receiver<Message>, dropped: &AtomicU64) {
         if lost > 0 {
             batch.push_str(&format!("{} {lost} lines of this log were dropped\n", clock::now()));
         }
-        // Nobody reads standard error any more: there is nowhere to report that.
+        // Standard error is closed: there is nowhere to report that.
         let _ = std::io::stderr().write_all(batch.as_bytes());
         batch.clear();
         for done in waiting {

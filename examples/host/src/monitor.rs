@@ -1,6 +1,6 @@
-//! What monitoring asks for: `/metrics`, `/healthz` and `/readyz`.
+//! Monitoring: `/metrics`, `/healthz` and `/readyz`.
 //!
-//! They are on the dashboard's port, and with `--metrics ADDR` these three alone, at any address.
+//! The dashboard's address has them, and `--metrics ADDR` opens another address with only these three.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::answer::{Answer, Error, text};
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
 
-/// What the public API of this process has counted. Clones share it.
+/// The counters of this process's public API. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ApiTally(Arc<Mutex<server::ServerTally>>);
 
@@ -29,7 +29,7 @@ impl ApiTally {
     }
 }
 
-/// Answers what monitoring asks for. Clone it freely.
+/// The responder of monitoring. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Monitor<S> {
     store: S,
@@ -42,22 +42,22 @@ pub const PATHS: [&str; 3] = ["metrics", "healthz", "readyz"];
 const METHODS: &str = "GET, HEAD";
 
 impl<S: Store> Monitor<S> {
-    /// A monitor of a store and the sender that it is told of.
+    /// Creates a monitor of a store and its sender.
     pub fn new(store: S) -> Self {
         Self { store, api: None, stop: None }
     }
 
-    /// With what the public API of this process counts.
+    /// Adds the counters of this process's public API.
     pub fn with_api(self, tally: ApiTally) -> Self {
         Self { api: Some(tally), ..self }
     }
 
-    /// Not ready from when the end is asked for.
+    /// Not ready from the request for shutdown on.
     pub fn until(self, stop: Shutdown) -> Self {
         Self { stop: Some(stop), ..self }
     }
 
-    /// Answers a request, where there is nothing else.
+    /// Answers a request to an address that has nothing else.
     pub async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
         let path = request.uri().path().trim_start_matches('/');
         let answered = self.route(request.method(), path).await;

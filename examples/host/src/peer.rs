@@ -1,4 +1,4 @@
-//! A connection whose peer can neither hold it for ever nor lose an answer to how it closes.
+//! A connection with time limits for its peer, closed so that no response is lost.
 
 use std::future::Future as _;
 use std::io::{self, ErrorKind};
@@ -10,14 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// How much that nobody asked for is read and discarded before a connection is closed, in bytes.
+/// The most unread bytes that are discarded before a connection is closed.
 const DISCARDED: usize = 8 * 1024 * 1024;
 
-/// How long a peer has to take the answer and to close its side, once this side is closed.
+/// How long a peer has to read the response and close its side, after this side is closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A connection with limits on what follows a request: how long its answer may take to be taken,
-/// and how it ends.
+/// A connection with a time limit for reading each response, and an orderly close.
 ///
 /// Closing a socket with bytes unread resets it, and a reset discards an answer that the peer has
 /// not read yet. So this side is shut down first, what is still coming is discarded up to a bound,
@@ -26,20 +25,20 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Peer {
     stream: TcpStream,
     patience: Duration,
-    /// Set while an answer is waiting to be taken.
+    /// The deadline of the response that the peer has not read yet.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// Set once this side is shut down.
+    /// The deadline of the close, after this side is shut down.
     closing: Option<Pin<Box<Sleep>>>,
     discarded: usize,
 }
 
 impl Peer {
-    /// A connection that has this long for each answer.
+    /// Creates a connection with this time limit for each response.
     pub fn new(stream: TcpStream, patience: Duration) -> Self {
         Self { stream, patience, stalled: None, closing: None, discarded: 0 }
     }
 
-    /// The result of a write, or an error if the answer has been waiting for too long.
+    /// Returns the result of a write, or an error if the peer has not read the response in time.
     fn in_time<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! The price list, and what a key is good for.
+//! Plans, and what a key is for.
 
 use call_assistant::Timestamp;
 use call_assistant::rest::server::{KeyState, StoredKey};
@@ -25,20 +25,20 @@ pub const PLANS: [Plan; 4] = [
 ];
 
 impl Plan {
-    /// What an account has that pays for nothing.
+    /// The plan of an account that pays for nothing.
     pub const NONE: Self = Self { name: "none", public_api: false, webhooks: WebhookPlan::Basic };
 
-    /// What an account has of which nothing else is said.
+    /// The default plan.
     pub const LARGEST: Self =
         Self { name: "business", public_api: true, webhooks: WebhookPlan::Business };
 
-    /// The plan of this name.
+    /// Finds the plan with this name.
     pub fn named(name: &str) -> Option<Self> {
         PLANS.into_iter().find(|plan| plan.name == name)
     }
 }
 
-/// What a key is good for, in a word: how the demonstration's keys are told apart.
+/// Returns one word for what a key may do, as the demonstration names its keys.
 pub fn key_state(key: &StoredKey, now: Timestamp) -> &'static str {
     let has = |scope| key.scopes.contains(&scope);
     match (key.state(now), key.mode, has(Scope::AccountRead), has(Scope::CallsRead)) {

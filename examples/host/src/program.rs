@@ -1,4 +1,4 @@
-//! How a program that listens begins and ends.
+//! The start and the end of a program that listens.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::flags::last_words;
 use super::log;
 
-/// Runs a program to its end, and says why it failed.
+/// Runs a program to its end, and prints why it failed.
 pub fn run<E: Display>(name: &str, program: impl Future<Output = Result<(), E>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"));
@@ -30,10 +30,10 @@ pub fn run<E: Display>(name: &str, program: impl Future<Output = Result<(), E>>)
     }
 }
 
-/// Listens where a flag says.
+/// Listens on the address of a flag.
 ///
 /// # Errors
-/// Another program listens there, or nobody may.
+/// The address is in use, or not allowed.
 pub async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| format!("{flag} {address}: {error}"))
 }

@@ -1,15 +1,15 @@
 //! Random bytes from the operating system, fit for secrets and ids.
 
-/// So many random bytes.
+/// Returns `N` random bytes.
 ///
 /// # Panics
-/// The operating system has none to give. Nothing good can be made without them, so the program
-/// ends rather than hand out a secret that can be guessed.
+/// The operating system has no random bytes. Without them a secret could be guessed, so the program
+/// ends.
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
         Ok(()) => bytes,
         #[allow(clippy::panic)]
-        Err(error) => panic!("no random bytes from the operating system: {error}"),
+        Err(error) => panic!("the operating system gave no random bytes: {error}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Clocks that run at another speed, for a first look and for tests: six hours in seconds. The library
-//! knows nothing of them.
+//! Clocks that run at another speed, for demonstrations and tests: six hours in seconds. The library
+//! is not involved.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Ended, Settled, Status};
 
-/// How fast the clocks of this host run, as factors of what is waited for.
+/// The factors of this host's waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// For the waits between attempts.
+    /// The factor of the waits between attempts.
     pub waits: f64,
-    /// For the time an attempt may take.
+    /// The factor of an attempt's time limit.
     pub timeouts: f64,
 }
 
@@ -23,7 +23,7 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// How long to wait where the schedule says `wait`.
+    /// Scales a wait of the schedule.
     pub fn wait(self, wait: Duration) -> Duration {
         times(wait, self.waits)
     }
@@ -71,7 +71,7 @@ impl Scale {
         }
     }
 
-    /// How long an attempt may take where the library says `timeout`.
+    /// Scales the time limit of an attempt.
     pub fn timeout(self, timeout: Duration) -> Duration {
         times(timeout, self.timeouts)
     }
@@ -84,14 +84,14 @@ pub const MOST_WAITS: f64 = 2.0;
 /// The greatest factor for attempts: ten seconds and a little more have to fit into a lease.
 pub const MOST_TIMEOUTS: f64 = 2.5;
 
-/// A factor from a command line.
+/// Parses a factor of a command line.
 ///
 /// # Errors
-/// It is no number above 0, or above `most`.
+/// The text is not a number above 0 and up to `most`.
 pub fn factor(text: &str, most: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(factor) if factor > 0.0 && factor <= most => Ok(factor),
-        _ => Err(format!("not a number above 0 and up to {most}")),
+        _ => Err(format!("expected a number above 0, at most {most}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a sender holds to, whatever it stores in.
+//! The limits of a sender, independent of its store.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,14 +10,13 @@ use call_assistant::webhook::sender::{Limits, Outcome};
 use super::clock;
 use super::shutdown::Shutdown;
 
-/// Attempts at once. Of these, one account has half at most.
+/// The most attempts in flight. One account has at most half of them.
 pub const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
 
-/// How long to wait after an attempt that could not be made: what was missing will not be there at
-/// once.
+/// How long to wait after an attempt that could not be made: the missing resource needs time.
 pub const UNSENT: Duration = Duration::from_secs(1);
 
-/// How long attempts in flight have to end once the end is asked for.
+/// How long attempts in flight have to end after shutdown is requested.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Returns when attempts in flight have had their time to end.
@@ -26,14 +25,14 @@ pub async fn given_up(shutdown: &Shutdown) {
     tokio::time::sleep(GRACE).await;
 }
 
-/// Returns when this time has come.
+/// Waits until this time.
 pub async fn until(due: Timestamp) {
     // A millisecond more than the wait, for timers count in whole ones.
     let wait = due.since(clock::now());
     tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
 }
 
-/// A part of its endpoint's limit. It is free again when the last clone is dropped: that of the
+/// One slot of its endpoint's limit. It is free when the last clone is dropped: that of the
 /// attempt, or of a thread that still looks up a name though the attempt has timed out.
 #[derive(Clone)]
 pub struct Slot(Arc<Held>);

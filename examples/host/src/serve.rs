@@ -1,14 +1,14 @@
-//! An HTTP/1.1 server on hyper that strangers may talk to.
+//! An HTTP/1.1 server on hyper for untrusted clients.
 //!
-//! A stranger may send a head one byte at a time, a body without end, or nothing at all on ten
-//! thousand connections. What holds against that is here once, for every example that listens:
+//! An untrusted client may send a head one byte at a time, an endless body, or nothing on ten
+//! thousand connections. The defence is here once, for every example that listens:
 //! - a head must be complete in time, and has a size limit;
-//! - an answer must be taken in time, and is not lost to a request that nobody reads to its end, nor
-//!   to a peer that closes its own side first;
+//! - a response must be read in time, and is not lost if the request is not read to its end or the peer
+//!   closes its own side first;
 //! - a body is read by [`read_body`] only, with a limit on its size and on the time for all of it;
-//! - there are so many connections and no more. When one too many comes, the one that has been
-//!   idle for the longest makes room, so those who wait for nothing stop nobody;
-//! - what cannot be accepted for want of file descriptors is treated the same way.
+//! - the number of connections is limited. A new connection replaces the one that has been idle for
+//!   longest, so idle clients block nobody;
+//! - a lack of file descriptors is treated in the same way.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -32,10 +32,10 @@ use super::log;
 use super::peer::Peer;
 use super::shutdown::Shutdown;
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections open at once.
+    /// The most open connections.
     pub connections: usize,
     /// How long a peer may keep the server waiting: to the end of the head of its next request, from
     /// the previous answer or from the start, and for an answer to be taken.
@@ -49,7 +49,7 @@ const HEAD: usize = 64 * 1024;
 /// The most fields in a head. More are answered by the HTTP library too.
 const FIELDS: usize = 256;
 
-/// How long requests that have begun may take once the end is asked for.
+/// How long running requests may take after shutdown is requested.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long an answer may still be on its way then. After that, who asks for nothing is left.
@@ -69,7 +69,7 @@ pub fn method(method: &Method) -> &str {
     }
 }
 
-/// Answers requests until the end is asked for, then lets those that have begun finish.
+/// Answers requests until shutdown, then lets those that have begun finish.
 pub async fn serve<H, F, B>(listener: TcpListener, limits: Limits, handler: H, shutdown: Shutdown)
 where
     H: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
@@ -143,7 +143,7 @@ async fn converse<H, F, B>(
         .serve_connection(TokioIo::new(Peer::new(stream, limits.patience)), service);
     tokio::pin!(connection);
     tokio::select! {
-        // What goes wrong on a connection is its peer's doing, and the peer knows.
+        // An error of a connection is caused by its peer, which knows it.
         _ = connection.as_mut() => return,
         () = place.closed.notified() => return,
         () = shutdown.requested() => connection.as_mut().graceful_shutdown(),
@@ -155,21 +155,21 @@ async fn converse<H, F, B>(
     }
 }
 
-/// Why there is no body.
+/// The reason why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It is longer than the limit.
+    /// The body is longer than the limit.
     TooLarge,
-    /// All of it did not come in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// It broke off, or is not what its head says.
+    /// The body is incomplete, or not what its head says.
     Broken,
 }
 
 /// Reads a whole body, if it is short enough and comes soon enough.
 ///
 /// # Errors
-/// [`BodyError`] says which it was not.
+/// [`BodyError`] says why.
 pub async fn read_body(
     body: Incoming,
     limit: usize,

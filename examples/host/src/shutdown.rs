@@ -1,4 +1,4 @@
-//! The end: Ctrl-C or a request to terminate, heard by every task that asks.
+//! Shutdown: Ctrl-C or SIGTERM, visible to every task.
 
 use std::io;
 
@@ -6,22 +6,22 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Told to everything that has to stop. Clone it freely.
+/// A signal for everything that must stop. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// Keep it, and call [`Trigger::pull`] to stop what listens, as Ctrl-C does.
+/// The other end of a [`Shutdown`]: [`Trigger::pull`] requests shutdown, as Ctrl-C does.
 #[derive(Clone, Debug)]
 pub struct Trigger(watch::Sender<bool>);
 
-/// A shutdown that comes when its trigger is pulled.
+/// Creates a shutdown and its trigger.
 pub fn manual() -> (Trigger, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Trigger(sender), Shutdown(receiver))
 }
 
-/// A shutdown that also comes on Ctrl-C, and on Unix on SIGTERM: from now on, however soon they
-/// come. A second one of either ends the process without waiting for anything.
+/// Creates a shutdown for Ctrl-C, and on Unix for SIGTERM, from now on. A second signal ends the
+/// process at once.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -52,20 +52,20 @@ pub fn on_ctrl_c() -> io::Result<(Trigger, Shutdown)> {
 }
 
 impl Trigger {
-    /// Tells everybody to stop. Whether they had been told before.
+    /// Requests shutdown. Returns whether it had been requested before.
     pub fn pull(&self) -> bool {
         self.0.send_replace(true)
     }
 }
 
 impl Shutdown {
-    /// Returns when it is time to stop, at once if that time has come.
+    /// Waits for shutdown; returns at once if it was requested.
     pub async fn requested(&self) {
-        // An error means that the trigger is gone, so nobody can ask for anything else either.
+        // An error means that the trigger was dropped, so shutdown is the only thing left.
         let _ = self.0.clone().wait_for(|stop| *stop).await;
     }
 
-    /// Whether it is time to stop.
+    /// Returns whether shutdown was requested.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }

@@ -1,4 +1,4 @@
-//! What a host's store can do: the seam between the two hosts.
+//! The interface of a host's store, implemented by both hosts.
 //!
 //! [`ApiStore`] is what the public API looks up, [`Store`] what the dashboard reads and changes.
 //! Each method is one operation with plain values, and one transaction of the store: when its future
@@ -51,14 +51,14 @@ use crate::rows::{
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
 };
 
-/// Why something cannot be had or done.
+/// The reason why an operation is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no such thing, named here.
+    /// It does not exist: the word for it.
     NotFound(&'static str),
-    /// It is there already, or its state does not allow it, and why.
+    /// It exists already, or its state does not allow the operation: the reason.
     Conflict(String),
-    /// The plan lacks it.
+    /// The plan does not include it.
     Plan(PlanError),
     /// The store has failed. The reason is for the log alone.
     Unavailable(String),
@@ -78,7 +78,7 @@ pub trait Doing<T>: Future<Output = Done<T>> + Send {}
 
 impl<T, F: Future<Output = Done<T>> + Send> Doing<T> for F {}
 
-/// What the public API looks up.
+/// The look-ups of the public API.
 ///
 /// The exchange's states go in and come out, so that a store may do each step in the way that is
 /// exact for it: the in-memory one notes a key's use and counts its window under a lock, a database
@@ -103,7 +103,7 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = Result<Admitted, Rejection>> + Send;
 
-    /// An account as the public API has it, and how it stands.
+    /// Returns an account as the public API shows it, and its status.
     fn status(
         &self,
         id: &AccountId,
@@ -117,22 +117,22 @@ pub trait ApiStore: Clone + Send + Sync + 'static {
     fn call(&self, query: &CallQuery) -> impl Doing<Option<CallRow>>;
 }
 
-/// What the dashboard reads and changes.
+/// The operations of the dashboard.
 pub trait Store: Clone + Send + Sync + 'static {
     /// The time, as precise as this store keeps it.
     fn now(&self) -> Timestamp {
         clock::now()
     }
 
-    /// Changes whenever anything that a page shows does. `None` where that is not known: then each
-    /// look at the page reads everything.
+    /// Returns a number that changes with anything that a page shows. `None` if it is not known: then
+    /// each poll reads everything.
     fn version(&self) -> Option<u64> {
         None
     }
 
     // ---- Accounts and keys
 
-    /// Adds accounts to begin with. Those that are there already stay as they are.
+    /// Adds initial accounts. Existing accounts do not change.
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
     /// Every account, in the order in which they were added.
@@ -145,10 +145,10 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The keys of an account, oldest first.
     fn keys(&self, account: &str) -> impl Doing<Vec<StoredKey>>;
 
-    /// Adds a key to its account. A conflict if its id or secret is another key's.
+    /// Adds a key to its account. A conflict if another key has its id or secret.
     fn add_key(&self, key: StoredKey) -> impl Doing<()>;
 
-    /// Revokes a key. One that is revoked stays revoked since when it was.
+    /// Revokes a key. The time of an earlier revocation stays.
     fn revoke_key(&self, id: &str) -> impl Doing<StoredKey>;
 
     // ---- Calls and events

@@ -1,4 +1,4 @@
-//! TLS for an example that calls somebody: whose certificates are believed.
+//! TLS of a client: the trusted certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-/// Believes Mozilla's roots, and those of a PEM file besides, of servers that speak this protocol.
+/// Trusts Mozilla's roots and the certificates of a PEM file, for servers of this protocol.
 ///
 /// # Errors
-/// The file cannot be read, or holds no certificate that can be used.
+/// The file cannot be read, or contains no usable certificate.
 pub fn config(file: Option<&Path>, protocol: &[u8]) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(file) = file {
@@ -21,7 +21,7 @@ pub fn config(file: Option<&Path>, protocol: &[u8]) -> Result<ClientConfig, Stri
             roots.add(certificate).map_err(|error| error.to_string())?;
         }
         if roots.len() == before {
-            return Err("there is no certificate in the file".to_owned());
+            return Err("the file contains no certificate".to_owned());
         }
     }
     let provider = Arc::new(crypto::ring::default_provider());

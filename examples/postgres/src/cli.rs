@@ -11,28 +11,28 @@ use host::dashboard::{Access, Token};
 use host::flags::{Flag, Flags, Help, last_words};
 use host::scale::{self, Scale};
 
-/// What to be.
+/// The role of a process.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// Brings the database to this version, and ends.
+    /// Migrates the database to this version.
     Migrate { database: Address },
-    /// Answers the public API and the dashboard.
+    /// Serves the public API and the dashboard.
     Api { serving: Serving, database: Address, ring: KeyRing },
-    /// Sends what is pending.
+    /// Sends pending deliveries.
     Sender { options: sender::Options, metrics: Option<SocketAddr> },
-    /// Both in one process.
+    /// `Api` and `Sender` in one process.
     All { serving: Serving, sending: sender::Options },
-    /// Both, on a database of its own.
+    /// `Api` and `Sender`, on a temporary database.
     Demo { serving: Serving, sending: sender::Options },
-    /// Erases an account, or a number from it, and ends.
+    /// Erases an account, or one number from it.
     Erase { database: Address, account: String, number: Option<String> },
-    /// Seals secrets with the newest key, and ends.
+    /// Seals the secrets again with the newest key.
     RotateKeys { database: Address, ring: KeyRing },
-    /// Makes a line of a key ring, and ends.
+    /// Prints a new line for a key ring.
     KeyGen { number: u8 },
 }
 
-/// How to answer requests.
+/// The options of a process that answers requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
@@ -46,13 +46,13 @@ pub(crate) struct Serving {
 const USAGE: &str = "\
 Usage: call-assistant-postgres ROLE [FLAGS]
 
-  demo         all of it, on a PostgreSQL server of its own: for a first look
-  migrate      brings the database to this version, and ends
-  api          answers the public API and the dashboard
-  sender       sends webhooks; any number of processes share the work
+  demo         everything, on a temporary PostgreSQL server
+  migrate      migrates the database to this version, and exits
+  api          serves the public API and the dashboard
+  sender       sends webhooks; several processes share the work
   all          api and sender in one process
-  erase        erases an account, or one caller's number from it
-  rotate-keys  seals signing secrets with the newest key of the ring
+  erase        erases an account, or one caller's number in it
+  rotate-keys  seals the signing secrets again with the newest key of the ring
   keygen N     prints key N of a key ring
 
 call-assistant-postgres ROLE --help lists the flags of a role.";
@@ -65,56 +65,54 @@ const DATABASE: Flag =
 const DATABASE_CA: Flag = Flag::value(
     "--database-ca",
     "FILE.pem",
-    "certificates to believe of the database beside the public\nones [the variable DATABASE_CA]",
+    "extra CA certificates for the database, besides the public\nones [the variable DATABASE_CA]",
 );
 const KEYS: Flag = Flag::value(
     "--keys",
     "FILE",
-    "the key ring: `keygen` makes its lines\n[the variable SECRETS_KEY_RING]",
+    "the key ring; `keygen` prints its lines\n[the variable SECRETS_KEY_RING]",
 );
-const LISTEN: Flag =
-    Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]");
+const LISTEN: Flag = Flag::value("--listen", "ADDR", "address of the public API [127.0.0.1:8080]");
 const DASHBOARD: Flag = Flag::value(
     "--dashboard",
     "ADDR",
-    "where the dashboard listens; elsewhere than on loopback\nit needs an operator's token \
-     [127.0.0.1:8081]",
+    "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
 );
 const TOKEN_FILE: Flag = Flag::value(
     "--operator-token-file",
     "FILE",
-    "holds the token that the dashboard asks for\n[the variable OPERATOR_TOKEN]",
+    "the token that the dashboard requires\n[the variable OPERATOR_TOKEN]",
 );
 const DATA: Flag =
-    Flag::value("--data", "FILE.json", "accounts to add: those that are there stay as they are");
+    Flag::value("--data", "FILE.json", "accounts to add; existing ones do not change");
 const TRUST_CA: Flag =
-    Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones");
+    Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones");
 const LOOPBACK: Flag =
-    Flag::switch("--allow-loopback-endpoints", "webhooks to this machine too, also without TLS");
+    Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
 const TIME_SCALE: Flag = Flag::value(
     "--time-scale",
     "F",
-    "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
+    "multiplies the waits between attempts: with 0.001, six\nhours last 22 seconds [1]",
 );
 const TIMEOUT_SCALE: Flag = Flag::value(
     "--timeout-scale",
     "F",
-    "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
+    "multiplies the ten-second limit of an attempt; at most 2.5 [1]",
 );
 const ENDPOINT_RATE: Flag = Flag::value(
     "--endpoint-rate",
     "N",
-    "at most so many attempts a second of one endpoint, counted by\neach sender; 0 is no limit [0]",
+    "limit, in attempts per second and endpoint, counted by each\nsender; 0: no limit [0]",
 );
 const METRICS: Flag = Flag::value(
     "--metrics",
     "ADDR",
-    "where /metrics, /healthz and /readyz are, too, and nothing\nelse; any address",
+    "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
 );
 
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]",
-    about: "Brings the database to this version, and ends with 0.",
+    about: "Migrates the database to this version. Exit status: 0 it is of this version now.",
     flags: &[DATABASE, DATABASE_CA],
     positional: 0,
 };
@@ -123,7 +121,7 @@ const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--data FILE.json] [--allow-loopback-endpoints] [--metrics ADDR]",
-    about: "Answers the public API and the dashboard. Any number of processes may.",
+    about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
     positional: 0,
 };
@@ -132,7 +130,7 @@ const SENDER: Help = Help {
     usage: "call-assistant-postgres sender --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--trust-ca FILE.pem] [--allow-loopback-endpoints] [--time-scale F]\n\
             \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
-    about: "Sends webhooks. Any number of senders share the work; one may stop at any time.",
+    about: "Sends webhooks. Several senders share the work, and each may stop at any time.",
     flags: &[
         DATABASE,
         DATABASE_CA,
@@ -169,9 +167,9 @@ const ALL: Help = Help {
 };
 
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [the flags of all, but for those of the database and the keys]",
-    about: "The whole service on a PostgreSQL server of its own, which ends with it. The first line\n\
-            on standard output is JSON: both addresses, and the keys.",
+    usage: "call-assistant-postgres demo [the flags of all, except those of the database and the keys]",
+    about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
+            JSON: both addresses, and the keys.",
     flags: &[
         LISTEN,
         DASHBOARD,
@@ -190,33 +188,34 @@ const DEMO: Help = Help {
 const ERASE: Help = Help {
     usage: "call-assistant-postgres erase --database URL --account ID\n\
             \x20              (--number NUMBER | --whole-account)",
-    about: "Erases an account with all that belongs to it; or a caller's number from its calls, events\n\
-            and logged answers. Says how much it was. It may be run again.",
+    about: "Erases an account with all its data, or a caller's number in its calls, events and logged\n\
+            responses. Prints how many rows it changed. It may be run again.",
     flags: &[
         DATABASE,
         DATABASE_CA,
-        Flag::value("--account", "ID", "whose"),
+        Flag::value("--account", "ID", "the account"),
         Flag::value("--number", "NUMBER", "a caller's number, or - to read it from standard input"),
-        Flag::switch("--whole-account", "the account, its keys, calls, endpoints and events"),
+        Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
     ],
     positional: 0,
 };
 
 const ROTATE_KEYS: Help = Help {
     usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
-    about: "Seals signing secrets with the first key of the ring. Every process must have the ring.",
+    about: "Seals the signing secrets again with the first key of the ring. Every process must have the\n\
+            ring already.",
     flags: &[DATABASE, DATABASE_CA, KEYS],
     positional: 0,
 };
 
 const KEYGEN: Help = Help {
     usage: "call-assistant-postgres keygen NUMBER",
-    about: "Prints a new key, as a line of a key ring. The first line of a ring seals, all open.",
+    about: "Prints a new key, as a line of a key ring. The first line of a ring seals, and all lines open.",
     flags: &[],
     positional: 1,
 };
 
-/// Reads the command line, or ends the process with what is wrong.
+/// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
     let mut arguments = std::env::args().skip(1);
     let role = arguments.next().unwrap_or_default();
@@ -238,7 +237,7 @@ pub(crate) fn read() -> Role {
         }),
         "demo" => (&DEMO, |help, flags| Role::Demo {
             serving: serving(help, flags),
-            // Of a database that is made when the command line has been understood.
+            // The database is created later, once the command line is known to be right.
             sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
         }),
         "erase" => (&ERASE, erase),
@@ -276,8 +275,8 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
     };
     if !serving.dashboard.ip().is_loopback() && matches!(serving.access, Access::ThisMachine) {
         help.exit(&format!(
-            "--dashboard: it has no login, so it listens on loopback only, unless there is an \
-             operator's token: --operator-token-file or {TOKEN}"
+            "--dashboard: expected a loopback address, or an operator's token: --operator-token-file \
+             or {TOKEN}"
         ));
     }
     serving
@@ -337,7 +336,7 @@ fn sending(
 }
 
 fn erase(help: &Help, flags: &Flags) -> Role {
-    let Some(account) = flags.text("--account") else { help.exit("--account: whose?") };
+    let Some(account) = flags.text("--account") else { help.exit("missing --account") };
     let number = match (flags.text("--number"), flags.has("--whole-account")) {
         (Some("-"), false) => {
             let mut line = String::new();
@@ -348,7 +347,7 @@ fn erase(help: &Help, flags: &Flags) -> Role {
         }
         (Some(number), false) => Some(number.to_owned()),
         (None, true) => None,
-        _ => help.exit("either --number or --whole-account"),
+        _ => help.exit("expected either --number or --whole-account"),
     };
     Role::Erase { database: database(help, flags), account: account.to_owned(), number }
 }
@@ -362,8 +361,8 @@ fn database(help: &Help, flags: &Flags) -> Address {
             Address::from(url).with_ca(given("--database-ca", "DATABASE_CA").map(PathBuf::from))
         }
         None => help.exit(
-            "--database: which one? `migrate --database URL` prepares it for the other roles; \
-             `demo` needs none",
+            "missing --database: `migrate --database URL` prepares it for the other roles; `demo` \
+             needs none",
         ),
     }
 }

@@ -1,5 +1,5 @@
-//! Keys of the operator, which are never in the database. Signing secrets are sealed with them, each
-//! endpoint's with its id bound to them, and cursors are signed.
+//! The operator's keys, which are never in the database. They seal the signing secrets, bound to the id
+//! of each endpoint, and sign cursors.
 //!
 //! ```text
 //! 2:9f0c...   64 hexadecimal digits: the first key seals and signs
@@ -33,7 +33,7 @@ pub struct KeyRing {
     cursors: Vec<(u8, [u8; 32])>,
 }
 
-/// Why a sealed text does not open. It never shows what is in it.
+/// The reason why a sealed text cannot be opened. It never shows the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -44,7 +44,9 @@ pub enum OpenError {
     #[error("the sealed secrets need key {0}, which is not in the ring")]
     NoKey(u8),
     /// It was changed, or belongs to another endpoint.
-    #[error("the sealed secrets do not open: another endpoint's, another key, or changed")]
+    #[error(
+        "the sealed secrets cannot be opened: changed, or sealed for another endpoint or with another key"
+    )]
     Changed,
 }
 
@@ -84,7 +86,7 @@ impl KeyRing {
             }
             None => {
                 let text = std::env::var(VARIABLE).map_err(|error| match error {
-                    VarError::NotPresent => "not set; `keygen 1` makes a key".to_owned(),
+                    VarError::NotPresent => "not set; `keygen 1` prints a key".to_owned(),
                     VarError::NotUnicode(_) => "not UTF-8".to_owned(),
                 });
                 (text, format!("the environment variable {VARIABLE}"))
@@ -110,11 +112,11 @@ impl KeyRing {
             let number = number.parse().map_err(|_| wrong())?;
             let key = from_hex(digits).ok_or_else(wrong)?;
             if keys.iter().any(|(other, _)| *other == number) {
-                return Err(format!("line {at}: another key has this number"));
+                return Err(format!("line {at}: repeated key number"));
             }
             keys.push((number, key));
         }
-        if keys.is_empty() { Err("it is empty".to_owned()) } else { Ok(Self::of(keys)) }
+        if keys.is_empty() { Err("no key in it".to_owned()) } else { Ok(Self::of(keys)) }
     }
 
     fn of(keys: impl IntoIterator<Item = (u8, [u8; 32])>) -> Self {
@@ -300,13 +302,13 @@ mod tests {
     fn what_is_no_ring() {
         let line = KeyRing::new_line(1);
         for (text, expected) in [
-            ("", "it is empty"),
-            ("# none\n", "it is empty"),
+            ("", "no key in it"),
+            ("# none\n", "no key in it"),
             ("hello", "line 1: expected number:64 hexadecimal digits"),
             ("256:00", "line 1: expected number:64 hexadecimal digits"),
             ("1:00", "line 1: expected number:64 hexadecimal digits"),
             (&format!("1:{}", "+1".repeat(32)), "line 1: expected number:64 hexadecimal digits"),
-            (&format!("{line}\n{line}"), "line 2: another key has this number"),
+            (&format!("{line}\n{line}"), "line 2: repeated key number"),
         ] {
             assert_eq!(KeyRing::parse(text).unwrap_err(), expected, "{text}");
         }

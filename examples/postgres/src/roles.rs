@@ -114,7 +114,7 @@ async fn all(
 ) -> Result<(), Box<dyn Error>> {
     let accounts = accounts(&serving, demonstration)?;
     let note = match demonstration {
-        true => format!("Its database, until it ends: psql {}\n\n", sending.database.url()),
+        true => format!("Its database, while it runs: psql {}\n\n", sending.database.url()),
         false => String::new(),
     };
     let (_trigger, stop) = shutdown::on_ctrl_c()?;

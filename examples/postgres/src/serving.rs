@@ -39,7 +39,7 @@ pub(crate) struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Adds the accounts, and answers requests until the end is asked for.
+/// Adds the accounts, and answers requests until shutdown.
 ///
 /// # Errors
 /// The database is not as this build needs it, or an address cannot be listened on.
@@ -88,7 +88,7 @@ pub(crate) async fn start(
 }
 
 impl Running {
-    /// Waits until the end was asked for and what had begun has been answered.
+    /// Waits until shutdown was requested and what had begun has been answered.
     pub(crate) async fn ended(self) {
         for task in self.tasks {
             if let Err(error) = task.await {

@@ -1,4 +1,4 @@
-//! Faults on order: what goes wrong for the next requests and deliveries, and how often.
+//! Faults on order: the errors of the next requests and deliveries, and their number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +129,7 @@ impl Faults {
         let often = often(&fields)?;
         let mut orders = self.lock();
         if orders.orders.len() >= MOST_ORDERS {
-            return Err(Bad::new("", format!("there are {MOST_ORDERS} orders already")));
+            return Err(Bad::new("", format!("at most {MOST_ORDERS} orders at a time")));
         }
         orders.last_id = orders.last_id.wrapping_add(1);
         let order = Order { id: orders.last_id, name: name.to_owned(), fault, often, done: 0 };
@@ -255,10 +255,10 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
     let retry_after = number("retry_after", u64::from(u32::MAX))?;
     let milliseconds = number("milliseconds", SLOWEST_MS)?;
     if retry_after.is_some() && name != "rate_limit_exceeded" {
-        return Err(Bad::new(fields.path("retry_after"), "only rate_limit_exceeded has it"));
+        return Err(Bad::new(fields.path("retry_after"), "allowed only with rate_limit_exceeded"));
     }
     if milliseconds.is_some() && name != "slow" {
-        return Err(Bad::new(fields.path("milliseconds"), "only slow has it"));
+        return Err(Bad::new(fields.path("milliseconds"), "allowed only with slow"));
     }
     if let Some((_, fault)) = DeliveryFault::NAMES.iter().find(|(known, _)| *known == name) {
         return Ok(Fault::Delivery(*fault));
@@ -291,14 +291,14 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
 fn often(fields: &Fields<'_>) -> Result<Often, Bad> {
     let share = |value: &Value| value.as_f64().filter(|of| *of > 0.0 && *of <= 1.0);
     let chance = fields.number("probability", share, "above 0 and up to 1")?;
-    let whole = |name: &str| fields.number(name, Value::as_u64, "a whole number from 0 up");
+    let whole = |name: &str| fields.number(name, Value::as_u64, "a whole number of at least 0");
     match (chance, whole("next")?, whole("seed")?) {
         (Some(of), None, seed) => {
             let seed = seed.unwrap_or(0);
             Ok(Often::Chance { of, seed, dice: seed })
         }
-        (Some(_), Some(_), _) => Err(Bad::new(fields.path("next"), "not next to probability")),
-        (None, _, Some(_)) => Err(Bad::new(fields.path("seed"), "only probability has it")),
+        (Some(_), Some(_), _) => Err(Bad::new(fields.path("next"), "not allowed with probability")),
+        (None, _, Some(_)) => Err(Bad::new(fields.path("seed"), "allowed only with probability")),
         (None, Some(0), None) => Err(Bad::new(fields.path("next"), "expected 1 or more")),
         (None, next, None) => Ok(Often::Next(next.unwrap_or(1))),
     }

@@ -7,7 +7,7 @@ use crate::sender::Pace;
 use host::flags::{Flag, Help};
 use host::scale::{self, Scale};
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
@@ -26,43 +26,43 @@ const HELP: Help = Help {
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
-        Flag::value("--listen", "ADDR", "where the public API listens [127.0.0.1:8080]"),
+        Flag::value("--listen", "ADDR", "address of the public API [127.0.0.1:8080]"),
         Flag::value(
             "--dashboard",
             "ADDR",
-            "where the dashboard listens: loopback only, for it\nhas no login [127.0.0.1:8081]",
+            "address of the dashboard; loopback only, because it\nhas no login [127.0.0.1:8081]",
         ),
         Flag::value(
             "--metrics",
             "ADDR",
-            "where /metrics, /healthz and /readyz are, too, and nothing\nelse; any address",
+            "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
         ),
-        Flag::value("--data", "FILE.json", "accounts to begin with [a demonstration]"),
-        Flag::value("--trust-ca", "FILE.pem", "certificates to believe beside the public ones"),
+        Flag::value("--data", "FILE.json", "initial accounts [demonstration data]"),
+        Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones"),
         Flag::switch(
             "--allow-loopback-endpoints",
-            "webhooks to this machine too, also without TLS",
+            "allow webhooks to this machine, also without TLS",
         ),
         Flag::value(
             "--time-scale",
             "F",
-            "multiplies the waits between attempts: with 0.001, six\nhours take 22 seconds [1]",
+            "multiplies the waits between attempts: with 0.001, six\nhours last 22 seconds [1]",
         ),
         Flag::value(
             "--timeout-scale",
             "F",
-            "multiplies the ten seconds of an attempt, by 2.5 at most [1]",
+            "multiplies the ten-second limit of an attempt; at most 2.5 [1]",
         ),
         Flag::value(
             "--endpoint-rate",
             "N",
-            "at most so many attempts a second of one endpoint; 0 is\nno limit [0]",
+            "limit, in attempts per second and endpoint; 0: no limit [0]",
         ),
     ],
     positional: 0,
 };
 
-/// Reads the command line, or ends the process with what is wrong.
+/// Reads the command line. Exits with a message if it is wrong.
 pub fn read() -> Options {
     let flags = HELP.parse_or_exit();
     let address = |name, default: u16| -> SocketAddr {
@@ -92,7 +92,7 @@ pub fn read() -> Options {
         },
     };
     if !options.dashboard.ip().is_loopback() {
-        HELP.exit("--dashboard: it has no login, so it listens on loopback only");
+        HELP.exit("--dashboard: expected a loopback address, because the dashboard has no login");
     }
     options
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`store`] | | tables under one lock: each function is a transaction |
 //! | [`faults`] | | what is to go wrong on order |
-//! | [`sender`] | `store`, `faults` | takes what is due, sends it, stores what came of it |
+//! | [`sender`] | `store`, `faults` | takes what is due, sends it, stores the outcome |
 //! | [`local`] | `store`, `sender` | the store as `examples/host` asks for it |
 //! | [`sandbox`] | `faults`, `sender` | the routes that order faults and move the clock |
 //! | [`flags`] | `sender` | the command line |

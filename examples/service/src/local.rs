@@ -187,7 +187,7 @@ impl Shared for Local {
     ) -> Done<Vec<DeliveryId>> {
         let (mut tables, now) = self.store.write();
         if tables.has_call(tables.account(account.as_str())?, &call.id) {
-            return Err(Refused::Conflict("a call of this id is there already".into()));
+            return Err(Refused::Conflict("a call with this id already exists".into()));
         }
         tables.account_mut(account.as_str())?.calls_mut(Mode::Live).add(call)?;
         let accepted = match event {

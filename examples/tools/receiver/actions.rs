@@ -44,13 +44,14 @@ impl Actions {
         whole_lines(&file, |line, _| {
             let action: Action = serde_json::from_slice(line).map_err(|error| fault(&error))?;
             if action.from != reached || action.next <= action.from {
-                return Err("it does not go on from the line before".to_owned());
+                return Err("it does not continue from the previous line".to_owned());
             }
             reached = action.next;
             Ok(())
         })?;
         if reached > journal_len {
-            return Err("these actions go further than the journal: are they another's?".to_owned());
+            return Err("the actions go beyond the end of the journal: they belong to another one"
+                .to_owned());
         }
         let mut journal = File::open(journal).map_err(|error| error.to_string())?;
         journal.seek(SeekFrom::Start(reached)).map_err(|error| error.to_string())?;
@@ -68,7 +69,7 @@ impl Actions {
     /// What was done cannot be written, so nothing more may be done.
     pub(crate) fn run(mut self, stored: &Receiver<u64>) -> Result<(), String> {
         while let Ok(len) = stored.recv() {
-            self.act_up_to(len).map_err(|error| format!("cannot go on acting: {error}"))?;
+            self.act_up_to(len).map_err(|error| format!("cannot continue acting: {error}"))?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ enum Message {
     Stop,
 }
 
-/// What became of a delivery, for the log and for the sender.
+/// The result of a delivery, for the log and for the sender.
 struct Outcome {
     status: StatusCode,
     what: String,
@@ -94,10 +94,9 @@ impl Intake {
                 Ok(body) => self.take(&head.headers, &body).await,
                 Err(error) => unread(error),
             },
-            _ => Outcome {
-                status: StatusCode::METHOD_NOT_ALLOWED,
-                what: "deliveries come as POST".to_owned(),
-            },
+            _ => {
+                Outcome { status: StatusCode::METHOD_NOT_ALLOWED, what: "expected POST".to_owned() }
+            }
         };
         let took = began.elapsed().as_millis();
         let method = serve::method(&head.method);
@@ -126,8 +125,8 @@ impl Intake {
         };
         match self.store(Record::new(receipt.key().clone(), body, now)).await {
             Some(Stored::Fresh) => Outcome::new(receipt.stored(), format!("stored: {what}")),
-            Some(Stored::Known) => Outcome::new(receipt.stored(), format!("seen before: {what}")),
-            None => Outcome::new(WebhookResponse::Unavailable, format!("not stored now: {what}")),
+            Some(Stored::Known) => Outcome::new(receipt.stored(), format!("duplicate: {what}")),
+            None => Outcome::new(WebhookResponse::Unavailable, format!("not stored: {what}")),
         }
     }
 
@@ -164,7 +163,7 @@ fn unread(error: BodyError) -> Outcome {
     let (status, what) = match error {
         BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
         BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
-        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body is incomplete"),
     };
     Outcome { status, what: what.to_owned() }
 }

@@ -33,14 +33,14 @@ pub(crate) struct Record {
     body_hex: Option<String>,
 }
 
-/// What became of a record.
+/// The result of storing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     Fresh,
     Known,
 }
 
-/// Why nothing was stored.
+/// The reason why nothing was stored.
 #[derive(Debug)]
 pub(crate) enum StoreError {
     /// The disk is full, for instance. The journal is as it was, so later may be better.
@@ -136,7 +136,7 @@ impl Journal {
 
 /// What is wrong with a line, without a word of it.
 pub(crate) fn fault(error: &serde_json::Error) -> String {
-    format!("it is not what is written here, at column {}", error.column())
+    format!("unexpected content at column {}", error.column())
 }
 
 /// Reads a file line by line, each with its place, cuts off a last one that was not finished, and

@@ -68,7 +68,7 @@ impl Kept {
                 Err(error) => return Err(format!("{}: {error}", path.display())),
             }
         }
-        Err(format!("{}: a thousand requests at {at}", self.folder.display()))
+        Err(format!("{}: too many requests at {at}", self.folder.display()))
     }
 
     /// The requests with this id, or received at this time or later, in the order received.

@@ -105,25 +105,25 @@ const HELP: Help = Help {
             "FILE",
             "where events are stored; FILE.actions is written next to it [events.journal]",
         ),
-        Flag::value("--product", "NAME", "whose header names are used [Service]"),
-        Flag::switch("--explain", "look for the cause of a mismatch, once a second at most"),
+        Flag::value("--product", "NAME", "the product whose header names are used [Service]"),
+        Flag::switch("--explain", "look for the cause of a mismatch, at most once a second"),
         Flag::value(
             "--forward",
             "URL",
-            "be a relay: verify, explain and keep each request, and forward it to this\n\
-             program on this machine, http://HOST:PORT/PATH",
+            "run as a relay: verify, explain and keep each request, and forward it to\n\
+             this program on this machine, http://HOST:PORT/PATH",
         ),
         Flag::value("--keep", "FOLDER", "where a relay keeps requests [requests]"),
-        Flag::value("--replay", "ID", "forward the kept requests of this event or file, and end"),
+        Flag::value("--replay", "ID", "forward the kept requests of this event or file, and exit"),
         Flag::value(
             "--since",
             "TIME",
-            "forward all that are kept since this time, RFC 3339 or seconds, and end",
+            "forward all requests kept since this time, RFC 3339 or seconds, and exit",
         ),
         Flag::value(
             "--sign-with-env",
             "NAME",
-            "sign what is forwarded again, with the secret in this variable",
+            "sign forwarded requests again, with the secret in this variable",
         ),
     ],
     positional: 0,
@@ -134,7 +134,7 @@ const DEFAULT_LISTEN: SocketAddr =
 
 const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
 
-/// How long to act on what has come, once the end is asked for.
+/// How long to act on what has come, after shutdown is requested.
 const LAST_ACTIONS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -149,7 +149,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct SetUp {
     verifier: Verifier,
     /// The secrets' texts.
@@ -165,7 +165,7 @@ impl SetUp {
     fn from_flags(flags: &Flags) -> Result<Self, String> {
         let texts = match flags.text("--secret") {
             Some(_) if flags.has(secrets::FILE) || flags.has(secrets::VARIABLE) => {
-                return Err("--secret, --secret-file or --secret-env: one of them".to_owned());
+                return Err("expected one of --secret, --secret-file and --secret-env".to_owned());
             }
             Some(text) => vec![text.to_owned()],
             None => secrets::texts(flags)?,
@@ -183,7 +183,7 @@ impl SetUp {
     }
 }
 
-/// Receives until the end is asked for, or the disk fails.
+/// Receives until shutdown, or the disk fails.
 async fn receive(set_up: SetUp) -> Result<(), String> {
     let (journal, actions) = recover(&set_up)?;
     let (listener, address) = listen(set_up.listen).await?;
@@ -219,7 +219,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     };
     serve(listener, LIMITS, handler, shutdown).await;
 
-    log::line("stopping: storing and acting on what has come");
+    log::line("stopping: storing and acting on the received events");
     intake.stop().await;
     let failed = "a thread of the receiver has panicked";
     let ended = tokio::task::spawn_blocking(move || {
@@ -227,7 +227,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     });
     match tokio::time::timeout(LAST_ACTIONS, ended).await {
         Ok(ended) => ended.map_err(|_| failed.to_owned())?,
-        Err(_) => Err("stopped while still acting: the next start goes on from there".to_owned()),
+        Err(_) => Err("stopped during an action: the next start continues from there".to_owned()),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, ReceiptError};
+use call_assistant::webhook::receiver::{Claim, Inbox, ReceiptError};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
@@ -62,11 +62,13 @@ impl Plan {
             return other.map_or(Ok(None), |other| Err(format!("{other} needs --forward")));
         };
         if flags.has("--journal") {
-            return Err("--journal or --forward: a relay has no journal".to_owned());
+            return Err(
+                "--journal: not allowed with --forward, because a relay has no journal".to_owned()
+            );
         }
         let to: Uri = to.parse().map_err(|error| format!("--forward: {error}"))?;
         if to.scheme_str() != Some("http") || to.host().is_none() {
-            return Err("--forward: not http://HOST:PORT/PATH".to_owned());
+            return Err("--forward: expected http://HOST:PORT/PATH".to_owned());
         }
         let since = flags.text("--since").map(|text| {
             let seconds = text.parse().ok().and_then(Timestamp::from_unix);
@@ -88,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Relays until the end is asked for, or forwards once more what is kept.
+/// Relays until shutdown, or forwards once more what is kept.
 ///
 /// # Errors
 /// Nobody can listen there, nothing is kept, or something was not answered with a 2xx.
@@ -102,7 +104,7 @@ pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
     if id.is_some() || since.is_some() {
         return match relay.replay(id.as_deref(), since).await? {
             true => Ok(()),
-            false => Err("not all of them were answered with a 2xx".to_owned()),
+            false => Err("not every request got a 2xx".to_owned()),
         };
     }
     let (listener, address) = crate::listen(listen).await?;
@@ -145,7 +147,7 @@ impl Relay {
             return plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
         }
         let Ok(body) = read_body(body, LONGEST_BODY, BODY_PATIENCE).await else {
-            say("a request whose body was too long, too slow or broken off: not forwarded");
+            say("not forwarded: a request whose body is too long, too slow or incomplete");
             return plain(StatusCode::BAD_REQUEST, Bytes::new());
         };
         let now = clock::now();
@@ -172,7 +174,7 @@ impl Relay {
     async fn replay(&self, id: Option<&str>, since: Option<Timestamp>) -> Result<bool, String> {
         let found = self.kept.find(id, since)?;
         if found.is_empty() {
-            return Err("no such request is kept".to_owned());
+            return Err("no kept request matches".to_owned());
         }
         let mut all = true;
         for request in found {
@@ -197,7 +199,7 @@ impl Relay {
                     Ok(event) => format!("{} {}", event.id, event.event_type()),
                     Err(error) => format!("not an event: {error}"),
                 };
-                match self.seen(|seen| seen.inbox.claim(receipt, CLAIM_LEASE, now)) {
+                match self.seen(|seen| seen.inbox.claim(receipt, Claim::LEASE, now)) {
                     Claim::Process(claimed) => (format!("genuine: {what}"), Some(claimed)),
                     Claim::Answer(_) => (format!("genuine, a duplicate: {what}"), None),
                 }
@@ -227,7 +229,7 @@ impl Relay {
                 let shown = if shown.is_empty() { String::new() } else { format!(": {shown:?}") };
                 say(&format!("  answered {} in {took} ms{shown}", status.as_u16()));
             }
-            Err(error) => say(&format!("  no answer after {took} ms: {error}")),
+            Err(error) => say(&format!("  no response after {took} ms: {error}")),
         }
         // Only what the program has taken is a duplicate when it comes again.
         if let Some(claimed) = claim {
@@ -284,7 +286,7 @@ impl Relay {
             request.headers_mut().insert(self.product.signature_header().clone(), value);
         }
         let answered = timeout(PATIENCE, self.client.send(request, LONGEST_BODY)).await;
-        answered.unwrap_or_else(|_| Err(format!("{} s are over", PATIENCE.as_secs())))
+        answered.unwrap_or_else(|_| Err(format!("timed out after {} s", PATIENCE.as_secs())))
     }
 
     fn seen<T>(&self, then: impl FnOnce(&mut Seen) -> T) -> T {

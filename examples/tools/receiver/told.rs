@@ -12,7 +12,9 @@ use host::log;
 pub(crate) fn what_happened(body: &[u8]) -> String {
     match Event::from_bytes_verified_earlier(body) {
         Ok(event) => format!("{} {} {}", event.id, event.event_type(), told(&event.data)),
-        Err(error) => format!("a genuine body of {} bytes, kept unread: {error}", body.len()),
+        Err(error) => {
+            format!("a genuine body of {} bytes that cannot be read, kept: {error}", body.len())
+        }
     }
 }
 
@@ -28,7 +30,7 @@ fn told(data: &EventData) -> String {
         }
         EventData::AppointmentCreated(appointment) => appointment_told(appointment, "booked"),
         EventData::AppointmentUpdated(appointment) => appointment_told(appointment, "changed"),
-        EventData::AppointmentCancelled(appointment) => appointment_told(appointment, "called off"),
+        EventData::AppointmentCancelled(appointment) => appointment_told(appointment, "cancelled"),
         EventData::ContactCreated(contact) => format!("added {}", identified(contact.object())),
         EventData::ContactUpdated(contact) => format!("changed {}", identified(contact.object())),
         EventData::UsageThresholdReached(counters) => {
@@ -36,11 +38,11 @@ fn told(data: &EventData) -> String {
             format!("three quarters of the included minutes are used: {counters}")
         }
         EventData::Ping { message, .. } => format!("{message:?}"),
-        EventData::Unreadable(drifted) => format!("kept, for it has changed: {}", drifted.error()),
+        EventData::Unreadable(drifted) => format!("kept, of an unknown form: {}", drifted.error()),
         EventData::Unknown(unknown) => {
-            format!("of a type unknown here, kept: {} bytes", unknown.json().get().len())
+            format!("kept, of an unknown type: {} bytes", unknown.json().get().len())
         }
-        _ => "of a type this program has no words for, kept".to_owned(),
+        _ => "kept, of a type that this program does not show".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! An HTTP client, over TLS where an address says so.
+//! An HTTP client, over TLS for `https` addresses.
 
 use std::error::Error;
 use std::io;
@@ -20,11 +20,11 @@ use host::tls;
 pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
 impl Client {
-    /// A client that believes Mozilla's roots, and those of a PEM file besides. It keeps so many
+    /// Creates a client that trusts Mozilla's roots and the certificates of a PEM file. It keeps so many
     /// connections for the next request.
     ///
     /// # Errors
-    /// The file is not to be had, or not what it should be.
+    /// The file cannot be read, or contains no usable certificate.
     pub fn new(trust: Option<&Path>, kept: usize) -> Result<Self, String> {
         let mut config = tls::config(trust, b"").map_err(|error| format!("--trust-ca: {error}"))?;
         // The connector says what it speaks.
@@ -39,7 +39,7 @@ impl Client {
     /// a key goes nowhere else.
     ///
     /// # Errors
-    /// There was no answer, or not all of it, in words.
+    /// There was no complete response: the reason as text.
     pub async fn send(
         &self,
         request: Request<Full<Bytes>>,
@@ -50,9 +50,9 @@ impl Client {
         match Limited::new(body, longest).collect().await {
             Ok(body) => Ok(Response::from_parts(head, body.to_bytes())),
             Err(error) if error.is::<LengthLimitError>() => {
-                Err(format!("the answer is longer than {longest} bytes"))
+                Err(format!("the response is longer than {longest} bytes"))
             }
-            Err(_) => Err("the answer broke off".to_owned()),
+            Err(_) => Err("the response is incomplete".to_owned()),
         }
     }
 }
@@ -65,13 +65,13 @@ fn in_words(error: &legacy::Error) -> String {
         if let Some(error) = cause.downcast_ref::<hyper::Error>()
             && (error.is_incomplete_message() || error.is_closed())
         {
-            return "the connection was closed without an answer".to_owned();
+            return "the connection was closed without a response".to_owned();
         }
     }
     match is_of_tls(cause) {
         true => format!("TLS: {cause}"),
         false if error.is_connect() => format!("cannot connect: {cause}"),
-        false => format!("no answer: {cause}"),
+        false => format!("no response: {cause}"),
     }
 }
 

@@ -15,10 +15,10 @@ pub mod files;
 pub mod secrets;
 pub mod simulate;
 
-/// Whose header names and keys are meant.
+/// Returns the product of `--product`, whose header names and keys are used.
 ///
 /// # Errors
-/// `--product` is no name of one.
+/// The name is not valid.
 pub fn product(flags: &Flags) -> Result<Product, String> {
     match flags.text("--product") {
         Some(name) => Product::new(name).map_err(|error| format!("--product: {error}")),

@@ -27,7 +27,7 @@ pub const DEFAULT_VARIABLE: &str = "WEBHOOK_SECRET";
 /// where it was looked for, never what was found.
 pub fn texts(flags: &Flags) -> Result<Vec<String>, String> {
     let (text, place) = match (flags.text(FILE), flags.text(VARIABLE)) {
-        (Some(_), Some(_)) => return Err(format!("{FILE} or {VARIABLE}, not both")),
+        (Some(_), Some(_)) => return Err(format!("expected {FILE} or {VARIABLE}, not both")),
         (Some(path), None) => {
             let text = fs::read_to_string(path).map_err(|error| format!("{FILE}: {error}"))?;
             (text, format!("the file of {FILE}"))

@@ -20,7 +20,7 @@ pub(crate) struct Host {
     pub(crate) time_scale: f64,
 }
 
-/// Why a flow has not come to its end.
+/// The reason why a flow did not finish.
 pub(crate) enum Failed {
     /// Somebody asked for the end.
     Stopped,
@@ -49,7 +49,7 @@ impl Host {
                         () = stop.requested() => return Err(Failed::Stopped),
                     };
                     let answered = answered
-                        .unwrap_or_else(|_| Err(format!("no answer within {time_limit:?}")));
+                        .unwrap_or_else(|_| Err(format!("no response within {time_limit:?}")));
                     let took = began.elapsed().as_millis();
                     flow.report(ticket, answered, clock::now());
                     match flow.last_error() {
@@ -73,18 +73,16 @@ impl Host {
     }
 }
 
-/// What to tell whoever runs this.
+/// Returns the message for the person who runs this.
 pub(crate) fn who_must_act(action: Action) -> &'static str {
     match action {
         Action::Retry => "try again later",
-        Action::ReplaceKey => "the key is wrong, expired or revoked; make another one",
+        Action::ReplaceKey => "the key is wrong, expired or revoked; create another one",
         Action::GrantScope => "the key lacks the scope calls:read",
-        Action::UpgradePlan => "the key is fine, but the account's plan has no access to the API",
-        Action::ResumeSubscription => {
-            "the key is fine, but the account's subscription is not active"
-        }
-        Action::AccountClosed => "the account is going to be deleted",
-        Action::CheckRoute => "this was not the service; is --api right, is there a proxy?",
-        _ => "this program and the service do not understand each other",
+        Action::UpgradePlan => "the account's plan does not include the API",
+        Action::ResumeSubscription => "the account's subscription is not active",
+        Action::AccountClosed => "the account is scheduled for deletion",
+        Action::CheckRoute => "the response is not the service's: check --api and any proxy",
+        _ => "this program and the service disagree on the protocol: check their versions",
     }
 }

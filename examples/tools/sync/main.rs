@@ -24,13 +24,13 @@
 //! One sync at a time writes these files: another that is begun says so and ends. Two that share a
 //! key do no harm, but each needs files of its own.
 //!
-//! # What stands in the way, and what is done
+//! # Errors
 //!
 //! | | |
 //! |---|---|
-//! | 429, 500, no answer, one that broke off | asked again, after `Retry-After` and a backoff |
-//! | the cursor is not taken any more, or leads astray | the walk begins again; no call is written again |
-//! | the key, the plan, the account | said in words, with the request id, and the end |
+//! | 429, 500, no response, an incomplete one | requested again, after `Retry-After` and a backoff |
+//! | the cursor is refused, or leads in a circle | the walk restarts; no call is written twice |
+//! | the key, the plan, the account | a message with the request id, then exit |
 
 mod asking;
 mod progress;
@@ -68,18 +68,18 @@ const HELP: Help = Help {
              trial, use one of the next two",
         ),
         Flag::value("--key-file", "FILE", "a file with the key in its first line"),
-        Flag::value("--key-env", "NAME", "an environment variable with it [SERVICE_API_KEY]"),
-        Flag::value("--state", "FILE", "where the sync's state is kept, between runs too"),
-        Flag::value("--out", "FILE", "where the calls go [calls.jsonl]"),
-        Flag::value("--every", "SPAN", "go on, and ask again after so long: 60s, 5m, 500ms"),
+        Flag::value("--key-env", "NAME", "an environment variable with the key [SERVICE_API_KEY]"),
+        Flag::value("--state", "FILE", "the state of the sync, kept between runs"),
+        Flag::value("--out", "FILE", "the file of the calls [calls.jsonl]"),
+        Flag::value("--every", "SPAN", "repeat the sync after each such interval: 60s, 5m, 500ms"),
         Flag::value(
             "--since",
             "TIME",
-            "begin with calls written then (RFC 3339), not with the first; a new state only",
+            "begin with calls written at this time (RFC 3339); for a new state only",
         ),
-        Flag::value("--trust-ca", "FILE", "believe the certificates in this PEM file, too"),
-        Flag::value("--product", "NAME", "whose keys these are [Service]"),
-        Flag::value("--time-scale", "F", "multiply waits between requests: for tests [1]"),
+        Flag::value("--trust-ca", "FILE", "extra CA certificates, as a PEM file"),
+        Flag::value("--product", "NAME", "the product of the key [Service]"),
+        Flag::value("--time-scale", "F", "multiplies the waits between requests; for tests [1]"),
     ],
     positional: 0,
 };
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     program::run("sync", run(set_up))
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct SetUp {
     client: Client,
     http: HttpClient,
@@ -106,7 +106,7 @@ struct SetUp {
 impl SetUp {
     fn from_flags(flags: &Flags) -> Result<Self, String> {
         let product = tools::product(flags)?;
-        let api = flags.text("--api").ok_or("--api is missing: where is the service?")?;
+        let api = flags.text("--api").ok_or("missing --api")?;
         let base = BaseUrl::parse(api).map_err(|error| format!("--api: {error}"))?;
         let key = key_text(flags)?;
         let key = ApiKey::parse_for(&product, &key).map_err(|error| format!("the key: {error}"))?;
@@ -118,19 +118,19 @@ impl SetUp {
             None => CallSync::new(),
         };
         let every = flags.text("--every").map(|text| {
-            span(text).ok_or("--every: not a span like 60s, 5m, 2h or 500ms".to_owned())
+            span(text).ok_or("--every: expected a span such as 60s, 5m, 2h or 500ms".to_owned())
         });
         let every = every.transpose()?;
         let time_scale: f64 = flags.read("--time-scale", 1.0)?;
         if !(0.0..=1e6).contains(&time_scale) {
-            return Err("--time-scale: not a number from 0 to 1000000".to_owned());
+            return Err("--time-scale: expected a number from 0 to 1000000".to_owned());
         }
-        let state = flags.text("--state").ok_or("--state is missing: where is the state kept?")?;
+        let state = flags.text("--state").ok_or("missing --state")?;
         let state = PathBuf::from(state);
         let out = PathBuf::from(flags.text("--out").unwrap_or("calls.jsonl"));
         let taken = [Some(&state), Some(&store::successor(&state))];
         if taken.contains(&Some(&out)) {
-            return Err("--out: this is where the state is kept".to_owned());
+            return Err("--out: the same file as --state".to_owned());
         }
         let http = HttpClient::new(flags.text("--trust-ca").map(Path::new), 1)?;
         let client = Client::from_parts(base, key);
@@ -152,7 +152,7 @@ fn key_text(flags: &Flags) -> Result<String, String> {
             secrets::variable(name)
                 .map_err(|error| format!("no API key: the environment variable {name} {error}"))
         }
-        _ => Err("--key, --key-file or --key-env: one of them".to_owned()),
+        _ => Err("expected one of --key, --key-file and --key-env".to_owned()),
     }
 }
 
@@ -205,7 +205,7 @@ async fn keep(
         Err(Failed::Flow(error)) if error.action() == Action::GrantScope => None,
         Err(failed) => return Err(failed),
     };
-    let mut pace = Pace::of(Quota::READS);
+    let mut pace = Pace::new(Quota::READS);
     loop {
         let sync = store.sync().clone();
         let flow = match &account {
@@ -215,7 +215,7 @@ async fn keep(
         let mut flow = flow.with_retry(retry).with_pace(pace);
         let synced = host.run(&mut flow, |report, batch| {
             for item in &batch.unreadable {
-                report.say(&format!("a call that cannot be read is kept: {}", item.error()));
+                report.say(&format!("kept an unreadable call: {}", item.error()));
             }
             store.save(batch)
         });

@@ -1,4 +1,4 @@
-//! What people see: a bar where standard error is a terminal, a line a request where it is not.
+//! Progress: a bar if standard error is a terminal, else one line for each request.
 
 use std::io::{self, IsTerminal as _, Write as _};
 

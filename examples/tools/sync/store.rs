@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use call_assistant::rest::client::{CallSync, SyncStep};
+use call_assistant::rest::client::{Batch, CallSync};
 use serde::{Deserialize, Serialize};
 
 use tools::files;
@@ -47,10 +47,12 @@ impl Store {
         let fresh = stored.is_none();
         let state = stored.unwrap_or(State { format: 1, out_len: 0, calls: 0, sync: begin });
         if fresh && len > 0 {
-            return Err(at(out_path)("there are calls in it, but there is no state".to_owned()));
+            return Err(at(out_path)(
+                "the file has calls, but the state file does not exist".to_owned(),
+            ));
         }
         if len < state.out_len {
-            return Err(at(out_path)("calls that the state counts are missing".to_owned()));
+            return Err(at(out_path)("the file is shorter than the state says".to_owned()));
         }
         let mut store = Self { path: path.to_owned(), state, out };
         if len > store.state.out_len {
@@ -76,7 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be written. Nothing may be saved after that: opening anew puts it right.
-    pub(crate) fn save(&mut self, step: &SyncStep) -> Result<(), String> {
+    pub(crate) fn save(&mut self, step: &Batch<CallSync>) -> Result<(), String> {
         let mut lines = Vec::new();
         for call in &step.calls {
             lines.extend(call.to_json());
@@ -131,11 +133,11 @@ fn read(bytes: &[u8]) -> Result<State, String> {
         format: u32,
     }
     let Format { format } = serde_json::from_slice(bytes)
-        .map_err(|error| format!("this is not a state of a sync: {error}"))?;
+        .map_err(|error| format!("not the state of a sync: {error}"))?;
     if format != 1 {
-        return Err(format!("this is a state of format {format}, and only 1 is known here"));
+        return Err(format!("state of format {format}; expected 1"));
     }
-    serde_json::from_slice(bytes).map_err(|error| format!("this state is damaged: {error}"))
+    serde_json::from_slice(bytes).map_err(|error| format!("damaged state: {error}"))
 }
 
 fn at(path: &Path) -> impl Fn(String) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox};
+use call_assistant::webhook::receiver::{Claim, Inbox};
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Outcome,
     Status, Target,
@@ -169,7 +169,7 @@ pub(crate) fn retry_over_the_whole_schedule(
     let mut acted = Vec::new();
     for _ in 0..2 {
         let receipt = verifier.receive(request.headers(), request.body(), world.now)?;
-        let answer = match inbox.claim(receipt, CLAIM_LEASE, world.now) {
+        let answer = match inbox.claim(receipt, Claim::LEASE, world.now) {
             Claim::Process(claimed) => {
                 acted.push(claimed.receipt().key().id().to_owned());
                 inbox.done(claimed, world.now)

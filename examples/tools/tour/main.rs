@@ -26,7 +26,7 @@ const HELP: Help = Help {
     usage: "tour",
     about: "Shows the whole protocol, both sides in memory, in virtual time: a key is checked, pages are\n\
             walked, every error appears, a webhook is signed, refused and retried, endpoints are disabled,\n\
-            and missed calls are recovered. Exit status: 0 all was as the rules say, 1 something was not.",
+            and missed calls are recovered. Exit status: 0 every rule held, 1 a rule did not hold.",
     flags: &[],
     positional: 0,
 };
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     HELP.parse_or_exit();
     let mut table = Table::default();
     if let Err(error) = tour(&mut table) {
-        eprintln!("the tour broke off: {error}");
+        eprintln!("the tour failed: {error}");
         return ExitCode::FAILURE;
     }
     table.print();

@@ -33,10 +33,10 @@ pub(crate) fn captured(flags: &Flags) -> Result<Capture, String> {
             lines
         }
         [None, None, Some(_)] if flags.text("--body").is_some() => {
-            return Err("--request or --body: a whole request has its body".to_owned());
+            return Err("--body: not allowed with --request, which has the body".to_owned());
         }
         [None, None, Some(path)] => return request("--request", Path::new(path)),
-        _ => return Err("--signature or --headers or --request, one of them".to_owned()),
+        _ => return Err("expected one of --signature, --headers and --request".to_owned()),
     };
     Ok(Capture { lines, body: read_body(flags)? })
 }

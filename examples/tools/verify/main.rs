@@ -20,7 +20,7 @@
 //! | 1 | mismatch: not these bytes, not this secret, or forged |
 //! | 2 | nothing could be checked: a wrong flag, no such file, no secret |
 //! | 3 | genuine, but too old or too new |
-//! | 4 | the header is missing, repeated or not of its form |
+//! | 4 | the header is missing, repeated or malformed |
 
 mod evidence;
 mod vectors;
@@ -39,25 +39,29 @@ use crate::evidence::{captured, hint, known, now, read_body, tolerance};
 const SECRET_FILE: Flag = Flag::value(
     secrets::FILE,
     "FILE",
-    "a file with the secret; several, newest first, each on a line;\nthey count from 0, and line ends are not part of them",
+    "a file with the secrets, one on each line, newest first;\nthey are numbered from 0",
 );
-const SECRET_ENV: Flag =
-    Flag::value(secrets::VARIABLE, "NAME", "an environment variable with it [WEBHOOK_SECRET]");
+const SECRET_ENV: Flag = Flag::value(
+    secrets::VARIABLE,
+    "NAME",
+    "an environment variable with the secrets [WEBHOOK_SECRET]",
+);
 const SIGNATURE: Flag = Flag::value("--signature", "TEXT", "the signature header's value");
 const HEADERS: Flag =
-    Flag::value("--headers", "FILE", "all headers instead, a line `Name: value` for each");
+    Flag::value("--headers", "FILE", "all headers instead: one line `Name: value` each");
 const REQUEST: Flag =
     Flag::value("--request", "FILE", "a whole captured request instead: head, empty line, body");
 const KNOWN: Flag = Flag::value(
     "--known",
     "PATH",
-    "another captured request, or a folder of them: two may have\nbeen mixed up",
+    "another captured request, or a folder of them: two requests\nmay have been mixed up",
 );
 const BODY: Flag = Flag::value("--body", "FILE", "the body, byte for byte [standard input]");
-const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970 or RFC 3339 [the clock]");
+const NOW: Flag = Flag::value("--now", "TIME", "seconds since 1970, or RFC 3339 [the clock]");
 const TOLERANCE: Flag =
-    Flag::value("--tolerance", "SECONDS", "how far the time may be off, 1 to 3600 [300]");
-const PRODUCT: Flag = Flag::value("--product", "NAME", "whose header names are meant [Service]");
+    Flag::value("--tolerance", "SECONDS", "the largest difference in time, 1 to 3600 [300]");
+const PRODUCT: Flag =
+    Flag::value("--product", "NAME", "the product whose header names are used [Service]");
 
 const ALL: Help = Help {
     usage: "verify check|explain|sign|vectors [FLAGS]",
@@ -66,7 +70,7 @@ const ALL: Help = Help {
             explain  why is it not genuine?\n\
             sign     make a signature, or all headers of a delivery\n\
             vectors  run a file of test vectors\n\n\
-            verify COMMAND --help tells more.",
+            `verify COMMAND --help` describes a command.",
     flags: &[],
     positional: 0,
 };
@@ -75,7 +79,7 @@ const CHECK: Help = Help {
     usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
             [--secret-file FILE | --secret-env NAME]",
     about: "Checks whether a delivery is genuine. Exit status: 0 accepted, 1 mismatch, 2 nothing\n\
-            could be checked, 3 genuine but too old or too new, 4 the header is not of its form.",
+            could be checked, 3 genuine but too old or too new, 4 the header is malformed.",
     flags: &[SIGNATURE, HEADERS, REQUEST, BODY, SECRET_FILE, SECRET_ENV, NOW, TOLERANCE, PRODUCT],
     positional: 0,
 };
@@ -109,7 +113,7 @@ const SIGN: Help = Help {
         BODY,
         Flag::switch(
             "--headers",
-            "print all headers of a delivery, a line each; the body has to be an event",
+            "print all headers of a delivery, one on each line; the body must be an event",
         ),
         SECRET_FILE,
         SECRET_ENV,
@@ -121,8 +125,8 @@ const SIGN: Help = Help {
 
 const VECTORS: Help = Help {
     usage: "verify vectors FILE",
-    about: "Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all are as\n\
-            the file says, 1 some are not, 2 the file cannot be read.",
+    about: "Runs test vectors in the format of tests/vectors/README.md. Exit status: 0 all\n\
+            passed, 1 some failed, 2 the file cannot be read.",
     flags: &[],
     positional: 1,
 };
@@ -155,7 +159,7 @@ fn main() -> ExitCode {
         _ => None,
     };
     let Some(Command { help, run, .. }) = command else {
-        ALL.exit("the first argument has to be check, explain, sign or vectors");
+        ALL.exit("expected check, explain, sign or vectors as the first argument");
     };
     let Ok(arguments) = arguments.collect() else { help.exit("an argument is not UTF-8") };
     match run(&help.read_or_exit(arguments)) {
@@ -252,13 +256,13 @@ fn sign(flags: &Flags) -> Result<u8, String> {
 }
 
 fn vectors(flags: &Flags) -> Result<u8, String> {
-    let [path] = flags.positional() else { return Err("which file?".to_owned()) };
+    let [path] = flags.positional() else { return Err("missing FILE".to_owned()) };
     let text = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let outcome = vectors::run(&text).map_err(|error| format!("{path}: {error}"))?;
     for failure in &outcome.failures {
         say(failure);
     }
     let failed = outcome.failures.len();
-    say(&format!("{} cases, {failed} not as the file says", outcome.cases));
+    say(&format!("{} cases, {failed} failed", outcome.cases));
     Ok(u8::from(failed > 0))
 }

@@ -14,10 +14,7 @@ use crate::secret::{excerpt, one_line};
 /// An HTTP client's error, or a text.
 pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
-/// Bounds the bytes of an error response that are read. No error of the service is nearly as long.
-pub const MAX_ERROR_LEN: usize = 64 * 1024;
-
-/// Says why a request has no successful answer, and who must act.
+/// A request without a successful answer: the reason, and who must act.
 ///
 /// ```
 /// use call_assistant::rest::GetAccount;
@@ -42,35 +39,35 @@ pub struct ClientError {
     /// The status; `None` if there was no response. 200 is possible too: a success that cannot be
     /// read.
     pub status: Option<StatusCode>,
-    /// What to quote to support: from the header, or else from the body. `None` if the service did
-    /// not answer.
+    /// The id to quote to support: from the header, or else from the body. `None` if the service
+    /// did not answer.
     pub request_id: Option<RequestId>,
-    /// What `Retry-After` says.
+    /// The value of `Retry-After`.
     pub retry_after: Option<RetryAfter>,
     /// What is wrong.
     pub reason: ClientErrorReason,
 }
 
-/// Says what is wrong with a response.
+/// The fault of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientErrorReason {
-    /// The service refused, in its own words.
+    /// A refusal of the service, in its own words.
     Refused(Box<ApiError>),
-    /// The response is not the service's: a proxy's, a login page, a redirect. Or it is another
+    /// A response that is not the service's: a proxy's, a login page, a redirect. Or it is another
     /// call than the one asked for, of which nothing is kept.
     NotFromService(UnexpectedBody),
-    /// A success ended too early. Nothing of it is kept, because it may be about people.
+    /// A success that ended too early. Nothing of it is kept, because it may be about people.
     Truncated,
-    /// A success in JSON is not what was asked for.
+    /// A success in JSON that is not what was asked for.
     Unreadable(ParseError),
-    /// There was no response: no connection, a timeout, a connection that broke. Holds what the
+    /// No response: no connection, a timeout, a connection that broke. Holds what the
     /// HTTP client says of it: one line of at most 500 bytes, in which whatever looks like an API
     /// key or a signing secret is replaced.
     NoResponse(String),
 }
 
-/// Says who must act on a [`ClientError`], and how.
+/// The person who must act on a [`ClientError`], and how.
 ///
 /// For a key that a customer has just entered, [`GetAccount`](crate::rest::GetAccount) answers this
 /// way: success or [`GrantScope`](Self::GrantScope), [`UpgradePlan`](Self::UpgradePlan),
@@ -86,14 +83,14 @@ pub enum Action {
     /// why.
     FixRequest,
     /// The program: the cursor is no longer taken. Restart the list with
-    /// [`Paging::restarted`](super::Paging::restarted) or
+    /// [`CallPages::restarted`](super::CallPages::restarted) or
     /// [`CallSync::restarted`](super::CallSync::restarted).
     RestartList,
     /// Nobody: there is no such call in this account.
     NotFound,
-    /// Whoever manages the key: it is wrong, expired or revoked.
+    /// The key's administrator: it is wrong, expired or revoked.
     ReplaceKey,
-    /// Whoever made the key: it lacks the scope. The account and its plan are fine.
+    /// The key's creator: it lacks the scope. The account and its plan are fine.
     GrantScope,
     /// The account's owner: the key is valid, but the plan does not include the API.
     UpgradePlan,
@@ -101,13 +98,17 @@ pub enum Action {
     ResumeSubscription,
     /// The account's owner: the account is going to be deleted.
     AccountClosed,
-    /// Whoever runs the network: a proxy answered, or the base URL is wrong.
+    /// The network's operator: a proxy answered, or the base URL is wrong.
     CheckRoute,
-    /// Whoever supports the service or this program: they do not understand each other.
+    /// Support of the service or of this program: their versions disagree.
     ContactSupport,
 }
 
 impl ClientError {
+    /// The longest body that is read as the service's error: 64 KiB. A longer one is not the
+    /// service's.
+    pub const MAX_BODY_LEN: usize = 64 * 1024;
+
     /// Creates the error for a request that got no response, or not all of it: no connection, a
     /// timeout, a body that broke off. `cause` is the HTTP client's error, or a text.
     #[must_use]
@@ -150,7 +151,7 @@ impl ClientError {
     }
 }
 
-/// What an error says, and the errors behind it where it does not repeat them.
+/// Returns what an error says, and the errors behind it where it does not repeat them.
 fn in_one_line(error: &(dyn Error + 'static)) -> String {
     const MAX_LEN: usize = 500;
     let mut text = error.to_string();
@@ -264,7 +265,7 @@ pub(super) fn read<A: ApiResponse>(
 }
 
 impl ClientErrorReason {
-    /// Of a 200 that cannot be read.
+    /// Returns the fault of a 200 that cannot be read.
     fn of_success(body: &[u8], error: ParseError) -> Self {
         let object = body.trim_ascii_start().first() == Some(&b'{');
         // Within a character, too.
@@ -278,9 +279,10 @@ impl ClientErrorReason {
         }
     }
 
-    /// Of any other status. What is longer than [`MAX_ERROR_LEN`] is not the service's.
+    /// Returns the fault of any other status. What is longer than [`ClientError::MAX_BODY_LEN`] is
+    /// not the service's.
     fn of_refusal(body: &[u8]) -> Self {
-        if body.len() <= MAX_ERROR_LEN
+        if body.len() <= ClientError::MAX_BODY_LEN
             && let Ok(error) = ApiError::from_json(body)
         {
             return Self::Refused(Box::new(error));
@@ -289,7 +291,7 @@ impl ClientErrorReason {
     }
 }
 
-/// Holds the beginning of a response that is not the service's, for people to look at.
+/// The beginning of a response that is not the service's, for people to look at.
 ///
 /// It may repeat what it was sent: whatever looks like an API key or a signing secret is replaced,
 /// and `Debug` shows the length only.
@@ -297,7 +299,7 @@ impl ClientErrorReason {
 pub struct UnexpectedBody(String);
 
 impl UnexpectedBody {
-    /// How much is kept, in bytes as they came.
+    /// The longest part that is kept: 2,048 bytes as they came.
     pub const MAX_LEN: usize = 2048;
 
     fn of(body: &[u8]) -> Self {

@@ -1,29 +1,30 @@
 use super::{Action, ClientError, PagingError};
 use crate::rest::UnsendableError;
 
-/// Says why a [`Flow`](super::Flow) stopped before its task was done.
+/// The reason why a [`Flow`](super::Flow) stopped before its task was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// The request failed for good, or too often.
+    /// A request that failed for good, or too often.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The request cannot be sent.
+    /// A request that cannot be sent.
     #[error(transparent)]
     Unsendable(#[from] UnsendableError),
-    /// A page does not fit into its list, however often it was asked for and the list restarted.
+    /// A page that does not fit into its list, however often it was asked for and the list
+    /// restarted.
     #[error(transparent)]
     Paging(#[from] PagingError),
-    /// The service refused the list's cursor again and again.
+    /// A cursor that the service refused again and again.
     #[error("the list was restarted {restarts} times, and its cursor was refused again")]
     Restarts {
-        /// How often the list was restarted without reading further than before.
+        /// The restarts of the list that did not read further than before.
         restarts: u32,
     },
-    /// The state was begun with a live key and this one is a test key, or the other way round.
+    /// A live key for a state that was begun with a test key, or the other way round.
     #[error("the state was begun with a key of the other mode, live or test")]
     OtherMode,
-    /// The sync was begun for another account.
+    /// A key for a sync that was begun for another account.
     #[error("the sync was begun for another account")]
     OtherAccount,
 }

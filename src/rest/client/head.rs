@@ -4,9 +4,10 @@ use http::response::Parts;
 
 use crate::Timestamp;
 use crate::rest::REQUEST_ID_HEADER;
+use crate::text::Occurs;
 use crate::time::http_date;
 
-/// Holds what counts of a response's head, as plain values: for HTTP clients without the `http`
+/// The relevant part of a response's head, as plain values: for HTTP clients without the `http`
 /// crate, or on another version of it. `http::response::Parts` converts into it.
 ///
 /// ```
@@ -47,7 +48,7 @@ impl ResponseHead<'_> {
         http_date::parse(self.date?)
     }
 
-    /// `None` if the number is not a status of HTTP.
+    /// Returns the status; `None` if the number is not a status of HTTP.
     pub(super) fn status_code(&self) -> Option<StatusCode> {
         StatusCode::from_u16(self.status).ok()
     }
@@ -55,10 +56,9 @@ impl ResponseHead<'_> {
 
 impl<'a> From<&'a Parts> for ResponseHead<'a> {
     fn from(parts: &'a Parts) -> Self {
-        // Which of two is meant cannot be told.
         let only = |name: HeaderName| {
-            let mut values = parts.headers.get_all(name).iter();
-            values.next().filter(|_| values.next().is_none())?.to_str().ok()
+            let values = parts.headers.get_all(name).iter();
+            values.fold(Occurs::Absent, Occurs::and).only()?.to_str().ok()
         };
         Self {
             status: parts.status.as_u16(),

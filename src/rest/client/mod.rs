@@ -1,4 +1,4 @@
-//! Implements the customer's side of the REST API: requests, responses, pages, retries, and a sync.
+//! The customer's side of the REST API: requests, responses, pages, retries, and a sync.
 //!
 //! ```
 //! use call_assistant::rest::ListCalls;
@@ -36,18 +36,19 @@
 //! | a copy of all calls, kept up to date | [`Client::sync`], [`Client::sync_of`] |
 //! | calls that also arrive as events | [`CallSync::take_call`], [`Flow::continue_from`] |
 //! | errors | [`FlowError::action`], [`ClientError::action`]: who must act |
-//! | a loop of your own | [`Client::request`] and [`Client::read`], [`Retry`], [`Pace`], [`Paging`], [`CallSync`] |
+//! | a loop of your own | [`Client::request`] and [`Client::read`], [`Retry`], [`Pace`], [`CallPages`], [`CallSync`] |
 //! | HTTP clients without the `http` crate | [`Client::url`], [`ResponseHead`], [`Flow::answered`] |
 //! | the tests of your program | [`testing`] |
 //!
 //! # A copy of all calls
 //!
 //! Store each batch and the state that follows it in one transaction. A program that is killed at
-//! any point then continues from the state stored last: no call is lost, and none is returned twice.
+//! any point then continues from the state stored last: no call is lost, and none is returned
+//! twice.
 //!
 //! ```
 //! use call_assistant::rest::client::{CallSync, Client, Step};
-//! # use call_assistant::rest::client::{SyncStep, testing};
+//! # use call_assistant::rest::client::{Batch, testing};
 //! # use call_assistant::{id::CallId, model::Call};
 //! # use std::cell::{Cell, RefCell};
 //! # let (clock, random) = (Cell::new(call_assistant::Timestamp::UNIX_EPOCH), || [0; 8]);
@@ -58,7 +59,7 @@
 //! # let mut send = |_, _| answers.next().ok_or("none left");
 //! # let file: RefCell<(Vec<CallId>, Option<String>)> = RefCell::default();
 //! # let read_state = || file.borrow().1.clone();
-//! # let store = |batch: &SyncStep, state: &str| {
+//! # let store = |batch: &Batch<CallSync>, state: &str| {
 //! #     let mut file = file.borrow_mut();
 //! #     file.0.extend(batch.calls.iter().map(|call| call.id.clone()));
 //! #     file.1 = Some(state.to_owned());
@@ -117,27 +118,25 @@
 //! Each item of a [page](crate::model::CallList) is a [`ListedCall`](crate::model::ListedCall): a
 //! [`Call`](crate::model::Call), or an [`UnreadableCall`](crate::model::UnreadableCall) that is
 //! kept whole with the reason. Neither a page nor a sync stops at such an item, and neither skips
-//! it: [`PagesStep::unreadable`] and [`SyncStep::unreadable`] hand it to the host.
+//! it: [`Batch::unreadable`] hands it to the host.
 
 mod error;
 mod flow;
 mod flow_error;
 mod head;
+mod list;
 mod pace;
-mod paging;
 mod request;
 mod retry;
 mod retry_after;
-mod sync;
 pub mod testing;
 
-pub use error::{Action, ClientError, ClientErrorReason, MAX_ERROR_LEN, UnexpectedBody};
-pub use flow::{Fetch, Flow, Pages, PagesState, PagesStep, Progress, Step, Sync, Task, Ticket};
+pub use error::{Action, ClientError, ClientErrorReason, UnexpectedBody};
+pub use flow::{Flow, Progress, Step, Task, Ticket};
 pub use flow_error::FlowError;
 pub use head::ResponseHead;
+pub use list::{Batch, CallPages, CallSync, PagingError};
 pub use pace::Pace;
-pub use paging::{MAX_EMPTY_PAGES, Paging, PagingError};
 pub use request::Client;
 pub use retry::Retry;
 pub use retry_after::RetryAfter;
-pub use sync::{CallSync, DEFAULT_LAG, SyncStep};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::rest::Quota;
 
-/// Spreads requests so that a quota is never exceeded, however long a walk takes.
+/// A spread of requests that never exceeds a quota, however long a walk takes.
 ///
 /// ```
 /// use core::time::Duration;
@@ -13,14 +13,14 @@ use crate::rest::Quota;
 /// use call_assistant::rest::Quota;
 /// # let now = call_assistant::Timestamp::UNIX_EPOCH;
 ///
-/// let mut pace = Pace::of(Quota::READS);
+/// let mut pace = Pace::new(Quota::READS);
 /// assert_eq!(pace.turn(now), Duration::ZERO);
 /// assert!(pace.turn(now) > Duration::from_millis(100)); // wait that long, then send
 /// ```
 ///
 /// It uses nine tenths of the quota. Requests that are delayed on the way arrive closer together
-/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use the
-/// same credential, see [`shared`](Self::shared).
+/// than they were sent; the last tenth absorbs up to five seconds of delay. If other clients use
+/// the same credential, see [`shared`](Self::shared).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     gap: Duration,
@@ -32,7 +32,7 @@ pub struct Pace {
 impl Pace {
     /// Creates the pace of a single client that uses the whole quota.
     #[must_use]
-    pub fn of(quota: Quota) -> Self {
+    pub fn new(quota: Quota) -> Self {
         Self::shared(quota, 1)
     }
 
@@ -46,9 +46,9 @@ impl Pace {
 
     /// Reserves the next slot and returns how long to wait for it.
     ///
-    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set back
-    /// by more than a minute, the reserved slots move with it, so nobody waits for the clock to catch
-    /// up.
+    /// Any number of tasks can reserve slots ahead; each waits for its own. If the clock is set
+    /// back by more than a minute, the reserved slots move with it, so nobody waits for the clock
+    /// to catch up.
     #[must_use]
     pub fn turn(&mut self, now: Timestamp) -> Duration {
         // By less, it may be tasks that have read the clock in another order than they come here.

@@ -8,7 +8,8 @@ use super::{ClientError, ResponseHead, error};
 use crate::rest::{ApiKey, ApiRequest, BaseUrl, UnsendableError};
 use crate::text::{TextError, TextReason};
 
-/// Turns operations into requests, and responses into what was asked for.
+/// A client of the service: it turns operations into requests, and responses into what was asked
+/// for.
 ///
 /// ```
 /// use call_assistant::rest::{GetAccount, ListCalls};
@@ -41,7 +42,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The longest `User-Agent`, in bytes.
+    /// The longest `User-Agent`: 255 bytes.
     pub const MAX_USER_AGENT_LEN: usize = 255;
 
     /// Creates a client of the service at a base URL, with an API key.
@@ -99,8 +100,8 @@ impl Client {
         &self.key
     }
 
-    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive. It
-    /// has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
+    /// Creates the request of an operation, with the key in `Authorization`, marked as sensitive.
+    /// It has no body: `request.map(|()| ...)` gives it the empty body that an HTTP client wants.
     ///
     /// # Errors
     /// No URL can carry the call's id or the cursor.

@@ -3,7 +3,7 @@ use core::time::Duration;
 use super::ClientError;
 use crate::Timestamp;
 
-/// Decides whether and when a failed request is made again.
+/// The policy by which a failed request is made again.
 ///
 /// ```
 /// use core::time::Duration;
@@ -20,10 +20,10 @@ use crate::Timestamp;
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
 ///   505 (see [`ClientError::is_transient`]). Everything else would be refused in the same way
 ///   again. Every request of this API reads, so asking twice does no harm.
-/// - **How long**: what `Retry-After` says, up to a cap, plus a backoff that doubles with every try,
-///   up to a cap of its own, and is stretched at random up to twice its length. Randomness only
-///   adds: no client comes back before the time that the service named, and they do not all come
-///   back at that moment.
+/// - **How long**: what `Retry-After` says, up to a cap, plus a backoff that doubles with every
+///   try, up to a cap of its own, and is stretched at random up to twice its length. Randomness
+///   only adds: no client comes back before the time that the service named, and they do not all
+///   come back at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     tries: u32,
@@ -45,7 +45,8 @@ impl Retry {
         }
     }
 
-    /// Sets the number of tries, the first included. `u32::MAX` never gives up on a transient error.
+    /// Sets the number of tries, the first included. `u32::MAX` never gives up on a transient
+    /// error.
     #[must_use]
     pub const fn with_tries(self, tries: u32) -> Self {
         Self { tries, ..self }
@@ -67,8 +68,8 @@ impl Retry {
     /// Returns how long to wait before the same request is made again. `None` means to give up: the
     /// answer would be the same, or the tries are used up.
     ///
-    /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need not
-    /// be fit for secrets. `now` is only looked at where `Retry-After` is a date.
+    /// `tried` is the number of tries so far, from 1. `random` is eight random bytes, which need
+    /// not be fit for secrets. `now` is only looked at where `Retry-After` is a date.
     #[must_use]
     pub fn wait(
         &self,

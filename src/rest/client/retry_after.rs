@@ -3,7 +3,9 @@ use core::time::Duration;
 use crate::Timestamp;
 use crate::time::http_date;
 
-/// Holds what a `Retry-After` header says. Exhaustive: HTTP has these two forms.
+/// The value of a `Retry-After` header.
+///
+/// Closed: HTTP has these two forms.
 ///
 /// ```
 /// use call_assistant::rest::client::RetryAfter;
@@ -15,9 +17,9 @@ use crate::time::http_date;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// In this number of seconds.
+    /// A number of seconds from now.
     Seconds(u64),
-    /// Not before this instant, by the clock of the responding machine.
+    /// An instant, by the clock of the responding machine.
     At(Timestamp),
 }
 

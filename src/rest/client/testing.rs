@@ -64,7 +64,7 @@ pub fn answer(answer: &impl ApiResponse) -> Response<Vec<u8>> {
 #[must_use]
 pub fn pages(calls: impl IntoIterator<Item = Call>, page_size: usize) -> Vec<Response<Vec<u8>>> {
     let mut calls: Vec<Call> = calls.into_iter().collect();
-    calls.sort_by(|a, b| (b.started_at, &b.id).cmp(&(a.started_at, &a.id)));
+    calls.sort_by(|a, b| b.list_order().cmp(&a.list_order()));
     let mut chunks = calls.chunks(page_size.max(1)).enumerate().peekable();
     let mut pages = Vec::new();
     while let Some((number, chunk)) = chunks.next() {

@@ -78,7 +78,7 @@ impl CallRow {
 ///   calls with the same `started_at` differently.
 /// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
 /// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
-///   the range. Use [`CreatedRange::in_microseconds`] there. Positions come from rows, so they need
+///   the range. Use [`CreatedRange::ceil_to_micros`] there. Positions come from rows, so they need
 ///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
 ///   its row have the same order.
 /// - A walk does not include calls that become visible or are added at the top after it began.
@@ -161,7 +161,7 @@ impl CallsQuery {
     #[must_use]
     pub fn matches_call(&self, call: &Call) -> bool {
         self.created.contains(call.created_at)
-            && self.after.as_ref().is_none_or(|after| order(call) < order_of(after))
+            && self.after.as_ref().is_none_or(|after| call.list_order() < order_of(after))
     }
 
     pub(super) fn grant(&self) -> &Grant {
@@ -185,7 +185,7 @@ impl CallsQuery {
 
     fn check(&self, rows: &[CallRow]) -> Result<(), RowsReason> {
         if rows.len() > self.rows_to_read() {
-            return Err(RowsReason::TooMany { rows: rows.len(), fetch: self.rows_to_read() });
+            return Err(RowsReason::TooMany { rows: rows.len(), asked: self.rows_to_read() });
         }
         let mut previous = self.after.as_ref().map(order_of);
         for (row, stored) in rows.iter().enumerate() {
@@ -196,22 +196,17 @@ impl CallsQuery {
             if !self.created.contains(call.created_at) {
                 return Err(RowsReason::OutsideRange { row });
             }
-            if previous.is_some_and(|previous| previous <= order(call)) {
+            if previous.is_some_and(|previous| previous <= call.list_order()) {
                 return Err(RowsReason::OutOfOrder { row });
             }
-            previous = Some(order(call));
+            previous = Some(call.list_order());
         }
         Ok(())
     }
 }
 
-/// Greater is newer, and comes first.
-fn order(call: &Call) -> (Timestamp, &str) {
-    (call.started_at, call.id.as_str())
-}
-
-fn order_of(position: &Position) -> (Timestamp, &str) {
-    (position.started_at, position.id.as_str())
+fn order_of(position: &Position) -> (Timestamp, &CallId) {
+    (position.started_at, &position.id)
 }
 
 /// The reason why the rows of a page are not served, for the operator's log.
@@ -221,12 +216,12 @@ fn order_of(position: &Position) -> (Timestamp, &str) {
 #[non_exhaustive]
 pub enum RowsReason {
     /// There are more rows than [`CallsQuery::rows_to_read`].
-    #[error("store gave {rows} rows, {fetch} were asked for")]
+    #[error("store gave {rows} rows, {asked} were asked for")]
     TooMany {
         /// The number of rows.
         rows: usize,
         /// The number that was asked for.
-        fetch: usize,
+        asked: usize,
     },
     /// The row belongs to another account or mode.
     #[error("row {row} is another account's or mode's")]

@@ -233,7 +233,7 @@ impl Verified<'_> {
 #[non_exhaustive]
 pub enum EventError {
     /// A genuine body that is not an event. [Keep the bytes](Verified::bytes) and
-    /// [acknowledge](Verified::stored) them: another attempt brings the same, and twenty failed
+    /// acknowledge them: another attempt brings the same, and twenty failed
     /// deliveries in a row disable the endpoint.
     #[error(transparent)]
     Malformed(#[from] ParseError),

@@ -1,4 +1,4 @@
-//! What may have happened to the body on its way to the handler.
+//! The changes that may have happened to the body on its way to the handler.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,7 +37,7 @@ causes! {
     NUMBERS "body_numbers_rewritten": "numbers in the body were written again, as 750 for 750.0";
 }
 
-/// What may have been signed instead of the body.
+/// A body that may have been signed instead of the one received.
 pub(super) struct BodyCandidate {
     pub(super) cause: Cause,
     pub(super) signed: Vec<u8>,
@@ -57,7 +57,7 @@ pub(super) fn candidates(body: &[u8]) -> impl Iterator<Item = BodyCandidate> {
     found.map(|(is_encoding, cause, signed)| BodyCandidate { cause, signed, is_encoding })
 }
 
-/// A change, and what undoes it.
+/// A change, and the function that undoes it.
 type Change = (Cause, fn(&[u8]) -> Option<Vec<u8>>);
 
 const CHANGES: [Change; 9] = [

@@ -1,4 +1,4 @@
-//! What a receiver knows of a delivery that was rejected.
+//! The facts about a delivery that was rejected.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::webhook::headers::DeliveryHeaders;
 use crate::webhook::verifier::Verifier;
 
-/// Collects what a receiver knows of a delivery that was rejected.
+/// The facts that a receiver has about a delivery that was rejected.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -29,14 +29,14 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The longest body that is searched for changes, in bytes: 256 KiB.
+    /// The longest body that is searched for changes: 256 KiB.
     ///
     /// For longer bodies, only changes of the secret and the header are tried. JSON styles that
     /// take more than four times as much are not tried either. Of bodies near this length, not all
     /// combinations of several changes are tried: see [`Explanation::work`](super::Explanation::work).
     pub const MAX_SEARCHED: usize = 256 * 1024;
 
-    /// Takes the headers and the body as the handler has them, and the text of the secret as it is
+    /// Creates the evidence from the headers and the body as the handler has them, and the text of the secret as it is
     /// in the configuration, before any parsing or trimming.
     #[must_use]
     pub fn new(headers: DeliveryHeaders<'a>, body: &'a [u8], secret: &'a str) -> Self {
@@ -56,16 +56,16 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// Adds another delivery that was received at about the same time, and whose header or body may
-    /// have been mixed up with this one's.
+    /// Adds another delivery that was received at about the same time: its header or body may have
+    /// been exchanged with this one's.
     #[must_use]
     pub fn known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
         self
     }
 
-    /// Sets how far the time may be off, if the verifier has
-    /// [another tolerance](Verifier::with_tolerance).
+    /// Sets the tolerance of the time, if the verifier has
+    /// [another one](Verifier::with_tolerance).
     #[must_use]
     pub fn with_tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
@@ -73,7 +73,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Shows neither secrets nor bodies.
+/// Without secrets and bodies.
 impl fmt::Debug for Evidence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Evidence")

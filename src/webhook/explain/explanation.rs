@@ -1,4 +1,4 @@
-//! What was found: causes, each with a code and a sentence.
+//! The result: causes, each with a code and a sentence.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -8,7 +8,7 @@ use core::fmt;
 use crate::webhook::grammar::MalformedReason;
 use crate::webhook::verify_error::VerifyError;
 
-/// Tells why a signature does not match.
+/// The causes for which a signature does not match.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -41,8 +41,8 @@ impl Explanation {
     /// was received, or the header alone shows them. Otherwise each cause is a separate guess, that of
     /// the secret first.
     ///
-    /// Proven is what was signed, and with which key. Who changed a body is not: anybody who has seen
-    /// a delivery can send its header again, with another body.
+    /// This proves what was signed, and with which key. It does not prove who changed a body: anybody
+    /// who has seen a delivery can send its header again, with another body.
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proven
@@ -87,7 +87,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Names one thing that is wrong, or may be: a stable code for programs, a sentence for people.
+/// One thing that is wrong, or may be: a stable code for programs, a sentence for people.
 ///
 /// ```
 /// # use call_assistant::webhook::explain::Explanation;
@@ -194,7 +194,7 @@ impl Cause {
         Self { code, sentence: Cow::Owned(sentence) }
     }
 
-    /// What a verifier says.
+    /// Creates the cause that a verifier reports.
     pub(super) fn refused(error: VerifyError) -> Self {
         let code = match error {
             VerifyError::Missing => "signature_missing",
@@ -217,7 +217,7 @@ impl Cause {
         self.code
     }
 
-    /// Whether the right digest was written in another notation.
+    /// Returns whether the right digest was written in another notation.
     pub(super) fn is_notation(&self) -> bool {
         self.code.starts_with("digest_")
     }

@@ -1,4 +1,4 @@
-//! What the body looks like, if nothing could be proven.
+//! Guesses from the look of the body, if nothing could be proven.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ causes! {
     NOT_JSON "body_not_json": "the body is not what was sent: it is not JSON";
 }
 
-/// Returns what the body looks like: each cause is a guess of its own.
+/// Returns guesses about the body: each cause is separate from the others.
 pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
     let body = evidence.body;
     if body.is_empty() {
@@ -49,14 +49,14 @@ pub(super) fn guesses(evidence: &Evidence<'_>) -> Vec<Cause> {
     causes
 }
 
-/// The id of the event that a body is.
+/// Returns the id of the event in a body.
 pub(super) fn id(body: &[u8]) -> Option<String> {
     let id = JsonObject::parse(core::str::from_utf8(body).ok()?).ok()?.get_str("id");
     id.filter(|id| id.len() <= MAX_ID_LEN)
 }
 
-/// How a body differs from the one that its header signs, that of delivery `number`. Nothing says
-/// who made it.
+/// Describes how a body differs from the one that its header signs, that of delivery `number`.
+/// Nothing shows who made this body.
 pub(super) fn changed(body: &[u8], signed: &[u8], number: usize) -> Cause {
     let known = alloc::format!("the header is that of known delivery number {number}");
     let same = body.iter().zip(signed).take_while(|(one, other)| one == other).count();

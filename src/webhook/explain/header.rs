@@ -7,13 +7,13 @@ use super::base64;
 use super::explanation::{Cause, causes};
 use crate::webhook::grammar::Signature;
 
-/// The fewest digits of a digest that identify it beyond doubt.
+/// The fewest digits of a digest that identify it: 16.
 const MIN_DIGITS: usize = 16;
 
-/// The digits of a whole digest.
+/// The digits of a whole digest: 64.
 const DIGITS: usize = 64;
 
-/// How many digests are read: more are in no header that is well-formed.
+/// The most digests that are read: 16. No well-formed header has more.
 const MAX_DIGESTS: usize = 16;
 
 causes! {
@@ -24,24 +24,24 @@ causes! {
     UPPERCASE "digest_uppercase": "the digest is in uppercase hex";
 }
 
-/// What a signature header says, whatever its form.
+/// The content of a signature header, whatever its form.
 pub(super) struct Reading<'a> {
     /// The text of `t`.
     pub(super) timestamp: &'a str,
     digests: Vec<ReceivedDigest>,
-    /// What surrounds the header's value, and the value without it.
+    /// The causes for what surrounds the header's value; `value` is without it.
     pub(super) around: Vec<Cause>,
     pub(super) value: &'a [u8],
 }
 
-/// The first digits of a digest, in lowercase, and what had to be undone to read them.
+/// The first digits of a digest, in lowercase, and the causes undone to read them.
 struct ReceivedDigest {
     digits: String,
     causes: Vec<Cause>,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads what can be read, which may be nothing.
+    /// Reads what can be read, possibly nothing.
     pub(super) fn new(header: &'a [u8]) -> Self {
         // There is only one way to take a well-formed header apart.
         let strict = Signature::parse(header).ok().map(|signature| signature.timestamp);
@@ -67,12 +67,12 @@ impl<'a> Reading<'a> {
         Self { timestamp: timestamp.unwrap_or_default(), digests, around, value }
     }
 
-    /// Whether there is no `t` or nothing that could be a digest.
+    /// Returns whether there is no `t` or nothing that could be a digest.
     pub(super) fn is_empty(&self) -> bool {
         self.timestamp.is_empty() || self.digests.is_empty()
     }
 
-    /// How many digits there are to compare with.
+    /// Returns the number of digits to compare with.
     pub(super) fn digits(&self) -> usize {
         self.digests.len().saturating_mul(DIGITS)
     }
@@ -87,7 +87,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A value as it was pasted with its name, or as another language prints a list or a map.
+/// Removes the name that a value was pasted with, and the marks with which another language prints a
+/// list or a map.
 fn without_surroundings(header: &str) -> (Vec<Cause>, &str) {
     let is_mark = |c: char| " \t\r\n'\"`[](){}<>\\".contains(c);
     let (before, value) = header.split_at(header.find("t=").unwrap_or(0));

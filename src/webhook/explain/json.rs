@@ -31,7 +31,7 @@ pub(super) fn find_style<T>(
     None
 }
 
-/// How a library writes JSON.
+/// The style in which a library writes JSON.
 #[derive(Clone, Copy)]
 struct Style {
     layout: &'static Layout,
@@ -40,7 +40,7 @@ struct Style {
     slashes: bool,
 }
 
-/// Every style, the likeliest first.
+/// Returns every style, the likeliest first.
 fn styles() -> impl Iterator<Item = Style> {
     LAYOUTS.iter().flat_map(|layout| {
         ESCAPES.iter().flat_map(move |escapes| {
@@ -62,7 +62,7 @@ impl Style {
     }
 }
 
-/// What is written for a colon and a comma, the indentation if each value has a line, and words.
+/// The text of a colon and of a comma, the indentation if each value has a line, and words.
 struct Layout(&'static str, &'static str, Option<&'static str>, &'static str);
 
 const LAYOUTS: [Layout; 5] = [
@@ -73,7 +73,7 @@ const LAYOUTS: [Layout; 5] = [
     Layout(": ", ",", Some("\t"), "indented by tabs"),
 ];
 
-/// Which characters of a string are escaped, beyond those that must be, whether in uppercase, and
+/// The characters of a string that are escaped beyond those that must be, whether in uppercase, and
 /// words.
 struct Escapes(fn(char) -> bool, bool, &'static str);
 
@@ -112,7 +112,7 @@ enum Json<'a> {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// Deeper texts are left alone: taking one apart reads it once for each level.
+/// The deepest text that is read: 32 levels. Each level reads the text once more.
 const MAX_DEPTH: usize = 32;
 
 impl<'a> Json<'a> {
@@ -169,19 +169,19 @@ const KEYS: [(&str, &str); 4] = [
     ("contact_id", "contact_id phone_number display_name"),
 ];
 
-/// Writes one text. (`serde_json`'s `Formatter` cannot be implemented without its feature `std`.)
+/// The writer of one text. (`serde_json`'s `Formatter` cannot be implemented without its feature `std`.)
 struct Writer {
     text: String,
     style: Style,
     depth: usize,
 }
 
-/// No longer text is written: each is written hundreds of times, and indentation can make deeply
-/// nested JSON sixty times as long.
+/// The longest text that is written: 1 MiB. Each is written hundreds of times, and indentation can
+/// make deeply nested JSON sixty times as long.
 const MAX_WRITTEN: usize = 4 * Evidence::MAX_SEARCHED;
 
 impl Writer {
-    /// `None` if the text grows too long.
+    /// Writes the text; `None` if it grows too long.
     fn write(json: &Json<'_>, style: Style) -> Option<String> {
         let mut writer = Self { text: String::new(), style, depth: 0 };
         writer.value(json);

@@ -32,7 +32,8 @@
 //!
 //! This is the cold path. It computes up to a few hundred digests of the body as it is, and thousands
 //! of changed bodies. At most 64 times the bytes given are hashed and compared, of which the first
-//! 2 MiB count in any case: at worst seconds. Do not run it for every sender of a bad signature. The [protocol](crate::guide::protocol) says what a right signature is.
+//! 2 MiB count in any case: at worst seconds. Do not run it for every sender of a bad signature. The
+//! [protocol](crate::guide::protocol) defines a right signature.
 //!
 //! The same explanations are available without a program: the example `verify explain` takes a
 //! captured request, and `examples/explain-web/explain.html` is a page for a browser that sends

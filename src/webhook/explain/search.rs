@@ -1,6 +1,7 @@
 //! The search: undo one thing after another, the likeliest first, until the digest is right.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::time::Duration;
@@ -30,24 +31,24 @@ causes! {
     PERIOD_PREPENDED "body_period_prepended": "a period was put in front of the body";
     TIME_PREPENDED "body_time_prepended": "the time and a period were put in front of the body";
 }
-/// Each of the thousand milliseconds of a second is tried for bodies up to this length only.
+/// The longest body for which each millisecond of a second is tried: 16 KiB.
 const MAX_MILLISECONDS: usize = 16 * 1024;
 
-/// How often the bytes given are hashed or compared at most, and how many count as given at least.
-/// What is left of the search is then omitted.
+/// The most work, in times the bytes given: 64. The rest of the search is then omitted.
 const MAX_TIMES: usize = 64;
-/// The part of it that is not kept for known deliveries.
+/// The share of the search before known deliveries: 48 times.
 const SEARCH_TIMES: usize = 48;
+/// The fewest bytes that count as given: 2 MiB.
 const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 
-/// What a digest costs, however short the message.
+/// The least work of a digest, however short its message: 256 bytes.
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
     /// Finds the cause. This may take thousands of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
-        let refused = |error| Explanation::new(alloc::vec![Cause::refused(error)], true, 0);
+        let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);
         if self.headers.repeated() == Some(DeliveryHeader::Signature) {
             return refused(VerifyError::Repeated);
         }
@@ -87,23 +88,90 @@ impl Evidence<'_> {
     }
 }
 
-/// How many keys of each secret are tried: the text as given, or whatever else may have come of it.
+/// The number of keys of each secret that are tried: 1, the text as given.
 const AS_GIVEN: usize = 1;
+/// The number of keys of each secret that are tried: also those that changes made of the text.
 const ALL: usize = usize::MAX;
 
 struct Search<'a> {
     evidence: &'a Evidence<'a>,
     reading: Reading<'a>,
-    /// For each secret, the keys that may come of it: first the one that should.
+    /// The keys that may come of each secret: first the one that should.
     keys: Vec<Vec<KeyCandidate>>,
-    /// How many bytes were hashed and compared, and how many may be.
+    /// The number of bytes that were hashed and compared, and the most that may be.
     work: Cell<usize>,
     limit: Cell<usize>,
     given: usize,
 }
 
-/// What is asked of a text that may have been signed.
-type Question<'q> = &'q dyn Fn(&[u8]) -> Option<Vec<Cause>>;
+/// One step of the search through changed bodies.
+#[derive(Clone, Copy)]
+struct Try {
+    /// The number of changes that are undone, one after another.
+    changes: usize,
+    /// Whether only changes of the encoding are undone.
+    only_encodings: bool,
+    question: Question,
+}
+
+/// A question about a body once its changes are undone.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Whether a secret signed it as it is.
+    AsGiven,
+    /// The same, with whatever may have happened to the secret.
+    AnyKey,
+    /// Whether the same JSON was signed in another style.
+    Style,
+    /// Whether the time was signed with its milliseconds.
+    Millisecond,
+}
+
+/// The steps, the likeliest first.
+const TRIES: [Try; 8] = [
+    Try { changes: 1, only_encodings: false, question: Question::AsGiven },
+    Try { changes: 2, only_encodings: false, question: Question::AsGiven },
+    Try { changes: 1, only_encodings: false, question: Question::AnyKey },
+    Try { changes: 0, only_encodings: false, question: Question::Style },
+    Try { changes: 1, only_encodings: true, question: Question::Style },
+    Try { changes: 3, only_encodings: true, question: Question::AsGiven },
+    Try { changes: 2, only_encodings: true, question: Question::Style },
+    Try { changes: 0, only_encodings: false, question: Question::Millisecond },
+];
+
+/// The parts of a delivery that a signer may put into its message.
+struct Parts<'a> {
+    /// The text of `t`.
+    time: &'a str,
+    /// The delivery header.
+    id: &'a [u8],
+    body: &'a [u8],
+}
+
+/// A way in which the message may have been built. The right one has no cause; a builder returns
+/// `None` where the parts rule its way out.
+type Construction = (Option<Cause>, for<'a> fn(&Parts<'a>) -> Option<Vec<&'a [u8]>>);
+
+const CONSTRUCTIONS: [Construction; 8] = [
+    (None, |it| Some(vec![it.time.as_bytes(), b".", it.body])),
+    (Some(MILLISECONDS), |it| {
+        let seconds = it.time.get(..it.time.len().checked_sub(3)?)?;
+        (seconds.len() > 8).then(|| vec![seconds.as_bytes(), b".", it.body])
+    }),
+    (Some(SIGNED_MILLISECONDS), |it| Some(vec![it.time.as_bytes(), b"000.", it.body])),
+    (Some(TIME_PREPENDED), |it| {
+        let rest = it.body.strip_prefix(it.time.as_bytes())?;
+        rest.starts_with(b".").then(|| vec![it.body])
+    }),
+    (Some(SIGNED_WITHOUT_TIME), |it| Some(vec![it.body])),
+    (Some(PERIOD_PREPENDED), |it| {
+        it.body.starts_with(b".").then(|| vec![it.time.as_bytes(), it.body])
+    }),
+    (Some(SIGNED_WITHOUT_PERIOD), |it| {
+        (!it.body.starts_with(b".")).then(|| vec![it.time.as_bytes(), it.body])
+    }),
+    (Some(SIGNED_WITH_ID), |it| Some(vec![it.id, b".", it.time.as_bytes(), b".", it.body])),
+];
 
 impl<'a> Search<'a> {
     fn new(evidence: &'a Evidence<'a>, reading: Reading<'a>) -> Self {
@@ -131,45 +199,35 @@ impl<'a> Search<'a> {
             .or_else(|| self.any_delivery())
     }
 
-    /// The body with one change after another undone, the likeliest first: how many, whether only
-    /// changes of the encoding, and what is asked of the result.
+    /// Undoes one change after another.
     fn any_change(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let as_given: Question<'_> = &|body| self.signed(body, AS_GIVEN);
-        let any_key: Question<'_> = &|body| self.signed(body, ALL);
-        let style: Question<'_> = &|body| {
-            let (cause, causes) = json::find_style(body, as_given)?;
-            Some(after(cause, causes))
-        };
-        let millisecond: Question<'_> = &|body| self.any_millisecond(body);
-        let mut plan = [
-            (1, false, as_given),
-            (2, false, as_given),
-            (1, false, any_key),
-            (0, false, style),
-            (1, true, style),
-            (3, true, as_given),
-            (2, true, style),
-            (0, false, millisecond),
-        ]
-        .into_iter();
-        plan.find_map(|(changes, is_encoded, ask)| self.undone(body, changes, is_encoded, ask))
+        TRIES.into_iter().find_map(|step| self.undone(body, step))
     }
 
-    fn undone(
-        &self,
-        body: &[u8],
-        changes: usize,
-        is_encoded: bool,
-        ask: Question<'_>,
-    ) -> Option<Vec<Cause>> {
-        let Some(left) = changes.checked_sub(1) else { return ask(body) };
+    fn undone(&self, body: &[u8], step: Try) -> Option<Vec<Cause>> {
+        let Some(changes) = step.changes.checked_sub(1) else {
+            return self.answer(step.question, body);
+        };
+        let left = Try { changes, ..step };
         body::candidates(body)
             .take_while(|candidate| self.can_do(candidate.signed.len()))
-            .filter(|candidate| candidate.is_encoding || !is_encoded)
-            .find_map(|it| Some(after(it.cause, self.undone(&it.signed, left, is_encoded, ask)?)))
+            .filter(|candidate| candidate.is_encoding || !step.only_encodings)
+            .find_map(|it| Some(after(it.cause, self.undone(&it.signed, left)?)))
     }
 
-    /// Whether this much work may be done yet; if so, counts it.
+    fn answer(&self, question: Question, body: &[u8]) -> Option<Vec<Cause>> {
+        match question {
+            Question::AsGiven => self.signed(body, AS_GIVEN),
+            Question::AnyKey => self.signed(body, ALL),
+            Question::Style => {
+                let (cause, causes) = json::find_style(body, |text| self.signed(text, AS_GIVEN))?;
+                Some(after(cause, causes))
+            }
+            Question::Millisecond => self.any_millisecond(body),
+        }
+    }
+
+    /// Returns whether this much more work may be done; if so, counts it.
     fn can_do(&self, bytes: usize) -> bool {
         let work = self.work.get().saturating_add(bytes.max(LEAST_WORK));
         let is_possible = work <= self.limit.get();
@@ -179,35 +237,21 @@ impl<'a> Search<'a> {
         is_possible
     }
 
-    /// The body as it is, signed at another time or in another construction, under whatever may
-    /// have happened to the secret.
+    /// Looks for the body as it is, signed at another time or in another construction, under whatever
+    /// may have happened to the secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
-        let t = self.reading.timestamp;
-        let (time, period) = (t.as_bytes(), b".".as_slice());
-        let mut messages = alloc::vec![(None, alloc::vec![time, period, body])];
-        let mut add = |cause, message| messages.push((Some(cause), message));
-        if let Some(seconds) = t.get(..t.len().saturating_sub(3)).filter(|text| text.len() > 8) {
-            add(MILLISECONDS, alloc::vec![seconds.as_bytes(), period, body]);
-        }
-        add(SIGNED_MILLISECONDS, alloc::vec![time, b"000.", body]);
-        if body.strip_prefix(time).is_some_and(|rest| rest.starts_with(period)) {
-            add(TIME_PREPENDED, alloc::vec![body]);
-        }
-        add(SIGNED_WITHOUT_TIME, alloc::vec![body]);
-        let is_prepended = body.starts_with(period);
-        let without_period = if is_prepended { PERIOD_PREPENDED } else { SIGNED_WITHOUT_PERIOD };
-        add(without_period, alloc::vec![time, body]);
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
-        add(SIGNED_WITH_ID, alloc::vec![id, period, time, period, body]);
+        let parts = Parts { time: self.reading.timestamp, id, body };
         // The secrets as they are first, for a long body or many secrets.
         [AS_GIVEN, ALL].into_iter().find_map(|keys| {
-            messages.iter().find_map(|(cause, message)| {
-                Some(cause.iter().cloned().chain(self.sign(message, keys)?).collect())
+            CONSTRUCTIONS.into_iter().find_map(|(cause, build)| {
+                let causes = self.sign(&build(&parts)?, keys)?;
+                Some(cause.into_iter().chain(causes).collect())
             })
         })
     }
 
-    /// A sender that signs its clock's milliseconds and sends its seconds.
+    /// Looks for a sender that signs its clock's milliseconds and sends its seconds.
     fn any_millisecond(&self, body: &[u8]) -> Option<Vec<Cause>> {
         if body.len() > MAX_MILLISECONDS {
             return None;
@@ -219,7 +263,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// This header over another delivery's body, or this body under another delivery's header.
+    /// Looks for this header over another delivery's body, or this body under another delivery's header.
     fn any_delivery(&self) -> Option<Vec<Cause>> {
         let Evidence { body: own_body, deliveries, .. } = self.evidence;
         self.limit.set(self.given.saturating_mul(MAX_TIMES));
@@ -241,12 +285,12 @@ impl<'a> Search<'a> {
             let signed = |key: &KeyCandidate| self.find(&other, key, &message).is_some();
             let is_theirs = self.keys.iter().filter_map(|keys| keys.first()).any(signed);
             (is_theirs && !self.is_same_event(headers, body))
-                .then(|| alloc::vec![other_delivery("body", number)])
+                .then(|| vec![other_delivery("body", number)])
         })
     }
 
-    /// Another attempt of the same event is not another delivery. The bodies say which event it is,
-    /// also where one of them is no longer JSON; the delivery headers only where the bodies cannot.
+    /// Returns whether a delivery is another attempt of the same event. The bodies decide, also where
+    /// one of them is no longer JSON; the delivery headers only where the bodies cannot.
     fn is_same_event(&self, headers: &DeliveryHeaders<'_>, body: &[u8]) -> bool {
         let Evidence { headers: own_headers, body: own_body, .. } = self.evidence;
         let own = own_headers.value(DeliveryHeader::Delivery);
@@ -262,12 +306,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// These bytes at the time received, under the first keys of each secret.
+    /// Looks for these bytes at the time received, under the first keys of each secret.
     fn signed(&self, body: &[u8], keys: usize) -> Option<Vec<Cause>> {
         self.sign(&[self.reading.timestamp.as_bytes(), b".", body], keys)
     }
 
-    /// What had to be undone to read the digest of this message, if it is there.
+    /// Returns the causes undone to read the digest of this message, if it is there.
     fn find<'r>(
         &self,
         reading: &'r Reading<'_>,
@@ -279,7 +323,7 @@ impl<'a> Search<'a> {
         self.can_do(work).then(|| reading.find(&candidate.key.digest(message)))?
     }
 
-    /// What it takes for one of the keys to have signed this. If several have, the one whose digest
+    /// Returns the causes with which one of the keys signed this. If several did, the one whose digest
     /// is written best: what verifies is genuine, whatever else is in the header.
     fn sign(&self, message: &[&[u8]], keys: usize) -> Option<Vec<Cause>> {
         let mut best: Option<(usize, Vec<Cause>)> = None;
@@ -302,7 +346,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Only one of the two is known to be genuine: anybody can send a header again that was seen.
+/// Creates the cause for a mix of two deliveries. Only one part is known to be genuine: anybody can
+/// send a header again that was seen.
 fn other_delivery(part: &str, number: usize) -> Cause {
     let sentence = alloc::format!(
         "header and body are not of one delivery: the {part} is that of known delivery number {number}"
@@ -314,10 +359,10 @@ fn after(first: Cause, rest: Vec<Cause>) -> Vec<Cause> {
     core::iter::once(first).chain(rest).collect()
 }
 
-/// In seconds, the year 5138; in milliseconds, 1973.
+/// The least time that is taken for milliseconds: in seconds the year 5138, in milliseconds 1973.
 const FIRST_MILLISECONDS: u64 = 100_000_000_000;
 
-/// What is wrong with the time of a signature that is right.
+/// Returns the causes in the time of a signature that is right.
 fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
     let judge = |seconds| verifier::age(seconds, now, tolerance).err().map(Cause::refused);
     let Some(off) = judge(seconds) else { return Vec::new() };
@@ -325,6 +370,6 @@ fn window(seconds: u64, now: Timestamp, tolerance: Duration) -> Vec<Cause> {
     // never set takes any other for one, too.
     match seconds >= FIRST_MILLISECONDS {
         true => core::iter::once(MILLISECONDS).chain(judge(seconds / 1000)).collect(),
-        false => alloc::vec![off],
+        false => vec![off],
     }
 }

@@ -1,4 +1,4 @@
-//! What may have happened to the secret, at either end.
+//! The changes that may have happened to the secret, at either end.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ pub(super) struct KeyCandidate {
 }
 
 impl KeyCandidate {
-    /// Takes a key's bytes, and wipes them.
+    /// Creates a candidate from a key's bytes, and wipes them.
     fn new(mut bytes: Vec<u8>, causes: &[Cause]) -> Self {
         let key = MacKey::new(&bytes);
         bytes.as_mut_slice().zeroize();
@@ -52,7 +52,7 @@ impl KeyCandidate {
     }
 }
 
-/// The keys that may come of this text: first the text itself.
+/// Returns the keys that may come of this text: first the text itself.
 pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     let mut found = alloc::vec![as_given(given)];
     let mut causes = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn candidates(given: &str) -> Vec<KeyCandidate> {
     found
 }
 
-/// The keys that a signer makes of this secret, if it does not take the text.
+/// Returns the keys that a signer makes of this secret, if it does not take the text.
 fn signers(text: &str) -> [(Option<Vec<u8>>, Cause); 6] {
     let rest = text.strip_prefix(SigningSecret::PREFIX);
     let decoded = base64::decode(rest.unwrap_or(text).as_bytes());
@@ -116,10 +116,10 @@ fn unusable(error: TextError) -> Cause {
     Cause::with_details("secret_unusable", sentence)
 }
 
-/// What may not belong to a secret, and the text without it, if it is there.
+/// A thing that may not belong to a secret, and the function that removes it, if it is there.
 type Step = (Cause, fn(&str) -> Option<Secret>);
 
-/// How many things are removed from a text, one after another.
+/// The most things that are removed from a text, one after another: 8.
 const MAX_STEPS: usize = 8;
 
 const STEPS: [Step; 7] = [
@@ -148,7 +148,7 @@ fn shorter(text: &str, without: &str) -> Option<Secret> {
     (without.len() < text.len()).then(|| Secret::new(without))
 }
 
-/// Takes what may be a text without what does not belong to it, and wipes it.
+/// Returns the bytes as a secret if they are the text that was looked for, and wipes them.
 fn kept(mut bytes: Vec<u8>, is_it: impl Fn(&str) -> bool) -> Option<Secret> {
     let text = core::str::from_utf8(&bytes).ok();
     let secret = text.filter(|text| is_it(text)).map(Secret::new);
@@ -160,7 +160,7 @@ fn trim(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Also what has no width.
+/// Returns whether a character is space, also one without width.
 fn is_space(c: char) -> bool {
     let has_no_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
     has_no_width || c.is_whitespace() || c.is_control()

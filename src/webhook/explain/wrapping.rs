@@ -1,4 +1,4 @@
-//! Takes a body out of what a gateway, a form, a log or a debugger puts around or makes of it.
+//! Takes a body out of the form that a gateway, an HTML form, a log or a debugger gave it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,14 +6,15 @@ use alloc::vec::Vec;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-/// How many texts inside a body are tried, of strings and of objects each.
+/// The most texts inside a body that are tried: 4 strings and 4 objects.
 const MAX_INSIDE: usize = 4;
 
-/// How many numbers of a body are tried in each combination, and how many a body has at most.
-const MAX_COMBINED: u32 = 4;
-const MAX_NUMBERS: u32 = 64;
+/// The most numbers of a body that are tried in each combination: 4.
+const MAX_COMBINED: usize = 4;
+/// The most numbers of a body that is tried: 64.
+const MAX_NUMBERS: usize = 64;
 
-/// The strings inside a body that begin like JSON, as text or in base64, and the objects.
+/// Returns the strings inside a body that begin like JSON, as text or in base64, and the objects.
 pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let starts = (0..body.len()).filter_map(|at| body.get(at..));
     let is_string = |rest: &&[u8]| rest.starts_with(b"\"{") || rest.starts_with(b"\"eyJ");
@@ -30,13 +31,13 @@ pub(super) fn inside(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     }))
 }
 
-/// What follows the first such separator.
+/// Returns the bytes after the first such separator.
 pub(super) fn after(body: &[u8], separator: &[u8]) -> Option<Vec<u8>> {
     let at = body.windows(separator.len()).position(|bytes| bytes == separator)?;
     Some(body.split_at_checked(at)?.1.strip_prefix(separator)?.into())
 }
 
-/// The first field of a form that holds an object, or JSON that was taken for a field's name.
+/// Returns the first field of a form that holds an object, or JSON that was taken for a field's name.
 pub(super) fn from_form(body: &[u8]) -> Option<Vec<u8>> {
     let is_open = |text: &&[u8]| text.starts_with(b"{") || text.starts_with(b"%7");
     let mut values = body.split(|byte| *byte == b'&').flat_map(|field| {
@@ -63,7 +64,7 @@ pub(super) fn from_html(text: &str) -> Vec<u8> {
     pairs.fold(text.into(), |text: String, (entity, c)| text.replace(entity, c)).into_bytes()
 }
 
-/// The chunks of a body with HTTP's frames around them.
+/// Joins the chunks of a body that has HTTP's frames around them.
 pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
@@ -80,7 +81,7 @@ pub(super) fn from_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// `[123,34]`, also inside an object, also with Java's signs.
+/// Reads `[123,34]`, also inside an object, also with Java's signs.
 pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     let (_, list) = text.split_once('[')?;
     let (list, _) = list.rsplit_once(']')?;
@@ -92,7 +93,7 @@ pub(super) fn from_list(text: &str) -> Option<Vec<u8>> {
     list.split(',').map(byte).collect()
 }
 
-/// Digits, also as a database, a debugger or Node's console shows them.
+/// Reads digits, also as a database, a debugger or Node's console shows them.
 pub(super) fn from_hex(body: &[u8]) -> Option<Vec<u8>> {
     let body = body.trim_ascii();
     let marks: [&[u8]; 3] = [b"\\x", b"0x", b"<Buffer "];
@@ -111,33 +112,66 @@ pub(super) fn without_space(body: &[u8]) -> Vec<u8> {
     body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// The body with its numbers in another form: all of them, which comes with `true`, or any of the
-/// first few.
+/// Returns the body with its numbers in another form: all of them, with `true`, or any of the first
+/// few.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = (bool, Vec<u8>)> {
-    let parts = number_parts(body);
-    let found = u32::try_from(parts.len() / 2).ok().filter(|found| *found <= MAX_NUMBERS);
-    let found = found.unwrap_or(0);
-    let some = 1_u32..1 << found.min(MAX_COMBINED);
-    let masks = (found > 0).then_some(u32::MAX).into_iter().chain(some);
-    masks.map(move |mask| {
+    let parts = parts(body);
+    let count = parts.iter().filter(|part| matches!(part, Part::Number(_))).count();
+    let count = if count <= MAX_NUMBERS { count } else { 0 };
+    let all = (count > 0).then_some(Chosen::All);
+    let some = (1..1 << count.min(MAX_COMBINED)).map(Chosen::These);
+    all.into_iter().chain(some).map(move |chosen| {
         let mut written = Vec::with_capacity(body.len());
-        for (at, part) in (0_u32..).zip(&parts) {
-            let is_chosen = at % 2 == 1 && (mask == u32::MAX || mask >> (at / 2).min(31) & 1 == 1);
-            let whole = part.strip_suffix(b".0").filter(|_| is_chosen);
-            written.extend(whole.unwrap_or(part));
-            if is_chosen && whole.is_none() {
-                let is_whole = !part.iter().any(|byte| b".eE".contains(byte));
-                let more: &[u8] = if is_whole { b".0" } else { b"0" };
-                // Of all numbers, only the whole ones.
-                written.extend(Some(more).filter(|_| is_whole || mask < u32::MAX).unwrap_or(b""));
+        let mut numbers = 0..;
+        for part in &parts {
+            match *part {
+                Part::Number(number) if numbers.next().is_some_and(|at| chosen.has(at)) => {
+                    let (digits, more) = chosen.other_form(number);
+                    written.extend([digits, more].concat());
+                }
+                Part::Number(bytes) | Part::Text(bytes) => written.extend(bytes),
             }
         }
-        (mask == u32::MAX, written)
+        (matches!(chosen, Chosen::All), written)
     })
 }
 
-/// The body in parts: every second one is a number.
-fn number_parts(body: &[u8]) -> Vec<&[u8]> {
+/// The numbers that are written in another form.
+#[derive(Clone, Copy)]
+enum Chosen {
+    All,
+    /// A bit for each of the first numbers.
+    These(u32),
+}
+
+impl Chosen {
+    fn has(self, number: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(bits) => bits.checked_shr(number).is_some_and(|bits| bits & 1 == 1),
+        }
+    }
+
+    /// Returns the digits that are kept of a number, and those that are written after them.
+    fn other_form(self, number: &[u8]) -> (&[u8], &'static [u8]) {
+        let is_whole = !number.iter().any(|byte| b".eE".contains(byte));
+        match (number.strip_suffix(b".0"), self) {
+            (Some(whole), _) => (whole, b""),
+            (None, _) if is_whole => (number, b".0"),
+            (None, Self::These(_)) => (number, b"0"),
+            // Of all numbers, only the whole ones.
+            (None, Self::All) => (number, b""),
+        }
+    }
+}
+
+/// A part of a body.
+enum Part<'a> {
+    Text(&'a [u8]),
+    Number(&'a [u8]),
+}
+
+fn parts(body: &[u8]) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let (mut begin, mut in_string, mut is_escaped, mut in_number) = (0, false, false, false);
     for (at, byte) in body.iter().enumerate() {
@@ -145,12 +179,14 @@ fn number_parts(body: &[u8]) -> Vec<&[u8]> {
         let more: &[u8] = if in_number { b"+-.eE" } else { b"-" };
         let is_number = !in_string && (byte.is_ascii_digit() || more.contains(byte));
         if is_number != in_number {
-            parts.extend(body.get(begin..at));
+            let kind = if in_number { Part::Number } else { Part::Text };
+            parts.extend(body.get(begin..at).map(kind));
             (begin, in_number) = (at, is_number);
         }
         in_string ^= *byte == b'"' && !is_escaped;
         is_escaped = in_string && *byte == b'\\' && !is_escaped;
     }
-    parts.extend(body.get(begin..));
+    let kind = if in_number { Part::Number } else { Part::Text };
+    parts.extend(body.get(begin..).map(kind));
     parts
 }

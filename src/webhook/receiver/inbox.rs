@@ -8,18 +8,18 @@ use super::receipt::{Claim, Claimed, EventKey, Receipt};
 use crate::Timestamp;
 use crate::webhook::WebhookResponse;
 
-/// Keeps an inbox in memory, for programs without a store that may process an event twice when
-/// they are restarted.
+/// An inbox in memory, for programs without a store that may process an event twice when they are
+/// restarted.
 ///
 /// ```
 /// use call_assistant::Timestamp;
 /// use call_assistant::webhook::event::Event;
-/// use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Inbox, Receipt};
+/// use call_assistant::webhook::receiver::{Claim, Inbox, Receipt};
 /// use call_assistant::webhook::WebhookResponse;
 ///
 /// # fn handle(_: Result<&Event, &call_assistant::json::ParseError>) -> bool { true }
 /// fn answer(inbox: &mut Inbox, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
-///     match inbox.claim(receipt, CLAIM_LEASE, now()) {
+///     match inbox.claim(receipt, Claim::LEASE, now()) {
 ///         Claim::Process(claimed) => match handle(claimed.receipt().event()) {
 ///             true => inbox.done(claimed, now()),
 ///             false => inbox.failed(claimed),
@@ -47,7 +47,7 @@ use crate::webhook::WebhookResponse;
 #[derive(Clone, Debug)]
 pub struct Inbox {
     capacity: usize,
-    /// Each entry with the number it was put in under.
+    /// The entries, each with the number under which it was put in.
     entries: BTreeMap<EventKey, (InboxEntry, u64)>,
     /// The keys of the claims by the end of their lease, then by number: each is in `entries` as
     /// taken.
@@ -131,10 +131,11 @@ impl Inbox {
         // To a copy that arrives, an expired claim is the same as none. The first claim is the first
         // to expire; the last one is where a clock that was ahead has put its own.
         let ends = [self.claims.first_key_value(), self.claims.last_key_value()];
-        let expired =
-            ends.into_iter().flatten().map(|(_, key)| key).find(|key| {
-                !self.stored(key).is_some_and(|entry| entry.is_held(Duration::ZERO, now))
-            });
+        let expired = ends
+            .into_iter()
+            .flatten()
+            .map(|(_, key)| key)
+            .find(|key| !self.stored(key).is_some_and(|entry| entry.is_held(now)));
         match expired.cloned().or_else(|| self.done.pop_front()) {
             Some(key) => {
                 self.remove(&key);

@@ -42,7 +42,7 @@
 //! use call_assistant::Timestamp;
 //! use call_assistant::webhook::WebhookResponse;
 //! use call_assistant::webhook::event::Event;
-//! use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, EventKey, InboxEntry, Receipt};
+//! use call_assistant::webhook::receiver::{Claim, EventKey, InboxEntry, Receipt};
 //! # use call_assistant::json::ParseError;
 //! # type Handled = Result<(), ()>;
 //! # fn handle(_: Result<&Event, &ParseError>) -> Handled { Ok(()) }
@@ -56,7 +56,7 @@
 //! fn answer(db: &Db, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
 //!     let key = receipt.key().clone();
 //!     let row = db.read(&key);
-//!     let claimed = match receipt.claim(row.as_ref(), CLAIM_LEASE, now()) {
+//!     let claimed = match receipt.claim(row.as_ref(), Claim::LEASE, now()) {
 //!         Claim::Process(claimed) => claimed,
 //!         Claim::Answer(response) => return response,
 //!     };
@@ -151,13 +151,15 @@
 mod entry;
 mod inbox;
 mod receipt;
+mod receive;
 mod reschedule;
 mod tally;
 mod version;
 
-pub use entry::{CLAIM_LEASE, INBOX_RETENTION, InboxEntry};
+pub use entry::InboxEntry;
 pub use inbox::Inbox;
-pub use receipt::{Claim, Claimed, EventKey, Receipt, ReceiptError};
-pub use reschedule::{RESCHEDULE_SPAN, Reschedule, RescheduleMatch};
+pub use receipt::{Claim, Claimed, EventKey, Receipt};
+pub use receive::ReceiptError;
+pub use reschedule::Reschedule;
 pub use tally::ReceiverTally;
 pub use version::ObjectVersion;

@@ -1,22 +1,23 @@
-//! From a delivery to the responses that acknowledge it.
+//! From a receipt to the responses that acknowledge it.
 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-use http::{HeaderMap, Response};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::entry::InboxEntry;
+use super::receive::ReceiptError;
 use crate::Timestamp;
 use crate::id::AccountId;
 use crate::json::ParseError;
 use crate::webhook::event::{Event, EventError};
-use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookResponse};
+use crate::webhook::{Verified, WebhookResponse};
 
-/// Holds a genuine delivery until it is acknowledged. Created by [`Verifier::receive`].
+/// A genuine delivery that is not acknowledged yet. Created by
+/// [`Verifier::receive`](crate::webhook::Verifier::receive).
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -45,10 +46,10 @@ use crate::webhook::{DeliveryHeaders, Verified, Verifier, VerifyError, WebhookRe
 pub struct Receipt {
     key: EventKey,
     event: Box<Result<Event, ParseError>>,
-    secret: usize,
+    secret_index: usize,
 }
 
-/// Identifies an event: the key of its row in a store.
+/// The key of an event: of its row in a store.
 ///
 /// An event has one id, unique within its account. A genuine body that is not an event has no
 /// account, and the SHA-256 of its bytes as its id: `sha256:` and 64 hex digits.
@@ -58,12 +59,11 @@ pub struct EventKey {
     id: String,
 }
 
-/// Tells what to do with an event that arrived: see [`Receipt::claim`].
+/// The decision about an event that arrived: see [`Receipt::claim`].
 ///
-/// Match both variants: a host has to act on each of them.
+/// Closed: a host has to act on each of the two.
 #[derive(Debug)]
 #[must_use]
-#[allow(clippy::exhaustive_enums)]
 pub enum Claim {
     /// Store [the entry](Claimed::entry) if the row is still the one that was read, then handle the
     /// event.
@@ -73,7 +73,7 @@ pub enum Claim {
     Answer(WebhookResponse),
 }
 
-/// Holds an event while it is handled.
+/// An event that is being handled.
 #[derive(Debug)]
 #[must_use = "handle the event, then call `done` or `failed`"]
 pub struct Claimed {
@@ -81,50 +81,18 @@ pub struct Claimed {
     entry: InboxEntry,
 }
 
-impl Verifier {
-    /// Verifies a delivery as [`verify`](Self::verify) does, and reads its event.
-    ///
-    /// # Errors
-    /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
-    /// is repeated or contradicts the body. Answer with its
-    /// [`into_response`](ReceiptError::into_response). A genuine body that is not an event is no
-    /// error: no further attempt would bring anything else, so it is to be stored, too.
-    pub fn receive(
-        &self,
-        headers: &HeaderMap,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<Receipt, ReceiptError> {
-        Receipt::new(self.verify(headers, body, now)?)
-    }
-
-    /// Receives a delivery whose headers are not an `http` 1.x `HeaderMap`, as
-    /// [`receive`](Self::receive) does.
-    ///
-    /// # Errors
-    /// Returns a [`ReceiptError`], as [`receive`](Self::receive) does.
-    pub fn receive_parts(
-        &self,
-        headers: DeliveryHeaders<'_>,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<Receipt, ReceiptError> {
-        Receipt::new(self.verify_parts(headers, body, now)?)
-    }
-}
-
 impl Receipt {
-    fn new(verified: Verified<'_>) -> Result<Self, ReceiptError> {
+    pub(super) fn new(verified: Verified<'_>) -> Result<Self, ReceiptError> {
         let event = match verified.event() {
             Ok(event) => Ok(event),
             Err(EventError::Malformed(error)) => Err(error),
             Err(error) => return Err(error.into()),
         };
         let key = EventKey::new(event.as_ref().ok(), verified.bytes());
-        Ok(Self { key, event: Box::new(event), secret: verified.secret_index() })
+        Ok(Self { key, event: Box::new(event), secret_index: verified.secret_index() })
     }
 
-    /// Returns what to store the body under.
+    /// Returns the key to store the body under.
     #[must_use]
     pub fn key(&self) -> &EventKey {
         &self.key
@@ -142,7 +110,7 @@ impl Receipt {
     /// Returns which secret matched, as [`Verified::secret_index`] does.
     #[must_use]
     pub fn secret_index(&self) -> usize {
-        self.secret
+        self.secret_index
     }
 
     /// Acknowledges the delivery. Call it once the body is stored under [its key](Self::key), now or
@@ -153,24 +121,31 @@ impl Receipt {
 
     /// Decides whether the event is to be handled now, given the entry that is stored under
     /// [its key](Self::key). The handler then has `lease` to finish, for example
-    /// [`CLAIM_LEASE`](super::CLAIM_LEASE).
+    /// [`Claim::LEASE`].
     ///
     /// A stored claim that ends more than twice its own length after `now` was written by a host
     /// whose clock was wrong, and counts as expired. See [the module's page](super#wrong-clocks).
     pub fn claim(self, stored: Option<&InboxEntry>, lease: Duration, now: Timestamp) -> Claim {
         match stored {
             Some(InboxEntry::Done { .. }) => Claim::Answer(WebhookResponse::Duplicate),
-            Some(entry) if entry.is_held(lease, now) => Claim::Answer(WebhookResponse::Unavailable),
+            Some(entry) if entry.is_held(now) => Claim::Answer(WebhookResponse::Unavailable),
             _ => Claim::Process(Claimed {
                 receipt: self,
-                entry: InboxEntry::Taken { at: Some(now), until: now.saturating_add(lease) },
+                entry: InboxEntry::Taken { at: now, until: now.saturating_add(lease) },
             }),
         }
     }
 }
 
+impl Claim {
+    /// The lease of a handler unless the host chooses another one: one minute.
+    ///
+    /// The service gives an attempt ten seconds and makes its third attempt a minute after the second.
+    pub const LEASE: Duration = Duration::from_secs(60);
+}
+
 impl Claimed {
-    /// Returns what was claimed.
+    /// Returns the receipt of the event.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
     }
@@ -193,7 +168,7 @@ impl Claimed {
     /// expired.
     #[must_use = "store the entry, then send the response"]
     pub fn failed(self) -> (InboxEntry, WebhookResponse) {
-        let entry = InboxEntry::Taken { at: None, until: Timestamp::MIN };
+        let entry = InboxEntry::Taken { at: Timestamp::MIN, until: Timestamp::MIN };
         (entry, WebhookResponse::Unavailable)
     }
 }
@@ -220,33 +195,5 @@ impl EventKey {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
-    }
-}
-
-/// Says why a delivery was not received.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReceiptError {
-    /// The signature does not prove the body.
-    #[error(transparent)]
-    Verify(#[from] VerifyError),
-    /// A header that is not signed is repeated or contradicts the body.
-    #[error(transparent)]
-    Event(#[from] EventError),
-}
-
-impl ReceiptError {
-    /// Returns what to answer: always [`WebhookResponse::Rejected`].
-    #[must_use]
-    pub const fn response(&self) -> WebhookResponse {
-        WebhookResponse::Rejected
-    }
-
-    /// Creates the HTTP response: always 400 with an empty body.
-    ///
-    /// The cause belongs in the receiver's log; the sender does not get it.
-    #[must_use]
-    pub fn into_response<B: Default>(self) -> Response<B> {
-        self.response().into_response()
     }
 }

@@ -9,7 +9,7 @@ tally! {
     ///
     /// ```
     /// use call_assistant::metrics::OpenMetrics;
-    /// use call_assistant::webhook::receiver::{CLAIM_LEASE, Inbox, ReceiverTally};
+    /// use call_assistant::webhook::receiver::{Claim, Inbox, ReceiverTally};
     /// use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
     /// # let now = call_assistant::Timestamp::from_unix(1_767_225_600).unwrap();
     ///
@@ -18,7 +18,7 @@ tally! {
     /// let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", b"{}", now)?;
     /// let received = Verifier::new(secret).receive(request.headers(), request.body(), now);
     /// tally.received(&received);
-    /// let claim = inbox.claim(received?, CLAIM_LEASE, now);
+    /// let claim = inbox.claim(received?, Claim::LEASE, now);
     /// tally.claimed(&claim);
     ///
     /// let mut text = OpenMetrics::new(String::new());

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::json::JsonObject;
 
-/// Tells how recent a state of an object is: by the object's own time, then by the time of the
-/// event that carried it.
+/// The age of an object's state: by the object's own time, then by the time of the event that
+/// carried it.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -34,12 +34,6 @@ pub struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// Creates the version of an object that has a time of its own.
-    #[must_use]
-    pub fn new(object: Timestamp, event_created_at: Timestamp) -> Self {
-        Self { object, event: event_created_at }
-    }
-
     /// Creates the version of an object whose fields the [protocol](crate::guide::protocol) leaves
     /// open. The first of `fields` that holds an RFC 3339 time is the object's time; without one, the
     /// object is as recent as its event.
@@ -47,7 +41,7 @@ impl ObjectVersion {
     pub fn from_fields(object: &JsonObject, fields: &[&str], event_created_at: Timestamp) -> Self {
         let time = |field: &&str| Timestamp::parse(&object.get_str(field)?).ok();
         let own = fields.iter().find_map(time);
-        Self::new(own.unwrap_or(event_created_at), event_created_at)
+        Self { object: own.unwrap_or(event_created_at), event: event_created_at }
     }
 
     /// Returns whether a state of this version replaces the stored one.

@@ -7,7 +7,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::{
-    CallSync, Client, Flow, PagesState, PagesStep, Progress, Step, SyncStep, Task, Ticket, testing,
+    Batch, CallPages, CallSync, Client, Flow, Progress, Step, Task, Ticket, testing,
 };
 use call_assistant::rest::{ErrorCode, ListCalls};
 use http::{Response, Uri};
@@ -27,8 +27,9 @@ pub fn flow(bytes: &[u8]) {
             client
                 .sync(stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap()))
         };
-        let unpack =
-            |batch: &SyncStep| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        let unpack = |batch: &Batch<CallSync>| {
+            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
+        };
         play(script, hostile, true, make, unpack, |flow, stored, call| {
             let state =
                 stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
@@ -38,12 +39,13 @@ pub fn flow(bytes: &[u8]) {
             Some(text)
         });
     } else {
-        let new = || PagesState::from(ListCalls::new());
+        let new = || CallPages::from(ListCalls::new());
         let make = |stored: Option<&str>| {
             client.pages(stored.map_or_else(new, |text| serde_json::from_str(text).unwrap()))
         };
-        let unpack =
-            |batch: &PagesStep| (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap());
+        let unpack = |batch: &Batch<CallPages>| {
+            (batch.calls.clone(), serde_json::to_string(&batch.next).unwrap())
+        };
         play(script, hostile, false, make, unpack, |_, _, _| None);
     }
 }

@@ -153,7 +153,7 @@ pub fn pages(bytes: &[u8]) {
         }
     }
     // A store that keeps microseconds finds the same rows with the bounds made for it.
-    let coarse = window.in_microseconds();
+    let coarse = window.ceil_to_micros();
     for call in calls.iter().filter(|call| call.created_at.subsec_nanos() % 1_000 == 0) {
         assert_eq!(coarse.contains(call.created_at), window.contains(call.created_at), "{call:?}");
     }
@@ -228,7 +228,7 @@ fn refuses_others(
         before = Some(at);
     }
     if wrong.len() > query.rows_to_read() {
-        fault = Some(RowsReason::TooMany { rows: wrong.len(), fetch: query.rows_to_read() });
+        fault = Some(RowsReason::TooMany { rows: wrong.len(), asked: query.rows_to_read() });
     }
     let answered = granted(asked).unwrap().answer(wrong.into_iter().map(row).collect());
     let refused = answered.err().map(|rejection| rejection.reason().clone());

@@ -8,8 +8,8 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{
-    Action, CallSync, Client, ClientError, Flow, FlowError, MAX_EMPTY_PAGES, PagesState, Progress,
-    Retry, Step, Task, Ticket,
+    Action, CallPages, CallSync, Client, ClientError, Flow, FlowError, Progress, Retry, Step, Task,
+    Ticket,
 };
 use call_assistant::rest::{ErrorCode, GetAccount, GetCall, ListCalls};
 use http::{Request, Response};
@@ -481,7 +481,7 @@ fn pages_that_repeat_under_fresh_cursors_end_with_an_error() {
         });
         for (task, (error, requests, handed)) in [("pages", pages), ("sync", sync)] {
             assert!(matches!(error, FlowError::Paging(_)), "{row}, {task}: {error}");
-            assert!(requests <= 4 * (MAX_EMPTY_PAGES + 10), "{row}, {task}: {requests}");
+            assert!(requests <= 4 * (CallPages::MAX_EMPTY_PAGES + 10), "{row}, {task}: {requests}");
             assert_eq!(handed, all, "{row}, {task}");
         }
     }
@@ -640,7 +640,7 @@ fn a_state_refuses_the_key_of_another_mode_or_account() {
 
     let mut flow = client().pages(ListCalls::new());
     let batch = batch_of(&mut flow, page(&[1], Some("c")), at(0));
-    let stored: PagesState =
+    let stored: CallPages =
         serde_json::from_str(&serde_json::to_string(&batch.next).unwrap()).unwrap();
     let _ = sent(client().pages(stored.clone()).next(RANDOM, at(0)));
     assert_eq!(stopped(test.pages(stored).next(RANDOM, at(0))), FlowError::OtherMode);
@@ -775,7 +775,7 @@ trait Kind {
 struct Syncing;
 
 impl Kind for Syncing {
-    type Task = call_assistant::rest::client::Sync;
+    type Task = CallSync;
 
     fn flow(stored: Option<&str>) -> Flow<Self::Task> {
         let state = stored.map_or_else(CallSync::new, |text| serde_json::from_str(text).unwrap());
@@ -790,10 +790,10 @@ impl Kind for Syncing {
 struct Listing;
 
 impl Kind for Listing {
-    type Task = call_assistant::rest::client::Pages;
+    type Task = CallPages;
 
     fn flow(stored: Option<&str>) -> Flow<Self::Task> {
-        let new = || PagesState::from(ListCalls::new());
+        let new = || CallPages::from(ListCalls::new());
         let state = stored.map_or_else(new, |text| serde_json::from_str(text).unwrap());
         client().pages(state).with_restarts(u32::MAX).with_retry(Retry::new().with_tries(u32::MAX))
     }

@@ -3,7 +3,7 @@
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::{MAX_EMPTY_PAGES, Paging, PagingError};
+use call_assistant::rest::client::{CallPages, PagingError};
 
 use crate::dice::at;
 
@@ -14,8 +14,8 @@ fn page(has_more: Option<bool>, cursor: Option<&str>, calls: usize) -> CallList 
     list
 }
 
-fn first() -> Paging {
-    Paging::new(ListCalls::new())
+fn first() -> CallPages {
+    CallPages::from(ListCalls::new())
 }
 
 /// Every combination there is.
@@ -37,12 +37,12 @@ fn has_more_and_the_cursor() {
         // A page without calls says no more and no less than one with calls.
         for calls in [0, 1] {
             let row = format!("has_more {has_more:?}, next_cursor {cursor:?}, {calls} calls");
-            let next = first().after(&page(has_more, cursor, calls));
-            let asked = next.clone().map(|next| next.map(|next| next.list().cursor.clone()));
-            let goes_on = next.map(|next| next.is_some());
+            let next = first().apply(&page(has_more, cursor, calls)).map(|batch| batch.next);
+            let asked = next.clone().map(|next| next.query().cursor);
+            let goes_on = next.map(|next| !next.is_done());
             assert_eq!(goes_on, expected, "{row}");
             if goes_on == Ok(true) {
-                assert_eq!(asked, Ok(Some(cursor.map(Into::into))), "{row}");
+                assert_eq!(asked, Ok(cursor.map(Into::into)), "{row}");
             }
         }
     }
@@ -54,9 +54,9 @@ fn walk(next: impl Fn(u64) -> u64, calls: usize) -> (u64, PagingError) {
     loop {
         at = next(at);
         pages += 1;
-        match paging.after(&page(Some(true), Some(&format!("c{at}")), calls)) {
-            Ok(Some(next)) => paging = next,
-            Ok(None) => panic!("ended by itself"),
+        match paging.apply(&page(Some(true), Some(&format!("c{at}")), calls)) {
+            Ok(batch) if !batch.next.is_done() => paging = batch.next,
+            Ok(_) => panic!("ended by itself"),
             Err(error) => return (pages, error),
         }
     }
@@ -85,34 +85,44 @@ fn every_cycle_is_found_out() {
 fn empty_pages_do_not_go_on_for_ever() {
     let (pages, error) = walk(|at| at + 1, 0);
     assert_eq!(error, PagingError::Empty);
-    assert_eq!(pages, u64::from(MAX_EMPTY_PAGES) + 1);
+    assert_eq!(pages, u64::from(CallPages::MAX_EMPTY_PAGES) + 1);
 }
 
 #[test]
 fn a_cursor_has_to_fit_into_an_address() {
     let fits = "c".repeat(ListCalls::MAX_CURSOR_LEN);
-    let next = first().after(&page(None, Some(&fits), 1)).unwrap().unwrap();
-    assert_eq!(next.list().cursor.as_ref(), Some(&fits));
+    let next = first().apply(&page(None, Some(&fits), 1)).unwrap().next;
+    assert_eq!(next.query().cursor.as_ref(), Some(&fits));
     let long = format!("{fits}c");
     let error = PagingError::LongCursor { len: ListCalls::MAX_CURSOR_LEN + 1 };
-    assert_eq!(first().after(&page(None, Some(&long), 1)), Err(error));
+    assert_eq!(first().apply(&page(None, Some(&long), 1)), Err(error));
     assert_eq!(error.to_string(), "next_cursor has 8193 bytes, more than 8192");
 }
 
-/// A walk may go on in another process, with the list that it pages through.
+/// A walk may go on in another process, with the list that it pages through: the stored form.
 #[test]
 fn a_walk_is_a_value_that_holds_its_list() {
     let list = ListCalls::new().with_limit(7).with_created_after(at(0)).with_created_before(at(1));
-    let next = Paging::new(list.clone()).after(&page(None, Some("c"), 1)).unwrap().unwrap();
-    assert_eq!(*next.list(), list.clone().with_cursor("c"));
-    let text = serde_json::to_string(&next).unwrap();
-    assert_eq!(serde_json::from_str::<Paging>(&text).unwrap(), next, "{text}");
-    assert_eq!(next.restarted(), Paging::new(list));
-    // The form of earlier versions, whose hosts kept the list.
-    let old = r#"{"cursor":"c","anchor":null,"pages":1,"empty":0}"#;
-    let read = serde_json::from_str::<Paging>(old).unwrap();
-    assert_eq!(*read.list(), ListCalls::new().with_cursor("c"));
-    assert_eq!(read.after(&page(None, Some("c"), 1)), Err(PagingError::Cycle));
-    let wrong = text.replace("\"limit\":7", "\"limit\":0");
-    assert!(serde_json::from_str::<Paging>(&wrong).is_err());
+    let next = CallPages::from(list.clone()).apply(&page(None, Some("c"), 1)).unwrap().next;
+    assert_eq!(next.query(), list.clone().with_cursor("c"));
+    let text = r#"{"list":"limit=7&created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.001Z","walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"place":{"started_at":"2026-01-01T00:00:00Z","ids":["call_0"]},"frontier":null},"done":false,"mode":null,"is_part":false,"tail":[],"unmet":[]}"#;
+    assert_eq!(serde_json::to_string(&next).unwrap(), text);
+    assert_eq!(serde_json::from_str::<CallPages>(text).unwrap(), next);
+    let restarted = next.restarted().unwrap();
+    assert_eq!(restarted.query(), list);
+    let again = restarted.apply(&page(None, Some("d"), 1)).unwrap();
+    assert_eq!((again.calls, again.next.query().cursor), (vec![], Some("d".into())));
+    assert_eq!(next.apply(&page(None, Some("c"), 1)), Err(PagingError::Cycle));
+
+    for (part, wrong) in [
+        ("limit=7", "limit=0"),
+        ("limit=7", "limit=7&limit=7"),
+        ("created_before=2026", "created_before=2025"),
+    ] {
+        let wrong = text.replace(part, wrong);
+        assert!(serde_json::from_str::<CallPages>(&wrong).is_err(), "{wrong}");
+    }
+    let unsendable = CallPages::from(ListCalls::new().with_limit(0));
+    let error = serde_json::to_string(&unsendable).unwrap_err();
+    assert_eq!(error.to_string(), "limit is 0, not from 1 to 100");
 }

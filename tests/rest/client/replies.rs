@@ -5,8 +5,7 @@ use call_assistant::id::{CallId, RequestId};
 use call_assistant::json::ParseErrorKind;
 use call_assistant::model::{Account, Call, CallList, ListedCall};
 use call_assistant::rest::client::{
-    Action, Client, ClientError, ClientErrorReason, MAX_ERROR_LEN, ResponseHead, RetryAfter,
-    UnexpectedBody,
+    Action, Client, ClientError, ClientErrorReason, ResponseHead, RetryAfter, UnexpectedBody,
 };
 use call_assistant::rest::{
     ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, UnsendableError,
@@ -224,8 +223,8 @@ fn answers_that_are_not_the_services() {
         assert_eq!(error.code(), None, "{status} {body}");
     }
     // However long: an envelope of 64 KiB is nobody's, and little of it is kept.
-    assert_eq!(MAX_ERROR_LEN, 65_536);
-    let message = "m".repeat(MAX_ERROR_LEN);
+    assert_eq!(ClientError::MAX_BODY_LEN, 65_536);
+    let message = "m".repeat(ClientError::MAX_BODY_LEN);
     let long = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
     let error = answer(500, &[], &long).unwrap_err();
     assert_eq!(foreign(&error).as_str(), &long[..2048]);
@@ -233,9 +232,9 @@ fn answers_that_are_not_the_services() {
     let message = "m".repeat(4096);
     let envelope = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
     let padded = |len| envelope.clone() + &" ".repeat(len - envelope.len());
-    let refused = answer(500, &[], &padded(MAX_ERROR_LEN)).unwrap_err();
+    let refused = answer(500, &[], &padded(ClientError::MAX_BODY_LEN)).unwrap_err();
     assert_eq!(refused.code(), Some(&ErrorCode::InternalError));
-    let error = answer(500, &[], &padded(MAX_ERROR_LEN + 1)).unwrap_err();
+    let error = answer(500, &[], &padded(ClientError::MAX_BODY_LEN + 1)).unwrap_err();
     assert_eq!(foreign(&error).as_str(), &envelope[..2048]);
 }
 

@@ -297,7 +297,7 @@ fn a_paced_client_never_meets_a_429() {
 
 #[test]
 fn turns_can_be_taken_ahead() {
-    let mut pace = Pace::of(Quota::ACCOUNT);
+    let mut pace = Pace::new(Quota::ACCOUNT);
     let waits: Vec<_> = (0..3).map(|_| pace.turn(at(0)).as_millis()).collect();
     assert_eq!(waits, [0, 1_111, 2_222]);
     // Time that passes without a request is not saved up.
@@ -309,7 +309,7 @@ fn turns_can_be_taken_ahead() {
 #[test]
 fn a_clock_that_is_set_back_takes_the_turns_along() {
     let ahead = 20 * 365 * 86_400_000;
-    let mut pace = Pace::of(Quota::ACCOUNT);
+    let mut pace = Pace::new(Quota::ACCOUNT);
     let mut waits = |millis| pace.turn(at(millis)).as_millis();
     assert_eq!([waits(ahead), waits(ahead)], [0, 1_111]);
     assert_eq!([waits(0), waits(0), waits(3_334)], [2_222, 3_333, 1_110]);

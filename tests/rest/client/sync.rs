@@ -10,7 +10,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::ListCalls;
-use call_assistant::rest::client::{CallSync, Paging, PagingError, SyncStep};
+use call_assistant::rest::client::{Batch, CallPages, CallSync, PagingError};
 
 use super::world::{self, Manner, Service, Written};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
@@ -291,14 +291,14 @@ fn lost(rule: Rule, seed: u64) -> usize {
         let query = ListCalls::new().with_limit(limit);
         let query = from.map_or(query.clone(), |from| query.with_created_after(from));
         let began = now;
-        let (mut next, mut largest) = (Some(Paging::new(query)), watermark);
-        while let Some(paging) = next {
+        let (mut pages, mut largest) = (CallPages::from(query), watermark);
+        while !pages.is_done() {
             now += dice.up_to(slow);
-            let page = service.list(paging.list(), now, &mut dice).unwrap();
+            let page = service.list(&pages.query(), now, &mut dice).unwrap();
             now += dice.up_to(slow);
             largest = page.calls().map(|call| call.created_at).max().max(largest);
             seen.extend(page.calls().map(|call| call.id.clone()));
-            next = paging.after(&page).unwrap();
+            pages = pages.apply(&page).unwrap().next;
         }
         watermark = match rule {
             Rule::Largest => largest,
@@ -340,7 +340,7 @@ pub(super) fn page(calls: &[&Call], cursor: Option<&str>) -> CallList {
     CallList::new(calls.iter().map(|call| (*call).clone()).collect(), cursor.map(Into::into))
 }
 
-pub(super) fn fresh(step: &SyncStep) -> Vec<&str> {
+pub(super) fn fresh(step: &Batch<CallSync>) -> Vec<&str> {
     step.calls.iter().map(|call| call.id.as_str()).collect()
 }
 
@@ -591,7 +591,7 @@ fn the_state_as_it_is_stored() {
         ),
         (
             walking,
-            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"kept":null,"unreadable":{},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"goal":"2026-01-01T00:16:40Z","kept":null,"opening":null,"place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null}}"#,
+            r#"{"lag":{"secs":60,"nanos":0},"since":"2026-01-01T00:00:00Z","watermark":null,"recent":{"call_001":"2026-01-01T00:16:40Z"},"kept":null,"unreadable":{},"walk":{"paging":{"cursor":"c","anchor":null,"pages":1,"empty":0},"place":{"started_at":"2026-01-01T00:16:30Z","ids":["call_001"]},"frontier":null,"goal":"2026-01-01T00:16:40Z","kept":null,"opening":null}}"#,
         ),
         (
             done,

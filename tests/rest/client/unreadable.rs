@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::model::{Call, CallList};
-use call_assistant::rest::client::{CallSync, SyncStep};
+use call_assistant::rest::client::{Batch, CallSync};
 
 use super::sync::{call, fresh, page};
 use crate::dice::{SECOND, at};
@@ -22,7 +22,7 @@ fn cut(call: &Call) -> String {
     json(call).replace(r#""summary":null"#, r#""summary":"\ud83d""#)
 }
 
-fn ids(step: &SyncStep) -> Vec<Option<&str>> {
+fn ids(step: &Batch<CallSync>) -> Vec<Option<&str>> {
     step.unreadable.iter().map(|item| item.id().map(|id| id.as_str())).collect()
 }
 

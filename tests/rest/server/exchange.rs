@@ -559,7 +559,7 @@ fn records_that_were_not_asked_for_are_not_served() {
         (|rows| rows[1] = rows[0].clone(), Reason::Rows(RowsReason::OutOfOrder { row: 1 })),
         (
             |rows| *rows = super::scenario::rows(4),
-            Reason::Rows(RowsReason::TooMany { rows: 4, fetch: 3 }),
+            Reason::Rows(RowsReason::TooMany { rows: 4, asked: 3 }),
         ),
     ];
     let mut rejections = Vec::new();

@@ -124,7 +124,7 @@ fn bounds_in_the_wrong_order() {
 fn bounds_for_a_store_of_microseconds() {
     for nanos in [0, 1, 499, 500, 501, 999, 1_000, 999_999_001, 999_999_999] {
         let full = CreatedRange::new(Some(at(nanos)), Some(at(nanos + 3_000))).unwrap();
-        let coarse = full.in_microseconds();
+        let coarse = full.ceil_to_micros();
         assert!(coarse.created_after().unwrap().subsec_nanos().is_multiple_of(1_000));
         for micros in (0..10).chain(999_990..1_000_010) {
             let row = at(micros * 1_000);
@@ -133,8 +133,8 @@ fn bounds_for_a_store_of_microseconds() {
     }
     let end = Timestamp::MAX;
     let last = CreatedRange::new(Some(end), None).unwrap();
-    assert_eq!(last.in_microseconds(), last);
-    assert_eq!(CreatedRange::ALL.in_microseconds(), CreatedRange::ALL);
+    assert_eq!(last.ceil_to_micros(), last);
+    assert_eq!(CreatedRange::ALL.ceil_to_micros(), CreatedRange::ALL);
 }
 
 // LIST-1, D-20: by started_at and then id, both descending, ids bytewise.
@@ -226,13 +226,13 @@ fn wrong_rows_are_not_served() {
             "no LIMIT",
             &first,
             vec![good("d", 4), good("c", 3), good("b", 2), good("a", 1)],
-            RowsReason::TooMany { rows: 4, fetch: 3 },
+            RowsReason::TooMany { rows: 4, asked: 3 },
         ),
     ] {
         assert_eq!(page(list, rows), Err(RejectionReason::Rows(reason)), "{label}");
     }
     assert_eq!(
-        RowsReason::TooMany { rows: 4, fetch: 3 }.to_string(),
+        RowsReason::TooMany { rows: 4, asked: 3 }.to_string(),
         "store gave 4 rows, 3 were asked for"
     );
     // The edges themselves are good.

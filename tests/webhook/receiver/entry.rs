@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, INBOX_RETENTION, InboxEntry};
+use call_assistant::webhook::receiver::{Claim, InboxEntry};
 
 use super::{busy, claim, duplicate, is_busy, is_duplicate, taken};
 use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
@@ -11,30 +11,30 @@ use crate::dice::{Dice, HOUR, MINUTE, SECOND, at};
 #[test]
 fn the_life_of_an_entry() {
     let (now, before, after) = (at(0), at(59_999), at(60_000));
-    let claimed = taken(claim(None, CLAIM_LEASE, now));
+    let claimed = taken(claim(None, Claim::LEASE, now));
     let entry = claimed.entry();
-    busy(claim(Some(&entry), CLAIM_LEASE, before));
+    busy(claim(Some(&entry), Claim::LEASE, before));
     // Whoever took it has died.
-    let again = taken(claim(Some(&entry), CLAIM_LEASE, after)).entry();
-    busy(claim(Some(&again), CLAIM_LEASE, after));
+    let again = taken(claim(Some(&entry), Claim::LEASE, after)).entry();
+    busy(claim(Some(&again), Claim::LEASE, after));
     // Or said that it failed.
     let failed = claimed.failed().0;
-    let claimed = taken(claim(Some(&failed), CLAIM_LEASE, now));
+    let claimed = taken(claim(Some(&failed), Claim::LEASE, now));
 
     let done = claimed.done(now).0;
     for instant in [now, after, at(i64::from(i32::MAX))] {
-        duplicate(claim(Some(&done), CLAIM_LEASE, instant));
+        duplicate(claim(Some(&done), Claim::LEASE, instant));
     }
 
     for entry in [entry, failed] {
         assert!(!entry.is_deletable(at(i64::from(i32::MAX) * 1_000)), "{entry:?}");
     }
     assert_eq!(
-        (CLAIM_LEASE.as_secs(), INBOX_RETENTION.as_secs()),
+        (Claim::LEASE.as_secs(), InboxEntry::RETENTION.as_secs()),
         (60, 2_678_400),
         "a minute; 31 days"
     );
-    let last = now.checked_add(INBOX_RETENTION).unwrap();
+    let last = now.checked_add(InboxEntry::RETENTION).unwrap();
     assert!(!done.is_deletable(last));
     assert!(done.is_deletable(last.checked_add(Duration::from_nanos(1)).unwrap()));
 }
@@ -42,29 +42,21 @@ fn the_life_of_an_entry() {
 /// A store keeps entries as text.
 #[test]
 fn an_entry_as_it_is_stored() {
-    let claimed = || taken(claim(None, CLAIM_LEASE, at(0)));
+    let claimed = || taken(claim(None, Claim::LEASE, at(0)));
     for (entry, text) in [
         (
             claimed().entry(),
             r#"{"taken":{"at":"2026-01-01T00:00:00Z","until":"2026-01-01T00:01:00Z"}}"#,
         ),
         (claimed().done(at(0)).0, r#"{"done":{"at":"2026-01-01T00:00:00Z"}}"#),
-        (claimed().failed().0, r#"{"taken":{"until":"0000-01-01T00:00:00Z"}}"#),
+        (
+            claimed().failed().0,
+            r#"{"taken":{"at":"0000-01-01T00:00:00Z","until":"0000-01-01T00:00:00Z"}}"#,
+        ),
     ] {
         assert_eq!(serde_json::to_string(&entry).unwrap(), text);
         assert_eq!(serde_json::from_str::<InboxEntry>(text).unwrap(), entry, "{text}");
     }
-    // As earlier versions stored it.
-    let text = r#"{"taken":{"until":"2026-01-01T00:01:00Z"}}"#;
-    let earlier: InboxEntry = serde_json::from_str(text).unwrap();
-    assert_eq!(serde_json::to_string(&earlier).unwrap(), text);
-    for (now, busy) in [(0, true), (59_999, true), (60_000, false), (-60_000, true)] {
-        let claim = claim(Some(&earlier), CLAIM_LEASE, at(now));
-        assert_eq!(is_busy(&claim), busy, "{now}: {claim:?}");
-    }
-    // Such an entry does not tell its length: that of the copy's lease bounds it.
-    let _ = taken(claim(Some(&earlier), CLAIM_LEASE, at(-60_001)));
-    let _ = taken(claim(Some(&earlier), CLAIM_LEASE / 4, at(0)));
 }
 
 /// D-80: a claim that ends more than twice its own length after `now` counts as expired, whatever
@@ -87,18 +79,18 @@ fn a_claim_of_a_wrong_clock_is_bounded() {
     ] {
         let lease = Duration::from_millis(u64::try_from(lease).unwrap());
         let entry = taken(claim(None, lease, at(taken_at))).entry();
-        for other in [Duration::ZERO, CLAIM_LEASE, Duration::MAX] {
+        for other in [Duration::ZERO, Claim::LEASE, Duration::MAX] {
             let claim = claim(Some(&entry), other, at(now));
             assert_eq!(is_busy(&claim), busy, "{what}: {claim:?}");
         }
     }
     // Held to the end of time, and no longer than that.
     let claimed = taken(claim(None, Duration::MAX, at(0)));
-    busy(claim(Some(&claimed.entry()), CLAIM_LEASE, at(YEAR)));
+    busy(claim(Some(&claimed.entry()), Claim::LEASE, at(YEAR)));
     // What is done stays done, whatever the clock says.
     let done = claimed.done(at(YEAR)).0;
     for now in [-YEAR, 0, YEAR] {
-        let claim = claim(Some(&done), CLAIM_LEASE, at(now));
+        let claim = claim(Some(&done), Claim::LEASE, at(now));
         assert!(is_duplicate(&claim), "{now}: {claim:?}");
     }
 }
@@ -117,7 +109,7 @@ fn every_event_is_acted_on() {
         for wait in [0, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR] {
             let millis = wait + dice.up_to(SECOND);
             let now = at(millis);
-            match claim(row.as_ref(), CLAIM_LEASE, now) {
+            match claim(row.as_ref(), Claim::LEASE, now) {
                 Claim::Process(claimed) => {
                     assert!(!done && millis >= busy_until, "seed {seed}");
                     row = Some(claimed.entry());

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::receiver::{CLAIM_LEASE, Claim, Claimed, EventKey, Inbox, InboxEntry};
+use call_assistant::webhook::receiver::{Claim, Claimed, EventKey, Inbox, InboxEntry};
 
 use super::{busy, duplicate, is_busy, is_duplicate, receipt, taken};
 use crate::dice::{Dice, HOUR, MINUTE, at};
 
 fn claim(inbox: &mut Inbox, name: &str, now: Timestamp) -> Claim {
-    inbox.claim(receipt("acct_1", name), CLAIM_LEASE, now)
+    inbox.claim(receipt("acct_1", name), Claim::LEASE, now)
 }
 
 #[track_caller]
@@ -29,13 +29,13 @@ fn the_inbox_in_memory_dedupes_by_account_and_event() {
     let mut inbox = Inbox::new(10);
     let first = take(&mut inbox, "1", at(0));
     // D-60: another account's event of the same id is another event.
-    let second = taken(inbox.claim(receipt("acct_2", "1"), CLAIM_LEASE, at(0)));
+    let second = taken(inbox.claim(receipt("acct_2", "1"), Claim::LEASE, at(0)));
     busy(claim(&mut inbox, "1", at(0)));
     assert_eq!(inbox.done(first, at(0)).status(), 204);
     duplicate(claim(&mut inbox, "1", at(0)));
     assert_eq!(inbox.failed(second).status(), 503);
     assert_eq!(inbox.len(), 1);
-    let _ = taken(inbox.claim(receipt("acct_2", "1"), CLAIM_LEASE, at(0)));
+    let _ = taken(inbox.claim(receipt("acct_2", "1"), Claim::LEASE, at(0)));
 }
 
 /// EVT-8: whoever was too slow and fails does not give away what another has taken since.
@@ -219,8 +219,8 @@ fn the_inbox_in_memory_does_as_a_store() {
                 _ => {
                     let copy = receipt(&account, &name);
                     let key = copy.key().clone();
-                    let expected = copy.claim(rows.get(&key), CLAIM_LEASE, at(now));
-                    let claim = inbox.claim(receipt(&account, &name), CLAIM_LEASE, at(now));
+                    let expected = copy.claim(rows.get(&key), Claim::LEASE, at(now));
+                    let claim = inbox.claim(receipt(&account, &name), Claim::LEASE, at(now));
                     match (claim, expected) {
                         (Claim::Process(claimed), Claim::Process(expected)) => {
                             assert_eq!(claimed.entry(), expected.entry(), "seed {seed}");

@@ -65,8 +65,8 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
         assert_eq!(request.headers()["x-service-delivery"], "evt_1", "attempt {number}");
         signatures.push(request.headers()["x-service-signature"].clone());
         for (secret, accepted) in [(&old, number <= 4), (&new, number >= 3)] {
-            let verified =
-                Verifier::new(secret.clone()).verify(request.headers(), BODY.as_bytes(), now);
+            let verifier = Verifier::new(secret.clone());
+            let verified = verifier.verify(request.headers(), BODY.as_bytes(), now);
             assert_eq!(verified.is_ok(), accepted, "attempt {number}");
         }
         let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline());

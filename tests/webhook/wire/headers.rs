@@ -131,6 +131,6 @@ fn debug_shows_no_signature() {
     let verified = verifier.verify_parts(headers, b"body", at(NOW)).unwrap();
     assert_eq!(
         format!("{verified:?}"),
-        format!("Verified {{ len: 4, headers: {headers:?}, secret: 0, age_seconds: 0 }}")
+        format!("Verified {{ len: 4, headers: {headers:?}, secret_index: 0, age_seconds: 0 }}")
     );
 }

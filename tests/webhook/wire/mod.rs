@@ -1,5 +1,7 @@
 //! Who signed what, and how it is refused.
 
+use std::sync::LazyLock;
+
 use call_assistant::Timestamp;
 use call_assistant::webhook::{Signer, Verified, Verifier, testing};
 use http::Request;
@@ -46,5 +48,6 @@ pub(crate) fn signed(event_type: &str, id: &str, body: &[u8]) -> Request<Vec<u8>
 
 #[track_caller]
 pub(crate) fn verified(request: &Request<Vec<u8>>) -> Verified<'_> {
-    verifier().verify(request.headers(), request.body(), at(NOW)).unwrap()
+    static VERIFIER: LazyLock<Verifier> = LazyLock::new(verifier);
+    VERIFIER.verify(request.headers(), request.body(), at(NOW)).unwrap()
 }

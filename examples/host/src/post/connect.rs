@@ -1,4 +1,4 @@
-//! Connecting to an endpoint: only to addresses that may be called, and over TLS.
+//! Connections to endpoints: only to allowed addresses, and over TLS.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -18,7 +18,7 @@ use super::Held;
 use super::failure::{Failure, is_ours};
 use crate::tls;
 
-/// Whose certificates are believed.
+/// The trusted CA certificates.
 #[derive(Clone)]
 pub(super) struct Trust(TlsConnector);
 
@@ -29,16 +29,16 @@ impl fmt::Debug for Trust {
 }
 
 impl Trust {
-    /// Mozilla's roots, and those of a PEM file besides.
+    /// Reads Mozilla's roots and the certificates of a PEM file.
     ///
     /// # Errors
-    /// The file is not to be had, or not what it should be.
+    /// The file cannot be read, or contains no usable certificate.
     pub(super) fn new(file: Option<&Path>) -> Result<Self, String> {
         let config = tls::config(file, b"http/1.1")?;
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// Speaks TLS on a connection to a target.
+    /// Makes a TLS connection to a target.
     ///
     /// # Errors
     /// The handshake failed, or the certificate does not hold for the target's host.
@@ -58,11 +58,11 @@ impl Trust {
     }
 }
 
-/// Connects to the first address that may be called and answers. An address that does not answer
-/// gets its share of the time, so that the next one is tried as well.
+/// Connects to the first allowed address that answers. Each address gets its share of the time, so
+/// that the next one is tried too.
 ///
 /// # Errors
-/// What came of the attempt: of the last address that could be tried.
+/// The failure of the last address that was tried.
 pub(super) async fn connect(
     target: &Target,
     patience: Duration,
@@ -84,7 +84,7 @@ pub(super) async fn connect(
             Err(_) => Failure::new(Outcome::TimedOut, FailureReason::NoConnection),
         };
         if failure.outcome == Outcome::Unsent {
-            // The next would fare no better; what has been found out stands.
+            // The next address would fail in the same way.
             return Err(failed.unwrap_or(failure));
         }
         failed = Some(failure);

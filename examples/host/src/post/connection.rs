@@ -1,5 +1,4 @@
-//! One HTTP connection to an endpoint: a request at a time, and as much of each answer as is worth
-//! keeping.
+//! One HTTP connection to an endpoint: one request at a time, and the beginning of each response.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,27 +15,27 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 
-/// How long to listen to a body, once the head has decided.
+/// How long to read a body after the head, which decides the outcome.
 const LISTEN: Duration = Duration::from_secs(1);
 
 /// The longest head of a response, in bytes.
 const HEAD: usize = 1024 * 1024;
 
-/// The most fields in its head. With more there is no answer to go by, whatever its status.
+/// The most header fields of a response. A response with more counts as none, whatever its status.
 const FIELDS: usize = 1000;
 
 /// An open connection. It is closed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Connection {
     requests: SendRequest<Full<Bytes>>,
-    /// What drives it: it ends when this is dropped, whatever the peer does.
+    /// The task that drives the connection. It ends when this is dropped, whatever the peer does.
     _driver: JoinSet<()>,
-    /// The address it leads to.
+    /// The address of the peer.
     pub(super) address: IpAddr,
     pub(super) opened: Instant,
 }
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 #[derive(Debug)]
 pub(super) struct ExchangeError {
     pub(super) failure: Failure,
@@ -57,10 +56,10 @@ impl From<ExchangeError> for Failure {
 }
 
 impl Connection {
-    /// Speaks HTTP on a stream.
+    /// Starts HTTP on a stream.
     ///
     /// # Errors
-    /// It ended at once.
+    /// The connection ended at once.
     pub(super) async fn new<S>(stream: S, address: IpAddr) -> Result<Self, Failure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -1,4 +1,4 @@
-//! Why there is no answer: one of the library's outcomes, and what is known beyond it.
+//! The reason for a missing response: one of the library's outcomes, and details.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use call_assistant::webhook::sender::{FailureReason, Outcome};
 use tokio_rustls::rustls::{self, CertificateError};
 
-/// The end of an attempt without an answer.
+/// The end of an attempt without a response.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) outcome: Outcome,
@@ -24,7 +24,7 @@ impl Failure {
         Self { outcome, reason: Some(reason) }
     }
 
-    /// No connection: the endpoint could not be reached, or we could not try.
+    /// Creates the failure of a connection: the endpoint is unreachable, or this machine cannot try.
     pub(super) fn of_connecting(error: &io::Error, is_ipv4: bool) -> Self {
         use io::ErrorKind;
         let no_port = error.kind() == ErrorKind::AddrNotAvailable && is_ipv4;
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// No TLS.
+    /// Creates the failure of a TLS handshake.
     pub(super) fn of_handshake(error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let reason = match inner {
@@ -58,7 +58,7 @@ impl Failure {
         Self { outcome: Outcome::Tls, reason }
     }
 
-    /// No response.
+    /// Creates the failure of a request without a response.
     pub(super) fn of_exchange(error: &hyper::Error) -> Self {
         let reason = if error.is_parse_too_large() {
             Some(FailureReason::HeadTooLarge)
@@ -99,7 +99,7 @@ fn of_io(error: &io::Error) -> Option<FailureReason> {
     }
 }
 
-/// Whether this machine has run out of something.
+/// Returns whether this machine has run out of a resource.
 pub(super) fn is_ours(error: &io::Error) -> bool {
     // Linux's ENFILE, EMFILE and ENOBUFS, which have no kind of their own.
     error.kind() == io::ErrorKind::OutOfMemory

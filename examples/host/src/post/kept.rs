@@ -1,4 +1,4 @@
-//! Connections that wait for the next request to the same host.
+//! Idle connections, kept for the next request to the same host.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,29 +10,29 @@ use url::Position;
 
 use super::connection::Connection;
 
-/// How long one waits: less than the five seconds after which many servers close theirs.
+/// How long an idle connection is kept: less than the five seconds after which many servers close it.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// How long one is used: then the host's name is looked up again.
+/// The longest life of a connection. After it, the host's name is resolved again.
 const USED: Duration = Duration::from_secs(60);
 
-/// How many wait, for all hosts together.
+/// The most idle connections, over all hosts.
 const AT_MOST: usize = 512;
 
-/// The connections. Clones share them.
+/// The idle connections. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// By scheme, host and port; the last is the one that was used last.
+    /// Connections by scheme, host and port; the most recently used is the last.
     by_host: HashMap<Box<str>, Vec<(Instant, Connection)>>,
     count: usize,
 }
 
 impl Kept {
-    /// Takes a connection on which a request to this target may be sent. The rules may have changed
-    /// since it was made, so its address is checked again.
+    /// Takes a connection to this target. Its address is checked again, because the rules may have
+    /// changed since it was made.
     pub(super) fn take(&self, target: &Target) -> Option<Connection> {
         let now = Instant::now();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl Kept {
         }
     }
 
-    /// Closes what has waited too long, every second, until nobody sends any more.
+    /// Closes connections that were idle for too long, every second, until the last sender is dropped.
     pub(super) async fn close_idle(self) {
         while Arc::strong_count(&self.0) > 1 {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -84,7 +84,7 @@ impl Kept {
     }
 }
 
-/// The scheme, the host and the port.
+/// Returns the scheme, the host and the port.
 fn host(target: &Target) -> &str {
     &target.url()[..Position::AfterPort]
 }

@@ -1,5 +1,4 @@
-//! One POST: connect, or use a connection that was kept, send, and read as much of the answer as is
-//! worth keeping.
+//! One POST: connect, or reuse an idle connection, send, and read the beginning of the response.
 
 mod connect;
 mod connection;
@@ -36,11 +35,11 @@ impl<T: Clone + Send + 'static> Held for T {}
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub outcome: Outcome,
-    /// When that was clear. The next attempt waits from here on, not from the end of a slow body.
+    /// When the outcome was known. The next attempt waits from here, not from the end of a slow body.
     pub at: Timestamp,
-    /// How long it took until then, by a clock that nobody sets.
+    /// The time until then, by a monotonic clock.
     pub took: Duration,
-    /// Why there was no response.
+    /// The reason for a missing response.
     pub reason: Option<FailureReason>,
     /// The header fields of the response, if there was one.
     pub headers: Option<Excerpt>,
@@ -49,13 +48,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// An attempt that ended at this time without an answer, and without taking any.
+    /// Creates the result of an attempt that ended at this time, without a response and without delay.
     pub fn without_answer(outcome: Outcome, at: Timestamp) -> Self {
         let took = Duration::ZERO;
         Self { outcome, at, took, reason: None, headers: None, body: None }
     }
 
-    /// An attempt that was given up because the host stops.
+    /// Creates the result of an attempt that was cancelled because the host shuts down.
     pub fn stopped(began: Instant) -> Self {
         Self {
             took: began.elapsed(),
@@ -64,7 +63,7 @@ impl Sent {
         }
     }
 
-    /// Writes into a log entry what only the host has seen.
+    /// Adds to a log entry what only the host has seen.
     pub fn describe(&self, entry: &mut LogEntry) {
         entry.took_ms = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
         entry.reason.clone_from(&self.reason);
@@ -72,7 +71,7 @@ impl Sent {
     }
 }
 
-/// What sends: over connections that it keeps for a while. Clone it freely.
+/// A client that sends requests and keeps connections for a while. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Client {
     trust: Trust,
@@ -80,10 +79,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that believes Mozilla's roots, and those of a PEM file besides.
+    /// Creates a client that trusts Mozilla's roots and the certificates of a PEM file.
     ///
     /// # Errors
-    /// The file is not to be had, or not what it should be.
+    /// The file cannot be read, or contains no usable certificate.
     pub fn new(trust_ca: Option<&Path>) -> Result<Self, String> {
         let trust = Trust::new(trust_ca).map_err(|error| format!("--trust-ca: {error}"))?;
         let kept = Kept::default();
@@ -166,7 +165,7 @@ impl Client {
     }
 }
 
-/// What a server, other than a proxy, expects: the path alone, and the host beside it.
+/// Writes the target as a server expects it, unlike a proxy: only the path, and the host in a header.
 fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     let path = target.uri().path_and_query().map_or("/", |path| path.as_str());
     if let Ok(path) = Uri::try_from(path) {

@@ -1,8 +1,7 @@
-//! A PostgreSQL server of one's own, from the installed binaries, in a temporary folder: for `demo`
-//! and for tests.
+//! A temporary PostgreSQL server from the installed binaries, for `demo` and for tests.
 //!
 //! It listens on a socket in its folder and on no port, so any number of them run beside each other.
-//! It ends with whoever started it, however that ends.
+//! It ends with the process that started it, however that ends.
 #![allow(clippy::disallowed_methods, reason = "how long a program takes to start")]
 
 use std::ffi::OsStr;
@@ -45,7 +44,7 @@ pub struct PrivateServer {
     keeper: Option<Child>,
 }
 
-/// Why there is no server.
+/// The reason why the server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -88,7 +87,7 @@ impl PrivateServer {
         Ok(server)
     }
 
-    /// Where to connect.
+    /// Returns the URL to connect to.
     #[must_use]
     pub fn url(&self) -> String {
         let folder = self.folder.to_string_lossy().replace('/', "%2F");
@@ -269,7 +268,7 @@ fn programs() -> Option<PathBuf> {
         .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
 }
 
-/// The user and the group to run it as: nobody else's, unless this is root.
+/// Finds the user and the group to run the server as, if this process is root.
 fn user() -> Result<Option<(u32, u32)>, StartError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Where the database is, and whose certificates are believed.
+//! The address of the database, and the trusted certificates.
 
 use std::error::Error;
 use std::fmt;
@@ -33,7 +33,7 @@ impl<T: Into<String>> From<T> for Address {
 }
 
 impl Address {
-    /// Believes the certificates of this PEM file, too.
+    /// Trusts the certificates of this PEM file, too.
     #[must_use]
     pub fn with_ca(self, ca: Option<PathBuf>) -> Self {
         Self { ca, ..self }
@@ -60,7 +60,7 @@ impl Address {
     }
 }
 
-/// What to do about an error of TLS.
+/// Returns what to do about an error of TLS.
 pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -70,18 +70,18 @@ pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {
                 rustls::Error::InvalidCertificate(
                     CertificateError::NotValidForName
                     | CertificateError::NotValidForNameContext { .. },
-                ) => ": the host in --database has to be one that the server's certificate names",
+                ) => ": the server's certificate does not name the host in --database",
                 rustls::Error::InvalidCertificate(
                     CertificateError::Expired | CertificateError::ExpiredContext { .. },
                 ) => ": the server needs a new certificate",
                 rustls::Error::InvalidCertificate(_) => {
-                    ": name the file of its authority's certificate with --database-ca or DATABASE_CA"
+                    ": give the certificate of its CA with --database-ca or DATABASE_CA"
                 }
                 _ => "",
             };
         }
         if error.source().is_none() && error.to_string().contains("not support TLS") {
-            return ": switch it on there (ssl = on), or say sslmode=disable in --database";
+            return ": enable it there (ssl = on), or set sslmode=disable in --database";
         }
         cause = error.source();
     }

@@ -141,5 +141,5 @@ pub fn endpoint_of(row: &Row, prefix: &str) -> Result<Endpoint, DbError> {
 /// The plan of a row's account.
 pub(crate) fn plan_of(row: &Row) -> Result<Plan, DbError> {
     let name: &str = row.try_get("plan")?;
-    Plan::named(name).ok_or_else(|| DbError::row(format!("there is no plan {name}")))
+    Plan::named(name).ok_or_else(|| DbError::row(format!("unknown plan {name}")))
 }

@@ -18,11 +18,11 @@ struct Migration {
 const MIGRATIONS: [Migration; 1] =
     [Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") }];
 
-/// Why this build does not run on this database.
+/// The reason why this build does not run on this database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrationError {
-    /// The database gave no answer.
+    /// The database did not respond.
     #[error(transparent)]
     Db(DbError),
     /// The server has no database of this name.
@@ -33,7 +33,7 @@ pub enum MigrationError {
     #[error("migration {0} is not applied: run `migrate --database URL` first")]
     Missing(i32),
     /// A migration was changed after it was applied.
-    #[error("migration {0} is applied, and is not the one of this build")]
+    #[error("migration {0} as applied differs from the one of this build")]
     Changed(i32),
 }
 

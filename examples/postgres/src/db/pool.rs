@@ -42,11 +42,11 @@ pub struct Database {
     breaker: Arc<Breaker>,
 }
 
-/// Why the database gave no answer.
+/// The reason for a missing response of the database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DbError {
-    /// No connection is to be had.
+    /// There is no connection.
     #[error("no connection to {place}: {}{}", innermost(error), hint(error))]
     Connect {
         /// The server's host and port.
@@ -57,11 +57,11 @@ pub enum DbError {
     /// A statement failed.
     #[error("{}", describe(.0))]
     Statement(#[from] tokio_postgres::Error),
-    /// There was no answer in time. What was asked for may have happened.
-    #[error("no answer in time")]
+    /// There was no response in time. The request may have been executed.
+    #[error("no response in time")]
     TimedOut,
-    /// Nothing was asked, since there was no answer a moment ago.
-    #[error("the database gave no answer a moment ago")]
+    /// Nothing was sent, because there was no response a moment ago.
+    #[error("the database did not respond a moment ago")]
     Unanswered,
     /// A stored row is not one that this version can have written.
     #[error("{0}")]

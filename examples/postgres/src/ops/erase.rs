@@ -43,17 +43,17 @@ pub struct Erased {
     pub responses: u64,
 }
 
-/// Why nothing, or not everything, was erased. Call again.
+/// The reason why nothing, or not everything, was erased. Call again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EraseError {
-    /// There is no such account.
-    #[error("there is no such account")]
+    /// The account does not exist.
+    #[error("account not found")]
     NoAccount,
     /// The number is too short to be found and nothing else.
     #[error("the number has fewer than {FEWEST} digits")]
     Short,
-    /// The database gave no answer.
+    /// The database did not respond.
     #[error(transparent)]
     Db(#[from] DbError),
 }

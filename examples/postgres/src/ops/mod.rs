@@ -1,4 +1,4 @@
-//! What an operator runs now and then.
+//! Maintenance by an operator.
 
 pub mod erase;
 pub mod rotate;

@@ -33,7 +33,7 @@ impl Rotated {
 /// again, and runs beside everything else.
 ///
 /// # Errors
-/// The database gave no answer: call again.
+/// The database did not respond: call again.
 pub async fn keys(database: &Database, ring: &KeyRing, now: Timestamp) -> Result<Rotated, DbError> {
     let (mut rotated, mut last) = (Rotated::default(), -1);
     loop {

@@ -25,7 +25,7 @@ use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query};
 /// The plans that have webhooks, as the column `accounts.plan` has them.
 const PLANS: [&str; 2] = ["pro", "business"];
 
-/// What became of an event.
+/// The result of accepting an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
     /// It is stored, with these deliveries: the number of each one's endpoint, its own, and how it

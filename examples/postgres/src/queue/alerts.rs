@@ -1,4 +1,4 @@
-//! What owners of endpoints are told: each fact once, in the transaction that makes it one.
+//! Alerts for the owners of endpoints: each fact once, in the transaction that makes it true.
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Alert, Endpoint, EndpointColumns, Write};

@@ -44,7 +44,7 @@ use host::scale::Scale;
 use host::sending::LIMITS;
 use host::shutdown::Shutdown;
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) database: Address,
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub(crate) allow_loopback: bool,
     pub(crate) trust_ca: Option<PathBuf>,
     pub(crate) scale: Scale,
-    /// The most attempts a second of one endpoint; 0 is no limit.
+    /// The most attempts per second and endpoint; 0 is no limit.
     pub(crate) per_second: u32,
     pub(crate) counted: Counted,
 }
@@ -78,7 +78,7 @@ enum Message {
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Running {
-    /// Waits until it has ended: the end was asked for, and what was in flight is stored.
+    /// Waits until it has ended: shutdown was requested, and what was in flight is stored.
     pub(crate) async fn ended(self) {
         let _ = self.0.await;
     }

@@ -1,4 +1,4 @@
-//! Which shards this sender owns: leases in the database, renewed every second.
+//! The shards of this sender: leases in the database, renewed every second.
 //!
 //! Every sender counts how many live, and takes its share of the shards: what nobody has, or what
 //! somebody has not renewed in time. Who has more than its share lets go of the rest, once nothing

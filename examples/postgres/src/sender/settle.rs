@@ -1,4 +1,4 @@
-//! Stores what came of attempts, many at once.
+//! Stores the outcomes of attempts, many at once.
 //!
 //! An attempt was begun in memory, and the store still has the row as it was read. So the usual case
 //! locks nothing: endpoints are read after the attempts have ended, none of them changes, and each
@@ -168,7 +168,7 @@ enum How {
 enum NotStored {
     /// A stored row was not the one that was read.
     Outdated,
-    /// The database gave no answer.
+    /// The database did not respond.
     Db(DbError),
 }
 

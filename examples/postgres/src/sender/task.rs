@@ -67,7 +67,7 @@ pub(super) struct SenderTask {
 }
 
 impl SenderTask {
-    /// Sends until the end is asked for, and then lets what is in flight come to its end.
+    /// Sends until shutdown, and then lets what is in flight come to its end.
     pub(super) async fn run(mut self, stop: &Shutdown) {
         let mut messages = Vec::new();
         loop {

@@ -91,7 +91,7 @@ pub(super) async fn add_key(client: &impl GenericClient, key: &StoredKey) -> Don
     )
     .await;
     match inserted {
-        Ok(0) => Err(Refused::Conflict("a key of this id or secret is there already".into())),
+        Ok(0) => Err(Refused::Conflict("a key with this id or secret already exists".into())),
         Ok(_) => Ok(()),
         Err(error) if breaks_reference(&error) => Err(Refused::NotFound("account")),
         Err(error) => Err(error.into()),

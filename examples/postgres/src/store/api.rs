@@ -92,7 +92,7 @@ impl ApiStore for Postgres {
     }
 
     async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
-        let created = asked.created().in_microseconds();
+        let created = asked.created().ceil_to_micros();
         let (after, id) = match asked.after() {
             Some(after) => (after.started_at, after.id.as_str()),
             None => (Timestamp::MAX, ""),
@@ -139,7 +139,7 @@ pub(super) fn call_of(row: &Row) -> Done<CallRow> {
     Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
 }
 
-/// Tells the log why a look-up failed.
+/// Logs why a look-up failed.
 fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     if let Refused::Unavailable(why) = refused {
         log::line(&format!("store: {why}"));

@@ -72,7 +72,7 @@ impl Store for Postgres {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
-                    return Err(Refused::Conflict("a call of this id is there already".into()));
+                    return Err(Refused::Conflict("a call with this id already exists".into()));
                 }
                 match &event {
                     Some(event) => Ok(queue::accept(change, event, None, clock::now()).await?),

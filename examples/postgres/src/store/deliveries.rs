@@ -30,7 +30,7 @@ pub(super) async fn page(
 ) -> Done<DeliveryPage> {
     let below = match &filter.after {
         Some(text) => i64::from_str_radix(text, 16)
-            .map_err(|_| Refused::Conflict("after: not from this list".into()))?,
+            .map_err(|_| Refused::Conflict("after: not a page of this list".into()))?,
         None => i64::MAX,
     };
     let asked = filter.endpoint.as_ref();
@@ -158,7 +158,7 @@ pub(super) async fn send_now(
     Ok(())
 }
 
-const NO_WAIT: &str = "the delivery does not wait";
+const NO_WAIT: &str = "the delivery is not waiting for an attempt";
 
 fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
     plan_of(row)?.webhooks.check_webhooks()?;

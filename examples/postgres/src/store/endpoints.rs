@@ -93,7 +93,7 @@ pub(super) async fn insert(
     )
     .await;
     match inserted? {
-        0 => Err(Refused::Conflict("an endpoint of this id is there already".into())),
+        0 => Err(Refused::Conflict("an endpoint with this id already exists".into())),
         _ => Ok(()),
     }
 }

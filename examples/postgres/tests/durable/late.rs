@@ -1,14 +1,4 @@
 //! Events that are accepted by transactions that began before their endpoint was enabled, and end late.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::time::Duration;
 

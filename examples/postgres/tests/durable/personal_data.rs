@@ -1,15 +1,5 @@
 //! What is erased, and that nothing else is; and the keys that keep secrets from whoever reads the
 //! database.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::time::Duration;
 

@@ -1,14 +1,4 @@
 //! Several processes over one database, and a database that fails them.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -229,7 +219,7 @@ async fn a_dashboard_that_is_not_on_loopback_asks_for_a_token() {
     let output = world.command("api", &open).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("--dashboard: it has no login"), "{said}");
+    assert!(said.starts_with("--dashboard: expected a loopback address"), "{said}");
     let mut short = world.command("api", &open);
     let output = short.env("OPERATOR_TOKEN", "short").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -264,7 +254,7 @@ async fn what_does_not_start() {
     let mut nowhere = world.command("api", &["--keys", missing.to_str().unwrap()]);
     for (command, status, message) in [
         (&mut without_ring, 2, "--keys: no key ring: the environment variable"),
-        (&mut without_database, 2, "--database: which one? `migrate --database URL` prepares it"),
+        (&mut without_database, 2, "missing --database: `migrate --database URL` prepares it"),
         (&mut nowhere, 2, "--keys: no key ring: /nowhere: "),
     ] {
         let output = command.output().unwrap();
@@ -296,7 +286,7 @@ async fn a_demonstration_names_its_database() {
     let mut demo = Running::of(command);
     let url = eventually("the URL of its database", || {
         let log = demo.log();
-        let (_, rest) = log.split_once("Its database, until it ends: psql ")?;
+        let (_, rest) = log.split_once("Its database, while it runs: psql ")?;
         rest.split_once('\n').map(|(url, _)| url.to_owned())
     });
     db::check(&Database::new(&url, 1).unwrap()).await.unwrap();

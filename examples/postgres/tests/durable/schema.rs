@@ -1,14 +1,4 @@
 //! The schema: each statement on it is understood, and a later version of it disturbs nobody.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,14 +1,4 @@
 //! Senders over one database, from acceptance to what the receiver and the store have in the end.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use std::time::{Duration, Instant};
 

@@ -1,14 +1,4 @@
 //! The store on a database of its own.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
 
 use call_assistant_postgres::db::{self, Database, DbError};
 use call_assistant_postgres::queue::SHARDS;

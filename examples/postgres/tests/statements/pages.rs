@@ -67,7 +67,7 @@ fn bound(instant: Option<Timestamp>, end: &str) -> String {
 
 /// The parameters of the page as literals: for `EXECUTE`, which takes them under every plan.
 fn parameters(query: &CallsQuery) -> String {
-    let created = query.created().in_microseconds();
+    let created = query.created().ceil_to_micros();
     let (started_at, id) = match query.after() {
         Some(after) => (after.started_at.to_string(), after.id.as_str()),
         None => ("infinity".to_owned(), ""),

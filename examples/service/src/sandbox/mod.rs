@@ -1,6 +1,6 @@
 //! The sandbox: faults on order, and a clock that can be moved.
 //!
-//! Both are routes of the dashboard. They are this host's alone: it is one to test against.
+//! Both are routes of the dashboard. Only this host has them, because it is for tests.
 //!
 //! | route | |
 //! |---|---|
@@ -84,17 +84,17 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
     let fields = Fields::of("", &asked.body, "advance_seconds, to")?;
     let now = clock::now();
     let span = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
-    let by = fields.number("advance_seconds", span, "a number from 0 up")?;
+    let by = fields.number("advance_seconds", span, "a number of at least 0")?;
     let to = match (by, fields.read("to", Timestamp::parse)?) {
         (Some(by), None) => now.saturating_add(by),
         (None, Some(to)) => to,
         _ => return Err(Bad::new("", "expected advance_seconds or to").into()),
     };
     if to < now {
-        return Err(Bad::new(fields.path("to"), "the clock moves only forward").into());
+        return Err(Bad::new(fields.path("to"), "expected a later time than the clock's").into());
     }
     if to.since(now) > FURTHEST {
-        return Err(Bad::new("", "the clock moves by 366 days at most").into());
+        return Err(Bad::new("", "expected at most 366 days").into());
     }
     let stops = outbox.advance(to).await;
     log::line(&format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()));

@@ -1,4 +1,4 @@
-//! The webhook sender: takes what is due in the planner's order, sends it, stores what came of it.
+//! The webhook sender: takes due deliveries in the planner's order, sends them, stores the outcomes.
 //!
 //! One task holds the planner; each attempt is a task of its own. The order of storing and sending
 //! is the one `call_assistant::webhook::sender` documents, its steps are functions of the store.
@@ -37,15 +37,15 @@ const RECOVERIES: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     pub scale: Scale,
-    /// The most attempts a second of one endpoint; 0 is no limit.
+    /// The most attempts per second and endpoint; 0 is no limit.
     pub per_second: u32,
 }
 
-/// Where to hand in what is to be sent. Clone it freely.
+/// The sender's inbox for deliveries to send. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Outbox(UnboundedSender<Message>);
 
-/// What the planner's task is told. There are never more messages than deliveries in the store.
+/// A message to the planner's task. There are never more messages than deliveries in the store.
 #[derive(Debug)]
 enum Message {
     /// These are stored as accepted.
@@ -133,12 +133,12 @@ impl Sender {
         }
     }
 
-    /// Where to hand in what is to be sent.
+    /// Returns the inbox for deliveries to send.
     pub fn outbox(&self) -> Outbox {
         self.outbox.clone()
     }
 
-    /// Sends until the end is asked for. Nothing begins then, and attempts in flight have a few
+    /// Sends until shutdown. Nothing begins then, and attempts in flight have a few
     /// seconds to end; those that have not are given up, uncounted: the store has them as not sent.
     pub async fn run(mut self, shutdown: Shutdown) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);

@@ -26,10 +26,10 @@ impl Calls {
     /// Adds a call. A call that is stored never changes.
     ///
     /// # Errors
-    /// There is one of this id.
+    /// One with this id exists already.
     pub fn add(&mut self, call: Call) -> Result<(), Refused> {
         if self.started.contains_key(&call.id) {
-            return Err(Refused::Conflict("a call of this id is there already".into()));
+            return Err(Refused::Conflict("a call with this id already exists".into()));
         }
         self.started.insert(call.id.clone(), call.started_at);
         self.written.entry(call.created_at).or_default().push(call.id.clone());
@@ -58,9 +58,7 @@ impl Calls {
             if few.len() < NARROW {
                 let mut rows: Vec<&Call> = few.into_iter().filter_map(|id| self.find(id)).collect();
                 rows.retain(|call| query.matches_call(call));
-                rows.sort_unstable_by(|a, b| {
-                    (b.started_at, b.id.as_str()).cmp(&(a.started_at, a.id.as_str()))
-                });
+                rows.sort_unstable_by(|a, b| b.list_order().cmp(&a.list_order()));
                 return rows.into_iter().take(query.rows_to_read()).cloned().collect();
             }
         }

@@ -129,7 +129,7 @@ impl Tables {
     /// An account whose plan has no webhooks gets none.
     ///
     /// # Errors
-    /// There is no such account.
+    /// The account does not exist.
     pub fn accept(
         &mut self,
         body: &EventBody,
@@ -285,7 +285,7 @@ impl Tables {
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
         if row.state.status() != Status::Waiting {
-            return Err(Refused::Conflict("the delivery does not wait".into()));
+            return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
         row.make_due(now);
         let sent = row.to_send(number, now).ok_or(Refused::NotFound("delivery"))?;
@@ -296,7 +296,7 @@ impl Tables {
     /// One delivery.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn delivery(&self, id: &str) -> Result<&DeliveryRow, Refused> {
         let number = self.delivery_number(id)?;
         self.deliveries.get(&number).ok_or(Refused::NotFound("delivery"))

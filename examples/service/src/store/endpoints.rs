@@ -48,7 +48,7 @@ impl Tables {
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
         if self.endpoint_numbers.contains_key(&id) {
-            return Err(Refused::Conflict("an endpoint of this id is there already".into()));
+            return Err(Refused::Conflict("an endpoint with this id already exists".into()));
         }
         let row = self.account_mut(account_id.as_str())?;
         row.check_webhooks()?;
@@ -73,7 +73,7 @@ impl Tables {
     /// One endpoint and its number.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn endpoint(&self, id: &str) -> Result<(u32, &EndpointRow), Refused> {
         let number = *self.endpoint_numbers.get(id).ok_or(Refused::NotFound("endpoint"))?;
         Ok((number, self.endpoint_of(number).ok_or(Refused::NotFound("endpoint"))?))
@@ -133,7 +133,7 @@ impl Tables {
     /// Disables an endpoint for good. A deleted one stays as it is.
     ///
     /// # Errors
-    /// There is no such endpoint.
+    /// The endpoint does not exist.
     pub fn delete(&mut self, id: &str, now: Timestamp) -> Result<(), Refused> {
         let (number, _) = self.endpoint(id)?;
         let change = self.endpoint_mut(number).map(|row| row.health.delete(now));

@@ -26,7 +26,7 @@ impl Tables {
             None => Bound::Unbounded,
             Some(text) => Bound::Excluded(
                 text.parse::<u64>()
-                    .map_err(|_| Refused::Conflict("there is no such page".into()))?,
+                    .map_err(|_| Refused::Conflict("after: not a page of this list".into()))?,
             ),
         };
         let fits = |row: &&DeliveryRow| {

@@ -90,10 +90,10 @@ impl Tables {
     /// Adds an account.
     ///
     /// # Errors
-    /// There is one of this id.
+    /// One with this id exists already.
     fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
         if self.accounts.contains_key(&account.account.id) {
-            return Err(Refused::Conflict("an account of this id is there already".into()));
+            return Err(Refused::Conflict("an account with this id already exists".into()));
         }
         self.order.push(account.account.id.clone());
         self.accounts.insert(account.account.id.clone(), account);
@@ -130,7 +130,7 @@ impl Tables {
     /// One account.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn account(&self, id: &str) -> Result<&AccountRow, Refused> {
         self.accounts.get(id).ok_or(Refused::NotFound("account"))
     }
@@ -138,7 +138,7 @@ impl Tables {
     /// One account, to change.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn account_mut(&mut self, id: &str) -> Result<&mut AccountRow, Refused> {
         self.changed();
         self.accounts.get_mut(id).ok_or(Refused::NotFound("account"))
@@ -150,7 +150,7 @@ impl Tables {
     /// There is no such account, or the same secret is a key's already.
     pub fn add_key(&mut self, key: StoredKey) -> Result<(), Refused> {
         if self.digests.contains_key(&key.id) || self.keys.contains_key(key.digest.as_bytes()) {
-            return Err(Refused::Conflict("a key of this id or secret is there already".into()));
+            return Err(Refused::Conflict("a key with this id or secret already exists".into()));
         }
         self.account_mut(key.account_id.as_str())?.keys.push(key.id.clone());
         self.digests.insert(key.id.clone(), *key.digest.as_bytes());
@@ -166,7 +166,7 @@ impl Tables {
     /// One key, to change.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn key_mut(&mut self, id: &str) -> Result<&mut StoredKey, Refused> {
         self.changed();
         let digest = self.digests.get(id).ok_or(Refused::NotFound("key"))?;

@@ -42,7 +42,7 @@ impl Tables {
     /// Counts what a recovery would redeliver.
     ///
     /// # Errors
-    /// There is no such endpoint.
+    /// The endpoint does not exist.
     pub fn count_missed(
         &self,
         endpoint: &str,
@@ -164,7 +164,7 @@ impl Tables {
     /// One recovery, cancelled if that is asked for.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn recovery(
         &mut self,
         id: &str,

@@ -7,14 +7,14 @@ use testing::running::{File, Running, Service, command, request, run, service, s
 #[test]
 fn mistakes_end_it_with_a_word() {
     for (arguments, message) in [
-        (["--lisen", "127.0.0.1:0"], "--lisen is not known; did you mean --listen?"),
+        (["--lisen", "127.0.0.1:0"], "unknown flag --lisen; did you mean --listen?"),
         (["--listen", "nowhere"], "--listen: expected an address"),
-        (["--dashboard", "0.0.0.0:0"], "--dashboard: it has no login, so it listens on loopback"),
-        (["--time-scale", "0"], "--time-scale: not a number above 0"),
-        (["--timeout-scale", "NaN"], "--timeout-scale: not a number above 0"),
-        (["--timeout-scale", "3"], "--timeout-scale: not a number above 0 and up to 2.5"),
-        (["--allow-loopback-endpoints", "x"], "there is an argument too many"),
-        (["--data=a", "--data=b"], "--data is given twice"),
+        (["--dashboard", "0.0.0.0:0"], "--dashboard: expected a loopback address"),
+        (["--time-scale", "0"], "--time-scale: expected a number above 0"),
+        (["--timeout-scale", "NaN"], "--timeout-scale: expected a number above 0"),
+        (["--timeout-scale", "3"], "--timeout-scale: expected a number above 0, at most 2.5"),
+        (["--allow-loopback-endpoints", "x"], "too many arguments"),
+        (["--data=a", "--data=b"], "--data is repeated"),
     ] {
         let told = run(command().args(arguments), b"").is(2, message);
         assert!(told.stderr.starts_with(message) && told.stdout.is_empty(), "{arguments:?}");
@@ -49,7 +49,7 @@ fn bad_data_is_refused_with_the_path_of_the_field() {
         ),
         (
             r#"{"accounts":[{"id":"a","timezone":"UTC"},{"id":"a","timezone":"UTC"}]}"#.to_owned(),
-            "accounts[1].id: an account of this id is there already",
+            "accounts[1].id: an account with this id already exists",
         ),
         (
             r#"{"accounts":[{"id":"a","timezone":"UTC","endpoints":[{"url":"http://x/"}]}]}"#

@@ -22,23 +22,23 @@ fn the_page_that_explains_signatures_is_served_as_it_is() {
 fn bad_input_is_named() {
     let service = Service::start(&[]);
     let table: &[(&str, &str, Value, u16, &str)] = &[
-        ("GET", "/nowhere", json!({}), 404, "there is no such path"),
-        ("GET", "/accounts/acct_nobody", json!({}), 404, "there is no such account"),
-        ("DELETE", "/accounts", json!({}), 405, "this path takes GET, HEAD"),
-        ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "there is no such key"),
-        ("POST", "/endpoints/whep_1/ping", json!({}), 404, "there is no such endpoint"),
-        ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "there is no such delivery"),
+        ("GET", "/nowhere", json!({}), 404, "path not found"),
+        ("GET", "/accounts/acct_nobody", json!({}), 404, "account not found"),
+        ("DELETE", "/accounts", json!({}), 405, "this path allows GET, HEAD"),
+        ("POST", "/keys/cred_nobody/revoke", json!({}), 404, "key not found"),
+        ("POST", "/endpoints/whep_1/ping", json!({}), 404, "endpoint not found"),
+        ("POST", "/deliveries/dlv_1/redeliver", json!({}), 404, "delivery not found"),
         ("PATCH", FJORD, json!([]), 400, "expected an object"),
         (
             "PATCH",
             FJORD,
             json!({ "plan": "gold" }),
             400,
-            "plan: not a plan; there are none, starter",
+            "plan: unknown plan; the plans are none, starter",
         ),
         ("PATCH", FJORD, json!({ "closing": 1 }), 400, "closing: expected true or false"),
         ("PATCH", FJORD, json!({ "Plan": "pro" }), 400, "Plan: unknown field; there are plan,"),
-        ("POST", "/keys", json!({}), 404, "there is no such path"),
+        ("POST", "/keys", json!({}), 404, "path not found"),
         ("POST", "keys", json!({ "mode": "live" }), 400, "name: missing"),
         (
             "POST",
@@ -68,7 +68,7 @@ fn bad_input_is_named() {
             "calls",
             json!({ "id": "call_fjord_0001" }),
             409,
-            "a call of this id is there already",
+            "a call with this id already exists",
         ),
         ("POST", "events", json!({ "data": {} }), 400, "type: missing"),
         (
@@ -86,7 +86,7 @@ fn bad_input_is_named() {
             "secret: signing secret does not begin with whsec_",
         ),
         ("GET", "deliveries?status=lost", json!({}), 400, "status: not waiting,"),
-        ("GET", "deliveries?endpoint=x", json!({}), 404, "there is no such endpoint"),
+        ("GET", "deliveries?endpoint=x", json!({}), 404, "endpoint not found"),
     ];
     for (method, path, body, status, message) in table {
         // Below the account, unless it begins with a slash.

@@ -33,7 +33,7 @@ fn an_endpoint_is_paused_moved_and_deleted() {
     assert_eq!(receiver.got("/good").len(), 1);
     assert_eq!(sent["body"].as_str().unwrap().as_bytes(), receiver.got("/good")[0].body);
     let again = service.ask("POST", &format!("{waiting}/send"), &json!({}), 409);
-    assert_eq!(again["error"]["message"], "the delivery does not wait");
+    assert_eq!(again["error"]["message"], "the delivery is not waiting for an attempt");
 
     let paused = service.ask("POST", &format!("{bad}/pause"), &json!({}), 200);
     assert_eq!((&paused["status"], &paused["reason"]), (&json!("disabled"), &json!("paused")));

@@ -46,7 +46,7 @@ fn a_file_that_was_cut_is_not_filled_up() {
     run(&mut copy(&folder, &service), b"").is(0, "");
     assert_eq!(copied(&folder), service.lines());
     fs::write(folder.path("calls"), "").unwrap();
-    let output = run(&mut copy(&folder, &service), b"").is(1, "are missing");
+    let output = run(&mut copy(&folder, &service), b"").is(1, "shorter than the state");
     assert_eq!(fs::read(folder.path("calls")).unwrap(), b"");
     assert!(!format!("{output:?}").contains("no-output-may-show"));
 }

@@ -141,7 +141,7 @@ impl Killing<'_> {
 fn wait_until(condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < PATIENCE, "it does not go on");
+        assert!(began.elapsed() < PATIENCE, "it does not continue");
         std::thread::sleep(Duration::from_micros(50));
     }
 }

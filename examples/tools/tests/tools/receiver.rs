@@ -85,7 +85,7 @@ fn an_event_is_told_once_however_often_it_comes() {
     let line = running.said("evt_call");
     assert!(line.starts_with("evt_call call.ended call call_1 from \"+4712345678\""), "{line}");
     assert!(line.ends_with(r#"for 95 s: "Asked\u{1b}[2J for Friday""#), "{line}");
-    running.logged("seen before: evt_call");
+    running.logged("duplicate: evt_call");
     let told = running.interrupt();
     assert_eq!((told.code, told.stdout.lines().count()), (Some(0), 1));
 
@@ -164,9 +164,14 @@ fn what_is_genuine_and_strange_is_kept_whole() {
     let drifted =
         format!(r#"{{"id":"evt_d","type":"call.ended",{head},"data":{{"object":{{}}}}}}"#);
     for (id, event_type, body, line) in [
-        ("evt_u", "call.imagined", unknown.as_bytes(), "evt_u call.imagined of a type unknown"),
-        ("evt_d", "call.ended", drifted.as_bytes(), "evt_d call.ended kept, for it has changed"),
-        ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes, kept unread"),
+        (
+            "evt_u",
+            "call.imagined",
+            unknown.as_bytes(),
+            "evt_u call.imagined kept, of an unknown type",
+        ),
+        ("evt_d", "call.ended", drifted.as_bytes(), "evt_d call.ended kept, of an unknown form"),
+        ("evt_n", "ping", b"\xffnot an event", "a genuine body of 13 bytes that cannot be read"),
     ] {
         let request = signed_request(&signer(), event_type, id, body, now()).unwrap();
         accepted(&address, &request);
@@ -219,7 +224,7 @@ fn whoever_does_not_listen_keeps_no_sender_waiting() {
         accepted(&address, &event.signed_request(&signer(), now()));
     }
     // Nor whoever wants it to end.
-    unread.interrupt().is(1, "stopped while still acting");
+    unread.interrupt().is(1, "stopped during an action");
     assert!(acted_on(&journal).len() < 40);
 
     let (running, _) = start(&mut receiver(&journal));
@@ -348,7 +353,7 @@ fn a_line_that_was_not_finished_is_cut_off_and_done_again() {
 
     // Actions of another journal.
     fs::write(&journal, b"").unwrap();
-    run(&mut receiver(&journal), b"").is(1, "further than the journal");
+    run(&mut receiver(&journal), b"").is(1, "beyond the end of the journal");
 }
 
 #[test]
@@ -367,7 +372,7 @@ fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
     let cases: [(&[&str], &str); 6] = [
         (&[], "WEBHOOK_SECRET"),
         (&["--secret", "the-one-that-no-output-may-show"], "does not begin with whsec_"),
-        (&["--secret", SECRET, "--secret-env", "X"], "one of them"),
+        (&["--secret", SECRET, "--secret-env", "X"], "expected one of --secret"),
         (&["--secret", SECRET, "--listen", "here"], "--listen"),
         (&["--secret", SECRET, "--jornal", "x"], "did you mean --journal?"),
         (&["--secret", SECRET, "--product", "Ä"], "--product"),

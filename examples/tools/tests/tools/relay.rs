@@ -114,7 +114,7 @@ fn a_program_that_is_away_is_a_502_and_no_duplicate_later() {
     let (running, relayed) = start(&mut relay(&url, &folder.path("kept")));
     let request = ping("evt_1").signed_request(&signer(), now());
     assert_eq!(send(&relayed, &request), Some(502));
-    running.said("  no answer after ");
+    running.said("  no response after ");
     assert_eq!(send(&relayed, &request), Some(502));
     let told = running.interrupt();
     assert!(!told.stdout.contains("duplicate"), "{}", told.stdout);
@@ -165,8 +165,8 @@ fn kept_requests_are_replayed_and_signed_again_if_asked() {
     }
 
     answering(&program, &[Reply::Status(500)]);
-    replay(&["--replay", "evt_a"]).is(1, "not all of them were answered with a 2xx");
-    replay(&["--replay", "evt_nobody"]).is(1, "no such request is kept");
+    replay(&["--replay", "evt_a"]).is(1, "not every request got a 2xx");
+    replay(&["--replay", "evt_nobody"]).is(1, "no kept request matches");
 }
 
 /// Real requests of the local service, through the relay to the program.
@@ -201,9 +201,9 @@ fn a_wrong_command_line_of_a_relay_is_named() {
     let cases: [(&[&str], &str); 7] = [
         (&["--replay", "evt_1"], "--replay needs --forward"),
         (&["--keep", "x"], "--keep needs --forward"),
-        (&["--forward", "https://h/"], "--forward: not http://HOST:PORT/PATH"),
-        (&["--forward", "/hooks"], "--forward: not http://HOST:PORT/PATH"),
-        (&["--forward", "http://h/", "--journal", "x"], "--journal or --forward"),
+        (&["--forward", "https://h/"], "--forward: expected http://HOST:PORT/PATH"),
+        (&["--forward", "/hooks"], "--forward: expected http://HOST:PORT/PATH"),
+        (&["--forward", "http://h/", "--journal", "x"], "--journal: not allowed with --forward"),
         (&["--forward", "http://h/", "--since", "noon"], "--since: "),
         (&["--forward", "http://h/", "--sign-with-env", "NOT_SET"], "NOT_SET is not set"),
     ];

@@ -25,7 +25,7 @@ fn a_wrong_command_line_is_told_what_is_wrong() {
     for (arguments, says) in [
         (["many", "5", "x.svg"], "ENDPOINTS: expected a number from 1 to 4294967295"),
         (["0", "5", "x.svg"], "ENDPOINTS: expected"),
-        (["5", "-5", "x.svg"], "-5 is not known"),
+        (["5", "-5", "x.svg"], "unknown flag -5"),
         (["5", "5000000000", "x.svg"], "DELIVERIES: expected"),
         (["5", "5", "/dev/null/x.svg"], "CHART.svg: /dev/null/x.svg: "),
     ] {

@@ -80,7 +80,7 @@ fn faults_cost_nothing_but_time() {
     assert_eq!(copied(&folder), service.lines());
     assert!(service.requests() > 40);
     for message in
-        ["rate_limit_exceeded", "internal_error", "without an answer", "broke off", "502"]
+        ["rate_limit_exceeded", "internal_error", "without a response", "is incomplete", "502"]
     {
         assert!(output.stderr.contains(message), "{message}: {}", output.stderr);
     }
@@ -136,10 +136,10 @@ fn calls_without_their_state_are_cut_off_and_written_again() {
     }
     // What no crash of this program makes is not repaired by guessing.
     fs::write(folder.path("calls"), &whole[..100]).unwrap();
-    run(&mut sync(&folder, &service), b"").is(1, "calls that the state counts are missing");
+    run(&mut sync(&folder, &service), b"").is(1, "the file is shorter than the state says");
     fs::write(folder.path("calls"), &whole).unwrap();
     fs::remove_file(folder.path("state")).unwrap();
-    run(&mut sync(&folder, &service), b"").is(1, "there is no state");
+    run(&mut sync(&folder, &service), b"").is(1, "the state file does not exist");
     fs::write(folder.path("state"), b"{\"format\":2}").unwrap();
     run(&mut sync(&folder, &service), b"").is(1, "format 2");
 }
@@ -191,10 +191,10 @@ fn with_an_interval_it_goes_on_until_it_is_interrupted() {
 #[test]
 fn a_refusal_is_told_to_whoever_can_act() {
     let cases: [(Faults, &str); 4] = [
-        (|_| Some(Fault::Error(ErrorCode::InvalidCredentials)), "make another one"),
-        (|_| Some(Fault::Error(ErrorCode::PlanUpgradeRequired)), "plan has no access"),
+        (|_| Some(Fault::Error(ErrorCode::InvalidCredentials)), "create another one"),
+        (|_| Some(Fault::Error(ErrorCode::PlanUpgradeRequired)), "plan does not include"),
         (|_| Some(Fault::Error(ErrorCode::SubscriptionInactive)), "subscription is not active"),
-        (|_| Some(Fault::Error(ErrorCode::AccountClosed)), "going to be deleted"),
+        (|_| Some(Fault::Error(ErrorCode::AccountClosed)), "scheduled for deletion"),
     ];
     for (faults, message) in cases {
         let folder = Folder::new();
@@ -222,15 +222,21 @@ fn a_refusal_is_told_to_whoever_can_act() {
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_key() {
     let cases: [(&[&str], &str); 9] = [
-        (&[], "--api is missing"),
+        (&[], "missing --api"),
         (&["--api", "example.com", "--key", KEY], "--api"),
         (&["--api", "http://h", "--key", "the-one-that-no-output-may-show"], "the key"),
         (&["--api", "http://h"], "SERVICE_API_KEY"),
         (&["--api", "http://h", "--key", KEY, "--every", "often"], "--every"),
         (&["--api", "http://h", "--key", KEY, "--sate", "x"], "did you mean --state?"),
-        (&["--api", "http://h", "--key", KEY], "--state is missing"),
-        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"], "--out: this is"),
-        (&["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"], "--out: this is"),
+        (&["--api", "http://h", "--key", KEY], "missing --state"),
+        (
+            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x"],
+            "--out: the same file",
+        ),
+        (
+            &["--api", "http://h", "--key", KEY, "--state", "x", "--out", "x.new"],
+            "--out: the same file",
+        ),
     ];
     let with = |name: &str, value: OsString| {
         let mut command = example("sync");

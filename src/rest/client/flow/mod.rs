@@ -1,4 +1,3 @@
-mod pages;
 mod step;
 mod task;
 
@@ -7,18 +6,19 @@ use core::time::Duration;
 
 use http::{Request, Response};
 
-pub use pages::{Pages, PagesState, PagesStep};
 pub use step::{Progress, Step, Ticket};
-pub use task::{Fetch, Sync, Task};
+pub use task::Task;
 
 use self::task::{Applied, PageCount};
 use super::error::Cause;
-use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
+use super::{
+    Action, CallPages, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry,
+};
 use crate::Timestamp;
 use crate::model::Account;
 use crate::rest::ApiRequest;
 
-/// Tells the host what to do next, until a task is done: one request, all pages, or a sync.
+/// A task as a loop turned into a value: it tells the host what to do next, until the task is done.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -60,18 +60,20 @@ use crate::rest::ApiRequest;
 pub struct Flow<T: Task> {
     client: Client,
     task: T,
+    /// Whether the next end of the task is not its last.
+    ends_again: bool,
     retry: Retry,
     restarts: u32,
     time_limit: Duration,
     pace: Pace,
     position: Position<T>,
-    /// Why the last try failed; `None` once a request has succeeded.
+    /// The reason why the last try failed; `None` once a request has succeeded.
     failure: Option<FlowError>,
     /// Failed tries of the current request.
     tried: u32,
-    /// How often the list was restarted since it was read further than ever before.
+    /// The restarts of the list since its furthest position so far.
     restarted: u32,
-    /// How far that was, in this walk.
+    /// The furthest position of this walk.
     deepest: Option<Timestamp>,
     tickets: u64,
     progress: Progress,
@@ -80,9 +82,9 @@ pub struct Flow<T: Task> {
 enum Position<T: Task> {
     /// Before a request.
     Waiting(Wait),
-    /// The answer to this request is awaited, which was made at this time.
+    /// After a request that was made at this time, and before its answer.
     Sent(Ticket, Request<()>, Timestamp),
-    /// A try failed. What follows is decided with the next `random`.
+    /// After a try that failed. What follows is decided with the next `random`.
     Failed(FlowError),
     Storing(T::Batch),
     Done(T::Output),
@@ -92,7 +94,7 @@ enum Position<T: Task> {
 #[derive(Clone, Copy)]
 struct Wait {
     until: Timestamp,
-    /// How long the wait is at most, whatever the clock does meanwhile.
+    /// The longest time to wait, whatever the clock does meanwhile.
     length: Duration,
     /// Whether the pace has set it.
     paced: bool,
@@ -109,30 +111,30 @@ impl Wait {
 impl Client {
     /// Creates the flow of a single operation, with retries.
     #[must_use]
-    pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<Fetch<R>> {
-        Flow::new(self, Fetch(operation))
+    pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<R> {
+        Flow::new(self, operation)
     }
 
     /// Creates the flow through all pages of a list: from a
-    /// [`ListCalls`](crate::rest::ListCalls), or from a [`PagesState`] that was stored. The state
+    /// [`ListCalls`](crate::rest::ListCalls), or from a [`CallPages`] that was stored. The state
     /// remembers whether it was begun with a live or a test key, and a key of the other mode is
     /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
     /// with that error: only such a list cannot be restarted.
     #[must_use]
-    pub fn pages(&self, from: impl Into<PagesState>) -> Flow<Pages> {
+    pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
         let mut state = from.into();
         let bound = state.bind(self.key().mode());
-        Flow::new(self, Pages(state)).unless_refused(bound)
+        Flow::new(self, state).unless_refused(bound)
     }
 
     /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
-    /// last. It is done when the copy is up to date: create the next flow in a while. A list that an
-    /// earlier flow left half-read is read to its end, and then what is new since.
+    /// last. It is done when the copy is up to date: create the next flow in a while. A list that
+    /// an earlier flow left half-read is read to its end, and then what is new since.
     ///
     /// The state remembers whether it was begun with a live or a test key, and a key of the other
     /// mode is refused.
     #[must_use]
-    pub fn sync(&self, state: CallSync) -> Flow<Sync> {
+    pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, None)
     }
 
@@ -142,26 +144,27 @@ impl Client {
     /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without it, a
     /// replaced key of another account cannot be told apart.
     #[must_use]
-    pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<Sync> {
+    pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<CallSync> {
         self.bound_sync(state, Some(account))
     }
 
-    fn bound_sync(&self, mut state: CallSync, account: Option<&Account>) -> Flow<Sync> {
+    fn bound_sync(&self, mut state: CallSync, account: Option<&Account>) -> Flow<CallSync> {
         let account = account.map(|account| &account.id);
         let bound = state.bind(Some(self.key().mode()), account);
-        Flow::new(self, Sync::new(state)).unless_refused(bound)
+        Flow::new(self, state).unless_refused(bound)
     }
 }
 
 impl<T: Task> Flow<T> {
     fn new(client: &Client, task: T) -> Self {
-        Self {
+        let mut flow = Self {
             client: client.clone(),
+            ends_again: T::ENDS_TWICE,
             retry: Retry::new(),
             restarts: 3,
             time_limit: Duration::from_secs(30),
-            pace: Pace::of(T::QUOTA),
-            position: task.finished().map_or(Position::Waiting(Wait::OVER), Position::Done),
+            pace: Pace::new(T::Request::OPERATION.quota()),
+            position: Position::Waiting(Wait::OVER),
             failure: None,
             tried: 0,
             restarted: 0,
@@ -172,7 +175,15 @@ impl<T: Task> Flow<T> {
                 ..Progress::default()
             },
             task,
-        }
+        };
+        flow.go_on();
+        flow
+    }
+
+    /// Asks for what is next, or ends.
+    fn go_on(&mut self) {
+        let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
+        self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
     }
 
     fn unless_refused(self, bound: Result<(), FlowError>) -> Self {
@@ -197,7 +208,7 @@ impl<T: Task> Flow<T> {
 
     /// Sets how often the list may be restarted, because its cursor is refused or leads to pages
     /// that do not follow: 3 times by default. No call is returned again. A list that is read
-    /// further than ever before resets the count.
+    /// further than before resets the count.
     #[must_use]
     pub fn with_restarts(self, restarts: u32) -> Self {
         Self { restarts, ..self }
@@ -209,9 +220,9 @@ impl<T: Task> Flow<T> {
         Self { time_limit, ..self }
     }
 
-    /// Returns what to do next. `random` is eight random bytes. They stretch the wait before a retry,
-    /// and tell the requests of this flow from those of previous flows; they need not be fit for
-    /// secrets, but constant bytes do neither.
+    /// Returns what to do next. `random` is eight random bytes. They stretch the wait before a
+    /// retry, and tell the requests of this flow from those of previous flows; they need not be fit
+    /// for secrets, but constant bytes do neither.
     pub fn next(&mut self, random: [u8; 8], now: Timestamp) -> Step<'_, T> {
         if let Position::Failed(error) = &self.position {
             self.position = self.after(error.clone(), random, now);
@@ -258,7 +269,7 @@ impl<T: Task> Flow<T> {
     ) {
         let Some(sent) = self.awaits(ticket) else { return };
         // A date that was reached while the answer was on its way says nothing of when it left.
-        match self.task.apply(&self.client, head.into(), body, sent.min(now)) {
+        match self.read(head.into(), body, sent.min(now)) {
             Ok(applied) => {
                 (self.tried, self.failure) = (0, None);
                 self.position = match applied {
@@ -273,6 +284,16 @@ impl<T: Task> Flow<T> {
         }
     }
 
+    fn read(
+        &self,
+        head: ResponseHead<'_>,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Applied<T::Batch, T::Output>, FlowError> {
+        let answer = self.client.read(&self.task.asked(), head, body)?;
+        Ok(self.task.answered(answer, head.date(), now)?)
+    }
+
     /// Reports that no answer came, or not all of it: no connection, a timeout, a connection that
     /// broke. `cause` is the HTTP client's error, or a text: [`last_error`](Self::last_error) shows
     /// it.
@@ -285,11 +306,11 @@ impl<T: Task> Flow<T> {
     /// Reports that the batch of [`Step::Store`] is stored. Without such a batch, nothing happens.
     pub fn stored(&mut self) {
         if let Position::Storing(batch) = &self.position {
-            let done = self.task.stored(batch);
+            self.task.store(batch);
             if !self.is_past_first_page() {
                 self.deepest = None;
             }
-            self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
+            self.go_on();
         }
     }
 
@@ -316,7 +337,7 @@ impl<T: Task> Flow<T> {
         self.failure.as_ref()
     }
 
-    /// When the request was made whose answer is awaited with this ticket.
+    /// Returns when the request was made whose answer is awaited with this ticket.
     fn awaits(&self, ticket: Ticket) -> Option<Timestamp> {
         match self.position {
             Position::Sent(expected, _, sent) if expected == ticket => Some(sent),
@@ -331,8 +352,9 @@ impl<T: Task> Flow<T> {
     fn count(&mut self, page: &PageCount) {
         let progress = &mut self.progress;
         progress.pages = progress.pages.saturating_add(1);
-        progress.calls = progress.calls.saturating_add(page.calls);
-        progress.unreadable = progress.unreadable.saturating_add(page.unreadable);
+        let add = |sum: u64, len: usize| sum.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
+        progress.calls = add(progress.calls, page.calls);
+        progress.unreadable = add(progress.unreadable, page.unreadable);
         progress.reached = page.reached.or(progress.reached);
         if page.reached.is_some_and(|at| self.deepest.is_none_or(|deepest| at < deepest)) {
             (self.deepest, self.restarted) = (page.reached, 0);
@@ -346,7 +368,7 @@ impl<T: Task> Flow<T> {
         self.position = Position::Failed(error);
     }
 
-    /// What follows a failed try.
+    /// Decides what follows a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
         // A page that does not follow the previous one may be another machine's, a little behind.
         let lost = ClientError::no_response("");
@@ -372,8 +394,7 @@ impl<T: Task> Flow<T> {
         })
     }
 
-    /// What a wait has come to by now: the request leaves once the wait is over and the pace allows
-    /// it.
+    /// Makes the request once the wait is over and the pace allows it.
     fn waited(&mut self, mut wait: Wait, random: [u8; 8], now: Timestamp) -> Position<T> {
         // A clock that was set back makes no wait longer than it was.
         wait.until = wait.until.min(now.saturating_add(wait.length));
@@ -386,7 +407,7 @@ impl<T: Task> Flow<T> {
                 return Position::Waiting(Wait::new(pace, true, now));
             }
         }
-        match self.task.request(&self.client) {
+        match self.client.request(&self.task.asked()) {
             Ok(request) => {
                 self.tickets = self.tickets.wrapping_add(1);
                 Position::Sent(Ticket { number: self.tickets, random }, request, now)
@@ -396,10 +417,10 @@ impl<T: Task> Flow<T> {
     }
 }
 
-impl Flow<Sync> {
+impl Flow<CallSync> {
     /// Continues from a state that was stored while the flow was under way: by an event whose call
-    /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is dropped,
-    /// and so is an answer to another page than the state asks for.
+    /// was [taken](CallSync::take_call), or by another worker. A batch that is not stored is
+    /// dropped, and so is an answer to another page than the state asks for.
     ///
     /// Call it after each such change. If a change may be made by another process, store a batch
     /// only over the state that you stored last, and otherwise call this with what is stored.
@@ -409,7 +430,7 @@ impl Flow<Sync> {
         }
         // An answer to another page than the state asks for would be taken for that one. What asks
         // for a wait asks for it whatever comes next.
-        let moved = state.query() != self.task.state.query();
+        let moved = state.query() != self.task.query();
         let is_outdated = match &self.position {
             Position::Storing(_) => true,
             Position::Sent(..) => moved,
@@ -419,8 +440,8 @@ impl Flow<Sync> {
         if is_outdated {
             self.position = Position::Waiting(Wait::OVER);
         }
-        match state.bind_like(&self.task.state) {
-            Ok(()) => self.task.state = state,
+        match state.bind_like(&self.task) {
+            Ok(()) => self.task = state,
             Err(error) => self.position = Position::Stopped(error),
         }
     }

@@ -10,41 +10,41 @@ use super::FlowError;
 use super::task::Task;
 use crate::Timestamp;
 
-/// Says what the host does next.
+/// The next step of the host.
 ///
-/// The enum is exhaustive: matching every variant is the point. A [`Fetch`](super::Fetch) has nothing to store:
+/// Closed: a host does something else for each. A single request has nothing to store:
 /// `Store(never) => match *never {}`.
 #[must_use = "do it, and ask again"]
-#[allow(clippy::exhaustive_enums)]
 pub enum Step<'f, T: Task + 'f> {
-    /// Send this request, then report its answer or its loss.
+    /// A request to send. Report its answer or its loss.
     Send {
         /// The request. It has no body.
         request: Request<()>,
         /// The time limit for the whole request, up to the last byte of the answer.
         time_limit: Duration,
-        /// What to report the answer with.
+        /// The ticket to report the answer with.
         ticket: Ticket,
     },
-    /// Ask again at this instant: sleep for `until.since(now())`. Asking earlier returns the same
-    /// step.
+    /// The instant at which to ask again: sleep for `until.since(now())`. Asking earlier returns
+    /// the same step.
     Wait(Timestamp),
-    /// Store this in one transaction, then call [`Flow::stored`](super::Flow::stored). The batch is borrowed from the
-    /// flow: clone what you keep, and do it before that call.
+    /// A batch to store in one transaction, before [`Flow::stored`](super::Flow::stored). The batch
+    /// is borrowed from the flow: clone what you keep, and do it before that call.
     Store(&'f T::Batch),
-    /// The task is done, or somebody must act: see [`FlowError::action`].
+    /// The end of the task, or what somebody must act on: see [`FlowError::action`].
     Done(Result<T::Output, FlowError>),
 }
 
-/// Ties an answer to its request.
+/// A tie between an answer and its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(super) number: u64,
-    /// Tells the tickets of two flows apart: an answer can arrive after its flow was dropped.
+    /// Eight bytes that tell the tickets of two flows apart: an answer can arrive after its flow
+    /// was dropped.
     pub(super) random: [u8; 8],
 }
 
-/// Says how far a [`Flow`](super::Flow) has come, for a line on a terminal or in a log.
+/// The progress of a [`Flow`](super::Flow), for a line on a terminal or in a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
@@ -56,9 +56,9 @@ pub struct Progress {
     pub unreadable: u64,
     /// The tries that failed.
     pub failures: u64,
-    /// How often the list was restarted: see [`Flow::with_restarts`](super::Flow::with_restarts).
+    /// The restarts of the list: see [`Flow::with_restarts`](super::Flow::with_restarts).
     pub restarts: u32,
-    /// When the wait ends, if the flow waits.
+    /// The end of the wait, if the flow waits.
     pub waits_until: Option<Timestamp>,
     /// The `started_at` of the last call read. A list goes from the newest call to the oldest.
     pub reached: Option<Timestamp>,

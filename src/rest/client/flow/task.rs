@@ -1,173 +1,193 @@
 use core::convert::Infallible;
 
-use http::Request;
-
-use super::FlowError;
+use self::sealed::Run;
 use crate::Timestamp;
-use crate::rest::client::{CallSync, Client, ResponseHead, SyncStep};
-use crate::rest::{ApiRequest, ListCalls, Quota, UnsendableError};
+use crate::model::CallList;
+use crate::rest::client::{Batch, CallPages, CallSync, PagingError};
+use crate::rest::{ApiRequest, ListCalls};
 
-/// Defines what a [`Flow`](super::Flow) does: [`Fetch`], [`Pages`](super::Pages) or [`Sync`], and
-/// nothing else.
-pub trait Task: sealed::Sealed + Sized {
-    /// What the host stores before the flow goes on. [`Infallible`] if there is nothing to store.
+/// The task of a [`Flow`](super::Flow): one request, [`CallPages`] or [`CallSync`], and nothing
+/// else.
+///
+/// The trait is sealed.
+pub trait Task: Run<<Self as Task>::Batch, <Self as Task>::Output> {
+    /// The value that the host stores before the flow goes on. [`Infallible`] if there is nothing
+    /// to store.
     type Batch;
 
-    /// What the flow ends with.
+    /// The result that the flow ends with.
     type Output: Clone;
-
-    #[doc(hidden)]
-    const QUOTA: Quota;
-
-    #[doc(hidden)]
-    fn request(&self, client: &Client) -> Result<Request<()>, UnsendableError>;
-
-    /// Leaves the task unchanged; [`stored`](Self::stored) moves it.
-    #[doc(hidden)]
-    fn apply(
-        &self,
-        client: &Client,
-        head: ResponseHead<'_>,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<Applied<Self>, FlowError>;
-
-    /// Moves the task past what was stored; `Some` if that was the last.
-    #[doc(hidden)]
-    fn stored(&mut self, batch: &Self::Batch) -> Option<Self::Output>;
-
-    /// What the flow ends with if there is nothing to do from the beginning.
-    #[doc(hidden)]
-    fn finished(&self) -> Option<Self::Output> {
-        None
-    }
-
-    /// The page to ask for, if this reads a list.
-    #[doc(hidden)]
-    fn list(&self) -> Option<ListCalls> {
-        None
-    }
-
-    /// Restarts the list. `false` if there is none.
-    #[doc(hidden)]
-    fn restart(&mut self) -> bool {
-        false
-    }
 }
 
-/// Performs one operation. Created by [`Client::fetch`].
+/// The effect of an answer.
 #[derive(Debug)]
-pub struct Fetch<R>(pub(super) R);
-
-impl<R: ApiRequest> sealed::Sealed for Fetch<R> {}
-
-impl<R: ApiRequest> Task for Fetch<R> {
-    type Batch = Infallible;
-    type Output = R::Response;
-    const QUOTA: Quota = R::OPERATION.quota();
-    fn request(&self, client: &Client) -> Result<Request<()>, UnsendableError> {
-        client.request(&self.0)
-    }
-
-    fn apply(
-        &self,
-        client: &Client,
-        head: ResponseHead<'_>,
-        body: &[u8],
-        _: Timestamp,
-    ) -> Result<Applied<Self>, FlowError> {
-        Ok(Applied::Done(client.read(&self.0, head, body)?))
-    }
-
-    fn stored(&mut self, never: &Infallible) -> Option<R::Response> {
-        match *never {}
-    }
+pub enum Applied<B, O> {
+    Done(O),
+    Store(B, PageCount),
 }
 
-/// Brings a copy of all calls up to date. Created by [`Client::sync`].
-#[derive(Debug)]
-pub struct Sync {
-    pub(super) state: CallSync,
-    /// Whether the walk was begun by an earlier flow: it says nothing of what was written since.
-    resumed: bool,
-}
-
-impl Sync {
-    pub(super) fn new(state: CallSync) -> Self {
-        Self { resumed: state.is_walking(), state }
-    }
-}
-
-impl sealed::Sealed for Sync {}
-
-impl Task for Sync {
-    type Batch = SyncStep;
-    type Output = ();
-    const QUOTA: Quota = Quota::READS;
-    fn request(&self, client: &Client) -> Result<Request<()>, UnsendableError> {
-        client.request(&self.state.query())
-    }
-
-    fn apply(
-        &self,
-        client: &Client,
-        head: ResponseHead<'_>,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<Applied<Self>, FlowError> {
-        let page = client.read(&self.state.query(), head, body)?;
-        let step = self.state.apply(&page, head.date(), now)?;
-        let count = PageCount::new(&page, &step.calls, &step.unreadable);
-        Ok(Applied::Store(step, count))
-    }
-
-    fn stored(&mut self, batch: &SyncStep) -> Option<()> {
-        self.state = batch.next.clone();
-        if self.state.is_walking() {
-            return None;
-        }
-        let resumed = core::mem::take(&mut self.resumed);
-        (!resumed).then_some(())
-    }
-
-    fn list(&self) -> Option<ListCalls> {
-        Some(self.state.query())
-    }
-
-    fn restart(&mut self) -> bool {
-        self.state = self.state.restarted();
-        true
-    }
-}
-
-/// What an answer has led to.
-#[doc(hidden)]
-#[allow(missing_debug_implementations)]
-pub enum Applied<T: Task> {
-    Done(T::Output),
-    Store(T::Batch, PageCount),
-}
-
-/// What a page adds to the progress.
-#[doc(hidden)]
+/// The part of the progress that a page adds.
 #[derive(Debug)]
 pub struct PageCount {
-    pub(super) calls: u64,
-    pub(super) unreadable: u64,
+    pub(super) calls: usize,
+    pub(super) unreadable: usize,
     pub(super) reached: Option<Timestamp>,
 }
 
-impl PageCount {
-    pub(super) fn new<C, U>(page: &crate::model::CallList, calls: &[C], unreadable: &[U]) -> Self {
-        let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
-        Self {
-            calls: count(calls.len()),
-            unreadable: count(unreadable.len()),
+impl<S> Applied<Batch<S>, ()> {
+    fn store(page: &CallList, batch: Batch<S>) -> Self {
+        let count = PageCount {
+            calls: batch.calls.len(),
+            unreadable: batch.unreadable.len(),
             reached: page.calls().last().map(|call| call.started_at),
-        }
+        };
+        Self::Store(batch, count)
     }
 }
 
 pub(super) mod sealed {
-    pub trait Sealed {}
+    use super::{ApiRequest, Applied, ListCalls, PagingError, Timestamp};
+
+    /// The way in which a flow runs a task with batches `B` and output `O`.
+    pub trait Run<B, O>: Sized {
+        type Request: ApiRequest;
+
+        /// Whether the task is done at its second end only: the first may be that of what an
+        /// earlier flow began, which says nothing of what was written since.
+        const ENDS_TWICE: bool = false;
+
+        /// Returns what to ask for next.
+        fn asked(&self) -> Self::Request;
+
+        /// Applies an answer. Leaves the task unchanged; [`store`](Self::store) moves it.
+        fn answered(
+            &self,
+            answer: <Self::Request as ApiRequest>::Response,
+            date: Option<Timestamp>,
+            now: Timestamp,
+        ) -> Result<Applied<B, O>, PagingError>;
+
+        /// Moves the task past what was stored.
+        fn store(&mut self, batch: &B);
+
+        /// Returns the output once nothing is left to ask for.
+        fn end(&self) -> Option<O> {
+            None
+        }
+
+        /// Returns the page to ask for, if the task reads a list.
+        fn list(&self) -> Option<ListCalls> {
+            None
+        }
+
+        /// Restarts the list. Returns false if that is not possible.
+        fn restart(&mut self) -> bool {
+            false
+        }
+    }
+}
+
+impl<R: ApiRequest> Task for R {
+    type Batch = Infallible;
+    type Output = R::Response;
+}
+
+impl<R: ApiRequest> Run<Infallible, R::Response> for R {
+    type Request = R;
+
+    fn asked(&self) -> R {
+        self.clone()
+    }
+
+    fn answered(
+        &self,
+        answer: R::Response,
+        _: Option<Timestamp>,
+        _: Timestamp,
+    ) -> Result<Applied<Infallible, R::Response>, PagingError> {
+        Ok(Applied::Done(answer))
+    }
+
+    fn store(&mut self, never: &Infallible) {
+        match *never {}
+    }
+}
+
+impl Task for CallPages {
+    type Batch = Batch<Self>;
+    type Output = ();
+}
+
+impl Run<Batch<Self>, ()> for CallPages {
+    type Request = ListCalls;
+
+    fn asked(&self) -> ListCalls {
+        self.query()
+    }
+
+    fn answered(
+        &self,
+        page: CallList,
+        _: Option<Timestamp>,
+        _: Timestamp,
+    ) -> Result<Applied<Batch<Self>, ()>, PagingError> {
+        Ok(Applied::store(&page, self.apply(&page)?))
+    }
+
+    fn store(&mut self, batch: &Batch<Self>) {
+        self.clone_from(&batch.next);
+    }
+
+    fn end(&self) -> Option<()> {
+        self.is_done().then_some(())
+    }
+
+    fn list(&self) -> Option<ListCalls> {
+        Some(self.query())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.restarted().map(|restarted| *self = restarted).is_some()
+    }
+}
+
+impl Task for CallSync {
+    type Batch = Batch<Self>;
+    type Output = ();
+}
+
+impl Run<Batch<Self>, ()> for CallSync {
+    type Request = ListCalls;
+
+    const ENDS_TWICE: bool = true;
+
+    fn asked(&self) -> ListCalls {
+        self.query()
+    }
+
+    fn answered(
+        &self,
+        page: CallList,
+        date: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Applied<Batch<Self>, ()>, PagingError> {
+        Ok(Applied::store(&page, self.apply(&page, date, now)?))
+    }
+
+    fn store(&mut self, batch: &Batch<Self>) {
+        self.clone_from(&batch.next);
+    }
+
+    fn end(&self) -> Option<()> {
+        (!self.is_walking()).then_some(())
+    }
+
+    fn list(&self) -> Option<ListCalls> {
+        Some(self.query())
+    }
+
+    fn restart(&mut self) -> bool {
+        *self = self.restarted();
+        true
+    }
 }

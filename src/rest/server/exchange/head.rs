@@ -8,6 +8,7 @@ use http::uri::Authority;
 use crate::rest::BaseUrl;
 use crate::rest::server::KeyDigest;
 use crate::rest::server::RejectionReason;
+use crate::text::Occurs;
 
 /// The head of a request, of any framework.
 ///
@@ -35,25 +36,9 @@ pub struct RequestHead<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
-    host: Header<'a>,
+    host: Occurs<&'a [u8]>,
     needs_host: bool,
-    authorization: Header<'a>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Header<'a> {
-    Absent,
-    Once(&'a [u8]),
-    Repeated,
-}
-
-impl<'a> Header<'a> {
-    fn and(self, value: &'a [u8]) -> Self {
-        match self {
-            Self::Absent => Self::Once(value),
-            Self::Once(_) | Self::Repeated => Self::Repeated,
-        }
-    }
+    authorization: Occurs<&'a [u8]>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -65,9 +50,9 @@ impl<'a> RequestHead<'a> {
             method,
             path,
             query,
-            host: Header::Absent,
+            host: Occurs::Absent,
             needs_host: true,
-            authorization: Header::Absent,
+            authorization: Occurs::Absent,
         }
     }
 
@@ -87,7 +72,7 @@ impl<'a> RequestHead<'a> {
             head = head.with_http_1_0();
         }
         match parts.uri.authority() {
-            Some(authority) if head.host == Header::Absent && parts.version >= Version::HTTP_2 => {
+            Some(authority) if head.host == Occurs::Absent && parts.version >= Version::HTTP_2 => {
                 head.with_host(authority.as_str().as_bytes())
             }
             _ => head,
@@ -121,11 +106,11 @@ impl<'a> RequestHead<'a> {
 
     pub(super) fn check_host(&self) -> Result<(), RejectionReason> {
         match self.host {
-            Header::Absent if self.needs_host => Err(RejectionReason::NoHost),
-            Header::Absent => Ok(()),
-            Header::Repeated => Err(RejectionReason::SeveralHosts),
-            Header::Once(value) if is_host(value) => Ok(()),
-            Header::Once(_) => Err(RejectionReason::MalformedHost),
+            Occurs::Absent if self.needs_host => Err(RejectionReason::NoHost),
+            Occurs::Absent => Ok(()),
+            Occurs::Repeated => Err(RejectionReason::SeveralHosts),
+            Occurs::Once(value) if is_host(value) => Ok(()),
+            Occurs::Once(_) => Err(RejectionReason::MalformedHost),
         }
     }
 
@@ -134,9 +119,9 @@ impl<'a> RequestHead<'a> {
     /// end. Whether it looks like a key of the product is not asked: it is known or not.
     pub(super) fn credential(&self) -> Result<KeyDigest, RejectionReason> {
         let value = match self.authorization {
-            Header::Absent => return Err(RejectionReason::NoCredential),
-            Header::Repeated => return Err(RejectionReason::SeveralCredentials),
-            Header::Once(value) => value,
+            Occurs::Absent => return Err(RejectionReason::NoCredential),
+            Occurs::Repeated => return Err(RejectionReason::SeveralCredentials),
+            Occurs::Once(value) => value,
         };
         let mut parts = value.splitn(2, |byte| *byte == b' ');
         let scheme = parts.next().unwrap_or_default();

@@ -1,24 +1,16 @@
-mod walk;
-
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use self::walk::Walk;
-pub(super) use self::walk::{Place, UnreadableKey};
-use super::flow_error::FlowError;
+use super::walk::{UnreadableKey, Walk};
+use super::{Batch, FlowError, PagingError, bind};
 use crate::Timestamp;
 use crate::id::{AccountId, CallId};
 use crate::model::{Call, CallList, ListedCall, UnreadableCall};
-use crate::rest::client::PagingError;
 use crate::rest::{ListCalls, Mode};
 
-/// Says how far below its watermark a sync asks unless told otherwise: a minute.
-pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
-
-/// Copies all calls of an account, and the new ones from then on, without losing or repeating any.
+/// A copy of all calls of an account, kept up to date without losing or repeating any.
 ///
 /// This is the state of the sync. Store it next to the calls, as JSON or in any form of serde.
 ///
@@ -107,7 +99,7 @@ pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
     lag: Duration,
-    /// Of the key that the sync was begun with.
+    /// The mode of the key that the sync was begun with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
     /// The account, if the host has named it.
@@ -115,7 +107,8 @@ pub struct CallSync {
     account_id: Option<AccountId>,
     #[serde(default)]
     since: Option<Timestamp>,
-    /// Every call written a lag or more before it has been returned, but for those before `since`.
+    /// The instant such that every call written a lag or more before it has been returned, but for
+    /// those before `since`.
     #[serde(default)]
     watermark: Option<Timestamp>,
     /// The calls returned that a query may list again, with their `created_at`.
@@ -123,35 +116,48 @@ pub struct CallSync {
     /// A `created_at` that no clock had reached. It becomes the watermark once one has.
     #[serde(default)]
     kept: Option<Timestamp>,
-    /// The unreadable items returned, each with its `created_at`, or else a time after the walk that
-    /// showed it last; `None` while that walk is under way.
+    /// The unreadable items returned, each with its `created_at`, or else a time after the walk
+    /// that showed it last; `None` while that walk is under way.
     #[serde(default)]
     unreadable: BTreeMap<UnreadableKey, Option<Timestamp>>,
     /// The walk under way, once its first page has been applied.
     #[serde(default)]
-    walk: Option<Walk>,
+    walk: Option<SyncWalk>,
 }
 
-/// Holds what a page brought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "store all of it, in one transaction"]
-#[non_exhaustive]
-pub struct SyncStep {
-    /// The calls that no previous step has returned, newest first.
-    pub calls: Vec<Call>,
-    /// The items that cannot be read and that no previous step has returned. Store them, or tell
-    /// somebody: no later step returns them.
-    pub unreadable: Vec<UnreadableCall>,
-    /// The state to store together with them, and to continue from.
-    pub next: CallSync,
+/// A walk, and what the watermark becomes at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct SyncWalk {
+    #[serde(flatten)]
+    list: Walk,
+    /// The watermark at the end of the walk.
+    goal: Option<Timestamp>,
+    /// The value of [`CallSync::kept`] at the end of the walk.
+    #[serde(default)]
+    kept: Option<Timestamp>,
+    /// The beginning of the walk, while no page has shown a call.
+    #[serde(default)]
+    opening: Option<Opening>,
+}
+
+/// The beginning of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Opening {
+    /// The `Date` of the first page.
+    date: Option<Timestamp>,
+    /// Whether the first page is still to be looked at.
+    first: bool,
 }
 
 impl CallSync {
+    /// The default lag: one minute below the watermark.
+    pub const DEFAULT_LAG: Duration = Duration::from_secs(60);
+
     /// Creates a sync of all calls, from the first one on.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            lag: DEFAULT_LAG,
+            lag: Self::DEFAULT_LAG,
             mode: None,
             account_id: None,
             since: None,
@@ -195,7 +201,7 @@ impl CallSync {
     /// Returns how many ids the state keeps, those of unreadable items included.
     #[must_use]
     pub fn ids(&self) -> usize {
-        let walk = self.walk.as_ref().map_or(0, Walk::ids);
+        let walk = self.walk.as_ref().map_or(0, |walk| walk.list.ids());
         [self.recent.len(), self.unreadable.len()].into_iter().fold(walk, usize::saturating_add)
     }
 
@@ -209,7 +215,7 @@ impl CallSync {
             Some(from) => query.with_created_after(from),
             None => query,
         };
-        match self.walk.as_ref().and_then(Walk::cursor) {
+        match self.walk.as_ref().and_then(|walk| walk.list.cursor()) {
             Some(cursor) => query.with_cursor(cursor),
             None => query,
         }
@@ -217,65 +223,54 @@ impl CallSync {
 
     /// Applies the answer to [`query`](Self::query): which calls are fresh, and the state after it.
     ///
-    /// `date` is the answer's `Date` header, [`ResponseHead::date`](super::ResponseHead::date);
-    /// without it the sync relies on `now` alone to tell false dates from right ones. Best, `now` is
-    /// the time at which the page was asked for: an instant that was in the future then may be a
-    /// false date. The state may have [taken a call](Self::take_call) since it was asked; the walk is the same.
+    /// `date` is the answer's `Date` header,
+    /// [`ResponseHead::date`](super::super::ResponseHead::date); without it the sync relies on
+    /// `now` alone to tell false dates from right ones. Best, `now` is the time at which the page
+    /// was asked for: an instant that was in the future then may be a false date. The state may
+    /// have [taken a call](Self::take_call) since it was asked; the walk is the same.
     ///
     /// # Errors
-    /// The page does not follow the previous one. Nothing has changed then; the same query can be
-    /// made again. If the error lasts, continue from the state [restarted](Self::restarted), as a
-    /// flow does by itself.
+    /// Returns an error if the page does not follow the previous one. Nothing has changed then; the
+    /// same query can be made again. If the error lasts, continue from the state
+    /// [restarted](Self::restarted), as a flow does by itself.
     pub fn apply(
         &self,
         page: &CallList,
         date: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<SyncStep, PagingError> {
+    ) -> Result<Batch<Self>, PagingError> {
         let mut next = self.clone();
         let latest = date.unwrap_or(now).max(now);
-        let begin = || Walk::new(self.watermark, self.kept, date, latest);
+        let begin = || SyncWalk::new(self.watermark, self.kept, date, latest);
         let mut walk = next.walk.take().unwrap_or_else(begin);
         walk.look(page, latest);
-        let depth = walk.depth();
-        let (mut calls, mut unreadable) = (Vec::new(), Vec::new());
-        for (index, item) in page.data.iter().enumerate() {
-            match item {
-                ListedCall::Call(call) => {
-                    if next.pass(call, &mut walk).ok_or(PagingError::Order { index })? {
-                        calls.push(call.clone());
-                    }
-                }
-                ListedCall::Unreadable(item) => {
-                    if next.note(item) {
-                        unreadable.push(item.clone());
-                    }
-                }
-            }
+        let goal = walk.goal;
+        let (calls, unreadable, goes_on) = walk.list.read(page, |list, item| match item {
+            ListedCall::Call(call) => next.pass(list, goal, call),
+            ListedCall::Unreadable(item) => Some(next.note(item)),
+        })?;
+        match goes_on {
+            true => next.walk = Some(walk),
+            false => next.complete(&walk, latest),
         }
-        let is_further = walk.depth() != depth || !unreadable.is_empty();
-        match walk.after(page, is_further)? {
-            Some(walk) => next.walk = Some(walk),
-            None => next.complete(walk, latest),
-        }
-        Ok(SyncStep { calls, unreadable, next })
+        Ok(Batch { calls, unreadable, next })
     }
 
-    /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call has
-    /// been returned before. Otherwise it is fresh, and this returns the state to store together
-    /// with the call: no walk will return it. The id is kept until the watermark has passed the
-    /// call, so walk now and then. A flow that is under way has to be told:
-    /// [`Flow::continue_from`](super::Flow::continue_from).
+    /// Takes a call that came in another way, such as the event `call.ended`. `None` if the call
+    /// has been returned before. Otherwise it is fresh, and this returns the state to store
+    /// together with the call: no walk will return it. The id is kept until the watermark has
+    /// passed the call, so walk now and then. A flow that is under way has to be told:
+    /// [`Flow::continue_from`](super::super::Flow::continue_from).
     ///
-    /// A call written before the instant that this is a sync [since](Self::since) is fresh each time
-    /// it comes: no walk returns it, and nothing is kept of it.
+    /// A call written before the instant that this is a sync [since](Self::since) is fresh each
+    /// time it comes: no walk returns it, and nothing is kept of it.
     #[must_use]
     pub fn take_call(&self, call: &Call) -> Option<Self> {
         if self.since.is_some_and(|since| call.created_at < since) {
             // No walk returns it, so there is nothing to remember.
             return Some(self.clone());
         }
-        let passed = |walk: &Walk| walk.has_passed(call, self.lag);
+        let passed = |walk: &SyncWalk| walk.list.has_passed(call, self.settles(walk.goal, call));
         if self.is_known(call) || self.walk.as_ref().is_some_and(passed) {
             return None;
         }
@@ -284,61 +279,63 @@ impl CallSync {
         Some(next)
     }
 
-    /// Returns the same walk from its first page on, for when the service no longer takes the cursor
-    /// (`invalid_cursor`). No call is returned again. Count the restarts: a service that never takes
-    /// its own cursors would be asked for ever.
+    /// Returns the same walk from its first page on, for when the service no longer takes the
+    /// cursor (`invalid_cursor`). No call is returned again. Count the restarts: a service that
+    /// never takes its own cursors would be asked for ever.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        Self { walk: self.walk.as_ref().map(Walk::restarted), ..self.clone() }
+        let restarted = |walk: &SyncWalk| SyncWalk { list: walk.list.restarted(), ..walk.clone() };
+        Self { walk: self.walk.as_ref().map(restarted), ..self.clone() }
     }
 
     /// Binds the state to the mode and the account of a key, or refuses the key.
-    pub(super) fn bind(
+    pub(in crate::rest::client) fn bind(
         &mut self,
         mode: Option<Mode>,
         account: Option<&AccountId>,
     ) -> Result<(), FlowError> {
-        if mode.is_some_and(|mode| *self.mode.get_or_insert(mode) != mode) {
-            return Err(FlowError::OtherMode);
+        if let Some(mode) = mode {
+            bind(&mut self.mode, mode, FlowError::OtherMode)?;
         }
-        if account.is_some_and(|id| self.account_id.get_or_insert_with(|| id.clone()) != id) {
-            return Err(FlowError::OtherAccount);
+        match account {
+            Some(account) => bind(&mut self.account_id, account.clone(), FlowError::OtherAccount),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    pub(super) fn bind_like(&mut self, other: &Self) -> Result<(), FlowError> {
+    pub(in crate::rest::client) fn bind_like(&mut self, other: &Self) -> Result<(), FlowError> {
         self.bind(other.mode, other.account_id.as_ref())
     }
 
-    /// The `created_after` of this walk.
+    /// Returns the `created_after` of this walk.
     fn listed_from(&self) -> Option<Timestamp> {
         let from = self.watermark.map(|watermark| watermark.saturating_sub(self.lag));
         from.max(self.since)
     }
 
-    /// Whether it was returned by an earlier walk, is remembered, or was not asked for at all.
+    /// Returns whether a call was returned by an earlier walk, is remembered, or was not asked for.
     fn is_known(&self, call: &Call) -> bool {
         let outside = self.listed_from().is_some_and(|from| call.created_at < from);
         outside || self.recent.contains_key(&call.id)
     }
 
-    /// Moves the walk to the next call of a page. `None` if the call cannot follow the previous one,
-    /// otherwise whether it is fresh.
-    fn pass(&mut self, call: &Call, walk: &mut Walk) -> Option<bool> {
-        let known = self.is_known(call);
-        if walk.is_above(call) {
-            return known.then_some(false);
-        }
-        let known = known || walk.has_passed(call, self.lag);
-        walk.reach(call);
-        if walk.settles(call, self.lag) {
+    /// Returns whether a call's place alone says if it has been returned, so that its id need not
+    /// be kept: what was written a lag or more before the walk began was visible all the time.
+    fn settles(&self, goal: Option<Timestamp>, call: &Call) -> bool {
+        goal.is_some_and(|goal| call.created_at < goal.saturating_sub(self.lag))
+    }
+
+    /// Moves past a call. Returns whether it is new; `None` if it cannot follow the previous one.
+    fn pass(&mut self, list: &mut Walk, goal: Option<Timestamp>, call: &Call) -> Option<bool> {
+        let is_settled = self.settles(goal, call);
+        let is_new = list.pass(call, self.is_known(call), is_settled)?;
+        if is_settled {
             // Its place says from now on that it has been returned.
             self.recent.remove(&call.id);
-        } else if !known {
+        } else if is_new {
             self.recent.insert(call.id.clone(), call.created_at);
         }
-        Some(!known)
+        Some(is_new)
     }
 
     /// Notes that the walk has shown an unreadable item. Returns whether it is fresh.
@@ -348,11 +345,11 @@ impl CallSync {
         !returned && self.unreadable.insert(UnreadableKey::new(item), item.created_at()).is_none()
     }
 
-    /// The last page has been applied.
-    fn complete(&mut self, walk: Walk, latest: Timestamp) {
-        let shown = walk.goal().max(walk.kept()).max(Some(latest));
-        self.watermark = walk.goal();
-        self.kept = walk.kept();
+    /// Ends the walk, after its last page.
+    fn complete(&mut self, walk: &SyncWalk, latest: Timestamp) {
+        self.watermark = walk.goal;
+        self.kept = walk.kept.filter(|kept| Some(*kept) > walk.goal);
+        let shown = self.watermark.max(self.kept).max(Some(latest));
         if let Some(from) = self.watermark.map(|watermark| watermark.saturating_sub(self.lag)) {
             self.recent.retain(|_, created_at| *created_at >= from);
             // What this walk has shown, the next one may show again.
@@ -361,6 +358,55 @@ impl CallSync {
         for until in self.unreadable.values_mut() {
             *until = until.or(shown);
         }
+    }
+}
+
+impl SyncWalk {
+    /// Creates a walk whose first page is about to be looked at.
+    fn new(
+        watermark: Option<Timestamp>,
+        kept: Option<Timestamp>,
+        date: Option<Timestamp>,
+        latest: Timestamp,
+    ) -> Self {
+        let passed = kept.filter(|kept| *kept <= latest);
+        Self {
+            list: Walk::default(),
+            goal: watermark.max(passed),
+            kept: kept.filter(|_| passed.is_none()),
+            opening: Some(Opening { date, first: true }),
+        }
+    }
+
+    /// Looks for the time at which the walk began: `created_at` is never later than now at the
+    /// service.
+    fn look(&mut self, page: &CallList, latest: Timestamp) {
+        let Some(opening) = self.opening.take() else { return };
+        let written = || page.calls().map(|call| call.created_at);
+        let Some(largest) = written().max() else {
+            self.opening = Some(Opening { first: false, ..opening });
+            return;
+        };
+        match opening.believed(written(), latest) {
+            Some(believed) => self.goal = self.goal.max(Some(believed)),
+            // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
+            None => {
+                self.kept = [Some(largest), opening.date, self.kept].into_iter().flatten().min();
+            }
+        }
+    }
+}
+
+impl Opening {
+    /// Returns the largest `created_at` of a page that was reached when the walk began.
+    fn believed(
+        self,
+        written: impl Iterator<Item = Timestamp>,
+        latest: Timestamp,
+    ) -> Option<Timestamp> {
+        // Of a later page, only what was written before the first one came.
+        let began = if self.first { Some(latest) } else { self.date }?;
+        written.filter(|at| *at <= began).max()
     }
 }
 

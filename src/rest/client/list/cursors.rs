@@ -1,0 +1,91 @@
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::CallPages;
+use crate::model::CallList;
+use crate::rest::ListCalls;
+
+/// The reason why a page does not fit into its list. The state is unchanged, and the page can be
+/// asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PagingError {
+    /// A page that says that there is another one, but has no cursor that leads there.
+    #[error("has_more is true, but there is no next_cursor")]
+    NoCursor,
+    /// A page that leads back to a previous one.
+    ///
+    /// A page that leads to itself is found at once. A longer cycle is found after at most three
+    /// times the number of pages it took to close, because two cursors are kept and not all of
+    /// them.
+    #[error("next_cursor leads back to a previous page")]
+    Cycle,
+    /// A cursor that is longer than [`ListCalls::MAX_CURSOR_LEN`].
+    #[error("next_cursor has {len} bytes, more than {max}", max = ListCalls::MAX_CURSOR_LEN)]
+    LongCursor {
+        /// Its length, in bytes.
+        len: usize,
+    },
+    /// More than [`CallPages::MAX_EMPTY_PAGES`] pages in a row that show nothing but what the walk
+    /// has shown.
+    #[error("more than {max} pages in a row with nothing new", max = CallPages::MAX_EMPTY_PAGES)]
+    Empty,
+    /// A call that started after the previous one in the list, so this page is not the one that was
+    /// asked for, or the service does not order the list by `started_at`. Whether the call has
+    /// been returned before cannot be told.
+    #[error("item {index} of the page started after the previous call of the list")]
+    Order {
+        /// The item's index on the page, from 0.
+        index: usize,
+    },
+}
+
+/// The page that a walk asks for next, whatever list it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cursors {
+    /// The cursor to ask with; `None` for the first page.
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+    /// An earlier cursor of this walk, moved up whenever the number of pages is a power of two:
+    /// any cycle is met again within its length, without keeping every cursor.
+    #[serde(default)]
+    anchor: Option<String>,
+    #[serde(default)]
+    pages: u64,
+    /// The pages in a row that brought the walk no further.
+    #[serde(default)]
+    empty: u32,
+}
+
+impl Cursors {
+    pub(super) fn new(cursor: Option<String>) -> Self {
+        Self { cursor, ..Self::default() }
+    }
+
+    /// Moves to the page after this one. Returns false if this was the last.
+    pub(super) fn follow(&mut self, page: &CallList, further: bool) -> Result<bool, PagingError> {
+        let cursor = page.next_cursor.as_ref().filter(|cursor| !cursor.is_empty());
+        let cursor = match (page.has_more, cursor) {
+            (Some(false), _) | (None, None) => return Ok(false),
+            (Some(true), None) => return Err(PagingError::NoCursor),
+            (_, Some(cursor)) => cursor,
+        };
+        if cursor.len() > ListCalls::MAX_CURSOR_LEN {
+            return Err(PagingError::LongCursor { len: cursor.len() });
+        }
+        if [&self.cursor, &self.anchor].into_iter().flatten().any(|before| before == cursor) {
+            return Err(PagingError::Cycle);
+        }
+        let empty = if further { 0 } else { self.empty.saturating_add(1) };
+        if empty > CallPages::MAX_EMPTY_PAGES {
+            return Err(PagingError::Empty);
+        }
+        let before = self.cursor.replace(cursor.clone());
+        (self.pages, self.empty) = (self.pages.saturating_add(1), empty);
+        if self.pages.is_power_of_two() {
+            self.anchor = before;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,41 @@
+//! Walks through a list of calls: the next page, and what is new on it.
+
+mod cursors;
+mod pages;
+mod sync;
+mod walk;
+
+use alloc::vec::Vec;
+
+pub use self::cursors::PagingError;
+pub use self::pages::CallPages;
+pub use self::sync::CallSync;
+use super::flow_error::FlowError;
+use crate::model::{Call, UnreadableCall};
+
+/// The new calls of a page, and the state `S` after it: a [`CallPages`] or a [`CallSync`].
+///
+/// Store all of it in one transaction. Then every call is stored once, whatever crashes when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "store all of it, in one transaction"]
+#[non_exhaustive]
+pub struct Batch<S> {
+    /// The calls that no previous batch has returned, newest first.
+    pub calls: Vec<Call>,
+    /// The items that cannot be read and that no previous batch has returned, whole and with the
+    /// reason. Store them, or tell somebody: no later batch returns them.
+    pub unreadable: Vec<UnreadableCall>,
+    /// The state to store together with them, and to continue from.
+    pub next: S,
+}
+
+/// Binds a state to what a key is of, or refuses the key.
+fn bind<T: PartialEq>(bound: &mut Option<T>, to: T, refused: FlowError) -> Result<(), FlowError> {
+    match bound {
+        Some(bound) if *bound != to => Err(refused),
+        _ => {
+            *bound = Some(to);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,166 @@
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::walk::{UnreadableKey, Walk};
+use super::{Batch, FlowError, PagingError, bind};
+use crate::model::{Call, CallList, ListedCall, UnreadableCall};
+use crate::rest::{ListCalls, Mode};
+
+/// A walk through all pages of a list, which returns each call once.
+///
+/// This is the state of the walk. Store it with the calls, as JSON or in any form of serde, to
+/// resume after a restart of the program. [`Client::pages`](super::super::Client::pages) makes the
+/// requests.
+///
+/// ```
+/// use call_assistant::rest::ListCalls;
+/// use call_assistant::rest::client::CallPages;
+/// # use call_assistant::model::CallList;
+/// # let mut pages = vec![CallList::new(vec![], None), CallList::new(vec![], Some("c1".into()))];
+/// # let mut send = |_: ListCalls| pages.pop().unwrap();
+///
+/// let mut walk = CallPages::from(ListCalls::new()); // or the state stored last
+/// while !walk.is_done() {
+///     let batch = walk.apply(&send(walk.query()))?;
+///     for call in &batch.calls {
+///         println!("{}", call.id);
+///     }
+///     walk = batch.next; // in one transaction: the calls, the unreadable items, and this
+/// }
+/// # assert!(pages.is_empty());
+/// # Ok::<(), call_assistant::rest::client::PagingError>(())
+/// ```
+///
+/// It is small: a position in the list. The ids of calls that started at the same instant, and the
+/// keys of unreadable items with no call between them, are kept together, at about 100 bytes each.
+///
+/// # The next page
+///
+/// | `has_more` | `next_cursor` | |
+/// |---|---|---|
+/// | true or absent | a text | continue, also after an empty page |
+/// | false | anything | the end |
+/// | absent | none | the end |
+/// | true | none | an error: to stop here would lose calls silently |
+///
+/// An empty `next_cursor` counts as none. A cursor that comes back is an error: see
+/// [`PagingError::Cycle`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallPages {
+    /// The list without its cursor, which the walk has.
+    #[serde(with = "query_text")]
+    list: ListCalls,
+    walk: Walk,
+    done: bool,
+    /// The mode of the key that the walk was begun with.
+    #[serde(default)]
+    mode: Option<Mode>,
+    /// Whether the list begins at a cursor, so that its first page is not what came before.
+    is_part: bool,
+    /// The unreadable items since this pass reached the `started_at` of its place.
+    tail: BTreeSet<UnreadableKey>,
+    /// The items that earlier passes returned beyond the frontier and this one has not met.
+    unmet: BTreeSet<UnreadableKey>,
+}
+
+impl CallPages {
+    /// The most pages in a row that bring a walk no further: 10,000. An empty page may lead to
+    /// another one, but a walk must end.
+    pub const MAX_EMPTY_PAGES: u32 = 10_000;
+
+    /// Returns whether all pages have been read.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Returns the page to ask for.
+    #[must_use]
+    pub fn query(&self) -> ListCalls {
+        ListCalls { cursor: self.walk.cursor().map(Into::into), ..self.list.clone() }
+    }
+
+    /// Applies the answer to [`query`](Self::query): the new calls, and the state after them.
+    ///
+    /// # Errors
+    /// Returns an error if the page does not follow the previous one. This value is unchanged, and
+    /// the same page can be asked for again.
+    pub fn apply(&self, page: &CallList) -> Result<Batch<Self>, PagingError> {
+        let (mut next, mut walk) = (self.clone(), self.walk.clone());
+        let (calls, unreadable, goes_on) = walk.read(page, |walk, item| match item {
+            ListedCall::Call(call) => next.pass(walk, call),
+            ListedCall::Unreadable(item) => Some(next.note(walk, item)),
+        })?;
+        (next.walk, next.done) = (walk, !goes_on);
+        Ok(Batch { calls, unreadable, next })
+    }
+
+    /// Returns the same walk from the first page on, for when the service no longer takes the
+    /// cursor (`invalid_cursor`). No call is returned again. `None` for a list that begins at a
+    /// cursor and of which no call has been read: what came before the cursor cannot be told apart.
+    #[must_use]
+    pub fn restarted(&self) -> Option<Self> {
+        if self.is_part && self.walk.is_at_start() {
+            return None;
+        }
+        let mut next = Self { walk: self.walk.restarted(), ..self.clone() };
+        next.unmet.append(&mut next.tail);
+        Some(next)
+    }
+
+    pub(in crate::rest::client) fn bind(&mut self, mode: Mode) -> Result<(), FlowError> {
+        bind(&mut self.mode, mode, FlowError::OtherMode)
+    }
+
+    fn pass(&mut self, walk: &mut Walk, call: &Call) -> Option<bool> {
+        let reached = walk.reached();
+        let is_new = walk.pass(call, walk.is_above_frontier(call), true)?;
+        if walk.reached() != reached {
+            self.tail.clear();
+        }
+        Some(is_new)
+    }
+
+    /// Moves past an item that cannot be read. Returns whether it is new.
+    fn note(&mut self, walk: &Walk, item: &UnreadableCall) -> bool {
+        let frontier = walk.frontier();
+        if frontier.is_some() && walk.reached().is_none_or(|at| Some(at) > frontier) {
+            return false;
+        }
+        let key = UnreadableKey::new(item);
+        let is_known = self.unmet.remove(&key);
+        self.tail.insert(key) && !is_known
+    }
+}
+
+impl From<ListCalls> for CallPages {
+    fn from(mut list: ListCalls) -> Self {
+        let cursor = list.cursor.take();
+        Self {
+            is_part: cursor.is_some(),
+            walk: Walk::new(cursor),
+            list,
+            done: false,
+            mode: None,
+            tail: BTreeSet::new(),
+            unmet: BTreeSet::new(),
+        }
+    }
+}
+
+/// A list in its stored form: the text of its query, which is checked when it is read.
+mod query_text {
+    use serde::{Deserializer, Serializer, de, ser};
+
+    use super::{Deserialize, ListCalls, String};
+
+    pub(super) fn serialize<S: Serializer>(list: &ListCalls, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&list.query().map_err(ser::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ListCalls, D::Error> {
+        ListCalls::from_query(&String::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
