@@ -190,7 +190,7 @@ impl RateWindows {
     /// whether there was one.
     fn look_at_one(&mut self, now: Timestamp) -> bool {
         // No window is due later than in two minutes, unless the clock that stamped it was wrong.
-        let latest = now.saturating_add(Quota::SPAN * 2);
+        let latest = now.saturating_add(Quota::SPAN.saturating_mul(2));
         let first = self.due.first().filter(|(due, _)| *due <= now);
         let next = first.or_else(|| self.due.last().filter(|(due, _)| *due > latest));
         let Some((due, key)) = next.copied() else { return false };
