@@ -73,7 +73,7 @@ impl Filled {
             .await
             .unwrap();
         let mut rows = Vec::new();
-        for id in 0..400 {
+        for id in 0_i64..400 {
             let created = dice.instant(now);
             let status = dice.one_of(&Status::ALL);
             let columns = DeliveryColumns {
