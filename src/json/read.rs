@@ -124,16 +124,7 @@ impl<'de> Tracker<'de> {
     }
 
     /// Reads the value of a field that may be given once.
-    pub(crate) fn once<T: FromJson<'de>, A: MapAccess<'de>>(
-        &self,
-        slot: &mut Option<T>,
-        map: &mut A,
-    ) -> Result<(), A::Error> {
-        self.once_by(slot, map, self.seed())
-    }
-
-    /// Reads the value of such a field with any seed.
-    pub(crate) fn once_by<S: DeserializeSeed<'de>, A: MapAccess<'de>>(
+    pub(crate) fn once<S: DeserializeSeed<'de>, A: MapAccess<'de>>(
         &self,
         slot: &mut Option<S::Value>,
         map: &mut A,
@@ -146,16 +137,7 @@ impl<'de> Tracker<'de> {
         Ok(())
     }
 
-    /// Returns the value of a field, after the whole object was read.
-    pub(crate) fn value<T: FromJson<'de>, E: Error>(
-        &self,
-        slot: Option<T>,
-        name: &'static str,
-    ) -> Result<T, E> {
-        self.required(slot.or_else(T::absent), name)
-    }
-
-    /// Returns the value of a field that must not be missing.
+    /// Returns the value of a field that must not be missing, after the whole object was read.
     pub(crate) fn required<T, E: Error>(
         &self,
         slot: Option<T>,
@@ -354,7 +336,7 @@ macro_rules! json_object {
                     tracker: &Tracker<'de>,
                 ) -> Result<bool, A::Error> {
                     $(if name == const { field_name(stringify!($field)) } {
-                        tracker.once(&mut fields.$field, map)?;
+                        tracker.once(&mut fields.$field, map, tracker.seed())?;
                         return Ok(true);
                     })+
                     Ok(false)
@@ -365,8 +347,8 @@ macro_rules! json_object {
                     tracker: &Tracker<'de>,
                 ) -> Result<Self, E> {
                     Ok(Self {
-                        $($field: tracker.value(
-                            fields.$field,
+                        $($field: tracker.required(
+                            fields.$field.or_else(FromJson::absent),
                             const { field_name(stringify!($field)) },
                         )?,)+
                     })

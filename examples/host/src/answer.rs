@@ -102,8 +102,11 @@ impl Error {
             Self::NoToken => {
                 let message = "missing the operator's token, as a bearer token or a password";
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
-                let schemes = HeaderValue::from_static("Basic realm=\"dashboard\", Bearer");
-                answer.headers_mut().insert(WWW_AUTHENTICATE, schemes);
+                // One line for each: a browser that finds both in one asks for no password.
+                for scheme in ["Basic realm=\"dashboard\"", "Bearer"] {
+                    let scheme = HeaderValue::from_static(scheme);
+                    answer.headers_mut().append(WWW_AUTHENTICATE, scheme);
+                }
                 return answer;
             }
         };

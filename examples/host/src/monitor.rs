@@ -19,7 +19,7 @@ use crate::store::{Refused, Store};
 pub struct ApiTally(Arc<Mutex<server::ServerTally>>);
 
 impl ApiTally {
-    /// Changes it.
+    /// Changes the counters.
     pub fn count(&self, count: impl FnOnce(&mut server::ServerTally)) {
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -1,20 +1,20 @@
-//! What this process counts of its sender, for monitoring.
+//! The counters of this process's sender, for monitoring.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use call_assistant::webhook::sender::SenderTally;
 
-/// What the sender of this process has counted. Clones share it.
+/// The counters of this process's sender. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(Arc<Mutex<SenderTally>>);
 
 impl Counted {
-    /// Changes it.
+    /// Changes the counters.
     pub(crate) fn count(&self, count: impl FnOnce(&mut SenderTally)) {
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What was counted by now.
+    /// Returns the counts so far.
     pub(crate) fn read(&self) -> SenderTally {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -145,7 +145,7 @@ fn accounts(
 /// Says on standard output that a role is ready.
 fn say(line: &Value) {
     let line = line.to_string();
-    // Whoever has closed it does not want to know, and whoever does not read stops nobody.
+    // A closed or unread stream must not stop the host.
     tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -24,17 +24,17 @@ use host::serve::{Limits, serve};
 use host::shutdown::Shutdown;
 use host::store::{Refused, Store as _};
 
-/// A customer's integration keeps few connections; a stranger may keep none for long.
+/// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
 const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
-/// What answers requests.
+/// The running servers.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// What to say on standard output.
+    /// The line for standard output.
     pub(crate) line: Value,
-    /// What to say to a person.
+    /// The text for people.
     pub(crate) banner: String,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Running {
 /// Adds the accounts, and answers requests until shutdown.
 ///
 /// # Errors
-/// The database is not as this build needs it, or an address cannot be listened on.
+/// The database is not migrated to this build, or an address is not available.
 pub(crate) async fn start(
     database: Database,
     ring: KeyRing,
@@ -107,7 +107,7 @@ async fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, stop: Shu
 /// The same for a process that answers nothing else, and where it listens.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// The address is not available.
 pub(crate) async fn monitor(
     address: SocketAddr,
     database: Database,

@@ -234,7 +234,7 @@ impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
         tracker: &Tracker<'de>,
     ) -> Result<bool, A::Error> {
         if name == *typed {
-            tracker.once(value, map)?;
+            tracker.once(value, map, tracker.seed())?;
         } else {
             others.0.push((name.into(), map.next_value_seed(tracker.seed())?));
         }
@@ -245,7 +245,7 @@ impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
         (typed, value, others): Self::Fields,
         tracker: &Tracker<'de>,
     ) -> Result<Self, E> {
-        Ok(Self(tracker.value(value, typed)?, others))
+        Ok(Self(tracker.required(value.or_else(FromJson::absent), typed)?, others))
     }
 }
 

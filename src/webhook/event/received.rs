@@ -176,7 +176,7 @@ impl<'de> ReadObject<'de> for Event {
         let Some(event_type) = fields.known.as_ref().or(fields.envelope.r#type.as_ref()) else {
             return Err(tracker.reject(ParseErrorKind::Value, "expected after the type"));
         };
-        tracker.once_by(&mut fields.data, map, DataOf(event_type, tracker))?;
+        tracker.once(&mut fields.data, map, DataOf(event_type, tracker))?;
         Ok(true)
     }
 

@@ -1,4 +1,4 @@
-//! Rows locked in the order in which everybody locks.
+//! Locked rows. All code locks in one order.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use deadpool_postgres::Transaction;
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
 
-/// Where a delivery is found: its number is not enough once it has ended.
+/// The place of a delivery: its number alone is not enough after it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its number.
@@ -20,7 +20,7 @@ pub struct Key {
     pub event_created_at: Timestamp,
 }
 
-/// In which of the two tables a row was read.
+/// The table of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// `deliveries`.
@@ -29,12 +29,12 @@ pub enum Table {
     Ended,
 }
 
-/// A row that is locked.
+/// A locked row.
 #[derive(Clone, Copy, Debug)]
 pub struct Locked {
-    /// Where it is.
+    /// The place of the row.
     pub table: Table,
-    /// What is in it.
+    /// The content of the row.
     pub row: Row<Delivery>,
 }
 

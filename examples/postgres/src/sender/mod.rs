@@ -60,7 +60,7 @@ pub(crate) struct Options {
 /// How long the end waits for attempts in flight, and for their results to be stored.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// What the task is told.
+/// A message to the task.
 #[derive(Debug)]
 enum Message {
     /// These are pending.
@@ -73,12 +73,12 @@ enum Message {
     Stored { stored: Vec<Stored>, disabled: Vec<i32> },
 }
 
-/// A sender that runs.
+/// A running sender.
 #[derive(Debug)]
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Running {
-    /// Waits until it has ended: shutdown was requested, and what was in flight is stored.
+    /// Waits until it has ended: shutdown was requested, and results in flight are stored.
     pub(crate) async fn ended(self) {
         let _ = self.0.await;
     }
@@ -87,7 +87,7 @@ impl Running {
 /// Starts a sender, which owns its share of the shards when this returns.
 ///
 /// # Errors
-/// The database is not there, or not of this version.
+/// The database is unavailable, or not of this version.
 pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
     let database = Database::at(&options.database, 12)?;
     db::check(&database).await.map_err(|error| error.to_string())?;

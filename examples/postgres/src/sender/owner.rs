@@ -34,17 +34,17 @@ const RENEW: Duration = Duration::from_secs(1);
 /// then is sent again by the next owner, and the first result that is stored counts.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a sender owns.
+/// The shards of a sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owned {
     /// With the epoch of each lease: a shard with another epoch was another's in between.
     pub(super) shards: BTreeMap<i16, i64>,
-    /// Nothing is begun from here on, unless the leases are renewed.
+    /// No attempt begins after this instant, unless the leases are renewed.
     pub(super) until: Option<Instant>,
 }
 
 impl Owned {
-    /// Whether attempts of a shard may begin now.
+    /// Returns whether attempts of a shard may begin now.
     pub(super) fn has(&self, shard: i16) -> bool {
         self.shards.contains_key(&shard) && self.is_valid()
     }
@@ -87,7 +87,7 @@ impl InHand {
     }
 }
 
-/// The task that holds the leases.
+/// The task that renews the leases.
 #[derive(Debug)]
 pub(super) struct Owner {
     database: Database,
@@ -99,7 +99,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// A sender of this name, which owns nothing yet.
+    /// Creates a sender with this name, without shards.
     pub(super) fn new(
         database: Database,
         id: String,
@@ -109,7 +109,7 @@ impl Owner {
         (Self { database, id, owned, in_hand, leaving: BTreeMap::new() }, receiver)
     }
 
-    /// Renews, takes and lets go, until this is dropped.
+    /// Renews, takes and releases leases, until this is dropped.
     pub(super) async fn run(mut self, stop: &host::shutdown::Shutdown) -> Self {
         let mut ticks = tokio::time::interval(RENEW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -124,7 +124,7 @@ impl Owner {
         }
     }
 
-    /// One renewal.
+    /// Renews once.
     pub(super) async fn tick(&mut self) -> Result<(), DbError> {
         let began = Instant::now();
         let mine = self.owned.borrow().shards.clone();
@@ -163,7 +163,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Lets go of everything: at the end, when nothing is in flight.
+    /// Releases all shards: at the end, when nothing is in flight.
     pub(super) async fn leave(self) {
         let mut held = self.owned.borrow().shards.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));

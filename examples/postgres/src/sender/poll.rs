@@ -20,7 +20,7 @@ use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, query};
 use host::log;
 
-/// How often to look.
+/// The interval of polls.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// How far most looks go back, and how often one goes back to everything that still runs.
@@ -53,8 +53,7 @@ pub(super) struct Poller {
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
 
-/// How far the table was seen: transactions from `xmin` on may have been running, those from `xmax`
-/// on had not begun.
+/// A snapshot: transactions from `xmin` on may have been running, those from `xmax` on had not begun.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     xmin: u64,

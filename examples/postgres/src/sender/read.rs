@@ -1,4 +1,4 @@
-//! Reads what it takes to begin attempts, as it is now.
+//! Reads the rows that are needed to begin attempts.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub(super) struct ToBegin {
     pub(super) receivers: HashMap<i32, Receiver>,
 }
 
-/// What the planner has given out, to be read.
+/// The deliveries that the planner has handed out, to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned<'a> {
     pub(super) ids: &'a [i64],

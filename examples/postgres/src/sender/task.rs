@@ -26,16 +26,16 @@ use host::scale::Scale;
 use host::sending::{self, Slot};
 use host::shutdown::Shutdown;
 
-/// Deliveries read at once.
+/// The most deliveries that are read at once.
 const BATCH: usize = 128;
 
-/// With so many in hand, results wait for the database: then nothing more is begun.
+/// The most deliveries in hand. With more, results wait for the database, and no attempt begins.
 const IN_HAND: usize = 4096;
 
-/// How long to wait after the database did not answer.
+/// How long to wait after the database did not respond.
 const AFTER_ERROR: Duration = Duration::from_millis(200);
 
-/// A delivery that this process knows of.
+/// A delivery in this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownDelivery {
     shard: i16,
@@ -56,7 +56,7 @@ pub(super) struct SenderTask {
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) messages: mpsc::UnboundedReceiver<Message>,
     pub(super) ended: mpsc::UnboundedSender<EndedAttempt>,
-    /// Batches that are being read.
+    /// The batches that are being read.
     pub(super) reading: usize,
     pub(super) attempts: JoinSet<()>,
     pub(super) database: Database,
@@ -67,7 +67,7 @@ pub(super) struct SenderTask {
 }
 
 impl SenderTask {
-    /// Sends until shutdown, and then lets what is in flight come to its end.
+    /// Sends until shutdown, and then waits for attempts in flight.
     pub(super) async fn run(mut self, stop: &Shutdown) {
         let mut messages = Vec::new();
         loop {
@@ -137,7 +137,7 @@ impl SenderTask {
         }
     }
 
-    /// When to plan next, if nobody says anything before.
+    /// Returns when to plan next, if no message comes before.
     fn next_look(&self) -> Option<Timestamp> {
         let may = self.reading < 4 && self.owned.borrow().is_valid();
         self.planner.next_due().filter(|_| may)
@@ -285,7 +285,7 @@ impl SenderTask {
         }
     }
 
-    /// Forgets the deliveries of shards that are another's now.
+    /// Drops the deliveries of shards that this sender no longer owns.
     fn let_go(&mut self) {
         let owned = self.owned.borrow_and_update().clone();
         let known = &mut self.known;

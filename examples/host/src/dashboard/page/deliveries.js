@@ -2,9 +2,11 @@ const KIND = { delivered: "good", failed: "bad", gone: "bad", waiting: "wait", s
 function deliveriesCard(deliveries, endpoints) {
   const options = (values, chosen) => values.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
   const filter = (name, label, values) => keyed("filter " + name, h("select", { "aria-label": label, on: { change: (e) => setFilter(name, e.target.value) } }, options(values, filters[name])));
-  const written = (name, label, type) => keyed("filter " + name, h("input", { type, "aria-label": label, title: label, placeholder: label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
-  const shown = found ? found.data : deliveries;
-  const turn = (to) => { pages = to; look(); };
+  const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, size: type === "day" ? "11" : undefined, placeholder: type === "day" ? "YYYY-MM-DD" : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
+  const listed = found ? found.data : deliveries;
+  // What an address opens is shown whether it is listed or not.
+  const linked = [...open].map((id) => details.get(id)).filter((d) => d && !listed.some((other) => other.id === d.id));
+  const shown = [...linked, ...listed];
   const first = pages.length === 1, next = found ? found.next : deliveries.length === 50 ? deliveries[49].id : null;
   return card("deliveries", { "aria-labelledby": "h-deliveries" },
     h("header", {}, h("div", {}, h("h2", { id: "h-deliveries" }, "Deliveries"), h("p", {}, "Newest first. Six attempts each, kept for thirty days.")),
@@ -12,12 +14,12 @@ function deliveriesCard(deliveries, endpoints) {
         filter("status", "Status", [["", "Any status"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
         written("type", "Type", "text"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
-        written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "date")), h("label", {}, "to", written("until", "To day", "date"))),
+        written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "day")), h("label", {}, "to", written("until", "To day", "day"))),
         searching() ? keyed("filter none", button("Clear", { class: "small plain" }, () => { filters = { ...ANY }; turn([""]); })) : null) : null),
-    shown.length ? h("div", { class: "scroll" }, h("table", {},
+    shown.length ? h("div", { class: "scroll" }, h("table", { "aria-labelledby": "h-deliveries" },
       h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Attempts"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
       h("tbody", {}, shown.flatMap(deliveryRows)))) :
-      h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), deliveries.length ? "No delivery of the last thirty days fits the filters." : "Record a call, or ping an endpoint, and watch it here."),
+      h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), found?.refused ? found.refused : deliveries.length ? "No delivery of the last thirty days fits the filters." : "Record a call, or ping an endpoint, and watch it here."),
     first && !next ? null : h("div", { class: "pager" }, h("span", { class: "faint" }, `Page ${pages.length}`),
       keyed("newer", button("Newer", { class: "small", disabled: first }, () => turn(pages.slice(0, -1)))),
       keyed("older", button("Older", { class: "small", disabled: !next }, async () => {
@@ -28,12 +30,12 @@ function deliveriesCard(deliveries, endpoints) {
 }
 function deliveryRows(d) {
   const isOpen = open.has(d.id);
-  const toggle = () => { isOpen ? open.delete(d.id) : open.add(d.id); draw(); if (!isOpen) fetchBody(d.id); };
+  const toggle = () => { isOpen ? open.delete(d.id) : open.add(d.id); remember(); draw(); if (!isOpen) look(); };
   const last = d.attempts[d.attempts.length - 1];
-  const again = (key, text, done, path) => keyed(key + " " + d.id, button(text, { class: "small" }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)))));
+  const again = (key, text, done, path) => keyed(key + " " + d.id, button(text, { class: "small", "aria-label": `${text}: ${d.type} ${d.event_id} to ${d.url}` }, () => attempt(done, () => ask("POST", at("deliveries", d.id, path)))));
   const rows = [keyed("row " + d.id, h("tr", {},
     h("td", { class: "nowrap" }, h("div", { class: "row" },
-      keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id}`, on: { click: toggle } }, chevron())),
+      keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id} to ${d.url}`, on: { click: toggle } }, chevron())),
       h("span", { class: "two" }, h("span", { class: "strong" }, d.type), h("span", { class: "mono faint" }, short(d.event_id))))),
     h("td", {}, badge(d.status, KIND[d.status])),
     h("td", {}, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
@@ -44,13 +46,22 @@ function deliveryRows(d) {
   if (isOpen) rows.push(keyed("detail " + d.id, h("tr", { class: "detail" }, h("td", { colspan: "6" }, h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Attempts"), tries(d)), h("div", {}, h("h3", {}, "Body, as it is signed"), bodyOf(d)))))));
   return rows;
 }
-// The exact text, character by character: what a receiver computes the digest of.
-async function fetchBody(id) {
-  if (bodies.has(id)) return;
-  try { bodies.set(id, (await ask("GET", at("deliveries", id))).body); draw(); } catch (error) { toast(error.message, true); }
+// What is open is fetched with its body, and again while it is not among those that are listed.
+async function fetchOpen() {
+  const listed = new Set((found ? found.data : seen?.deliveries ?? []).map((d) => d.id));
+  for (const id of open) {
+    const known = details.get(id);
+    if (known && (listed.has(id) || !known.pending)) continue;
+    try {
+      const whole = await ask("GET", at("deliveries", id));
+      if (whole.account_id !== selected) throw new Error("there is no such delivery in this account");
+      details.set(id, whole);
+    } catch (error) { open.delete(id); toast(`${id}: ${error.message}`, true); }
+  }
 }
+// The exact text, character by character: what a receiver computes the digest of.
 function bodyOf(d) {
-  const text = bodies.get(d.id);
+  const text = details.get(d.id)?.body;
   if (text === undefined) return h("p", { class: "faint" }, "Loading");
   return h("div", {}, h("pre", { class: "exact", tabindex: "0" }, text), h("p", { class: "faint" }, `${new TextEncoder().encode(text).length} bytes`));
 }

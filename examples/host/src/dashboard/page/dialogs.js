@@ -35,10 +35,29 @@ function dialog(title, hint, fields, action, submit) {
 }
 const field = (label, small, input) => h("label", { class: "field" }, label, input, small ? h("small", {}, small) : null);
 
+function confirmDialog(title, hint, what, action, run, done) {
+  dialog(title, hint, [h("div", { class: "secret" }, h("code", {}, what))], action, async () => { await run(); if (done) toast(done); });
+}
+
+// It closes once its reader has said that the secret is kept: not by Escape, a click or a reload.
 function secretDialog(title, what, secret) {
-  const copy = button("Copy", { class: "small" }, async () => { try { await navigator.clipboard.writeText(secret); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); } });
+  const kept = h("input", { type: "checkbox", name: "kept", required: true });
+  const copy = button("Copy", { class: "small" }, async () => {
+    try { await navigator.clipboard.writeText(secret); copy.textContent = "Copied"; kept.checked = true; } catch { getSelection().selectAllChildren(code); }
+  });
   const code = h("code", {}, secret);
-  dialog(title, what, [h("div", { class: "secret" }, code, copy), h("div", { class: "warn" }, "This is the only time it is shown. Keep it where secrets are kept.")], "I have kept it");
+  const el = dialog(title, what, [h("div", { class: "secret" }, code, copy), h("div", { class: "warn" }, "This is the only time it is shown. Keep it where secrets are kept."),
+    h("label", { class: "check" }, kept, "I have kept it")], "Close");
+  el.setAttribute("closedby", "none");
+  el.addEventListener("cancel", (event) => event.preventDefault());
+  el.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    if (kept.checked) el.close(); else kept.reportValidity();
+  });
+  const leave = (event) => event.preventDefault();
+  addEventListener("beforeunload", leave);
+  el.addEventListener("close", () => removeEventListener("beforeunload", leave));
 }
 function keyDialog(a) {
   dialog("Create a key", a.business_name || a.id, [
@@ -53,7 +72,7 @@ function keyDialog(a) {
   });
 }
 function revokeDialog(k) {
-  dialog("Revoke this key?", "Requests with it are refused at once, for good.", [h("div", { class: "secret" }, h("code", {}, k.name ? `${k.name} · ${k.hint}` : k.hint))], "Revoke", async () => { await ask("POST", at("keys", k.id, "revoke")); toast("Revoked"); });
+  confirmDialog("Revoke this key?", "Requests with it are refused at once, for good.", k.name ? `${k.name} · ${k.hint}` : k.hint, "Revoke", () => ask("POST", at("keys", k.id, "revoke")), "Revoked");
 }
 function endpointDialog(a) {
   dialog("Add an endpoint", "Events of this account are delivered to it, signed.", [
@@ -78,7 +97,10 @@ function rotateDialog(e) {
   });
 }
 function deleteDialog(e) {
-  dialog("Delete this endpoint?", "Nothing is sent to it any more, and what is pending is not either. Its log is kept for thirty days.", [h("div", { class: "secret" }, h("code", {}, e.url))], "Delete", async () => { await ask("DELETE", at("endpoints", e.id)); toast("Deleted"); });
+  confirmDialog("Delete this endpoint?", "Nothing is sent to it any more, and what is pending is not either. Its log is kept for thirty days.", e.url, "Delete", () => ask("DELETE", at("endpoints", e.id)), "Deleted");
+}
+function pauseDialog(e) {
+  confirmDialog("Pause this endpoint?", "Nothing is sent to it before it is enabled again. What it misses is sent only when it is recovered.", e.url, "Pause", () => ask("POST", at("endpoints", e.id, "pause")), "Paused: nothing is sent to it");
 }
 function recoverDialog(e) {
   const counted = missed.get(e.id);

@@ -1,7 +1,7 @@
 // ---- Drawing ----
 // A row that moved away between press and release would lose the click.
 let held = false;
-addEventListener("pointerdown", () => { held = true; }, true);
+addEventListener("pointerdown", (event) => { held = event.button === 0; }, true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { held = false; setTimeout(draw); }, true);
 
 function standing(a) {
@@ -19,6 +19,11 @@ function drawAccounts() {
   }));
 }
 function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("b", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
+
+function drawUnknown() {
+  document.title = "No such account · Call Assistant";
+  patchChildren($("main"), [keyed("unknown", h("div", { class: "card empty", role: "alert" }, h("b", {}, "There is no such account"), h("span", { class: "mono" }, selected), h("p", {}, "The address names an account that this service does not have.")))]);
+}
 
 function draw() {
   if (!seen || held) return;
@@ -55,13 +60,25 @@ function tiles(a, keys, endpoints, deliveries, calls) {
     tile("Endpoints", active, endpoints.length ? `active of ${endpoints.length}` : "registered"),
     tile("Delivered", ended.length ? Math.round(100 * good / ended.length) + " %" : "–", ended.length ? `of the latest ${ended.length}` + (pending ? ` · ${pending} pending` : "") : pending ? `${pending} pending` : "nothing sent yet"));
 }
+// What changes the answers that a customer gets is asked first.
 function standingCard(a, plans) {
-  const change = (field, value) => attempt(null, () => ask("PATCH", at("accounts", a.id), { [field]: value }));
+  const change = (field, value) => ask("PATCH", at("accounts", a.id), { [field]: value });
+  const who = a.business_name ? `${a.business_name} · ${a.id}` : a.id;
   const [verdict, kind] = standing(a);
-  const toggle = (name, field) => h("label", {}, keyed("standing " + field, h("input", { type: "checkbox", role: "switch", class: "switch", checked: a[field], on: { change: (e) => change(field, e.target.checked) } })), name);
+  const toggle = (name, field, stops, title, hint) => h("label", {}, keyed("standing " + field, h("input", { type: "checkbox", role: "switch", class: "switch", checked: a[field], on: { click: (e) => {
+    e.preventDefault();
+    if (a[field] === stops) attempt(null, () => change(field, !stops));
+    else confirmDialog(title, hint, who, name, () => change(field, stops));
+  } } })), name);
+  const choosePlan = (e) => {
+    const plan = e.target.value;
+    e.target.value = a.plan;
+    confirmDialog(`Change the plan to ${plan}?`, "What the plan does not include is refused at once.", who, "Change plan", () => change("plan", plan));
+  };
   return card("standing", { "aria-label": "Standing" }, h("div", { class: "standing" },
-    h("label", {}, "Plan", keyed("standing plan", h("select", { on: { change: (e) => change("plan", e.target.value) } },
+    h("label", {}, "Plan", keyed("standing plan", h("select", { on: { change: choosePlan } },
       plans.map((p) => h("option", { value: p, selected: p === a.plan }, p))))),
-    toggle("Subscription active", "subscription_active"), toggle("Scheduled for deletion", "closing"),
+    toggle("Subscription active", "subscription_active", false, "Set the subscription inactive?", "The public API answers 402 at once."),
+    toggle("Scheduled for deletion", "closing", true, "Schedule this account for deletion?", "The public API answers 403 at once."),
     h("div", { class: "verdict" }, "The public API answers", badge(verdict, kind))));
 }

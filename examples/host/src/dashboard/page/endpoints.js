@@ -23,7 +23,7 @@ function endpointRow(e) {
   const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
   const hour = e.last_hour && e.last_hour.attempts ? `last hour: ${Math.round(100 * e.last_hour.succeeded / e.last_hour.attempts)} % of ${e.last_hour.attempts}, p50 ${e.last_hour.p50_ms} ms, p99 ${e.last_hour.p99_ms} ms` : null;
   const until = (e.previous_secrets_until || [])[0];
-  const act = (key, text, props, run) => keyed(key + " " + e.id, button(text, { class: "small " + (props || "") }, run));
+  const act = (key, text, props, run) => keyed(key + " " + e.id, button(text, { class: "small " + (props || ""), "aria-label": `${text}: ${e.url}` }, run));
   const run = (what, method, ...path) => () => attempt(what, () => ask(method, at("endpoints", e.id, ...path)));
   return keyed("row " + e.id, h("div", { class: "endpoint" },
     h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
@@ -34,7 +34,7 @@ function endpointRow(e) {
     recoveryRow(e, active),
     h("div", { class: "row actions" },
       act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
-      active ? act("pause", "Pause", "", run("Paused: nothing is sent to it", "POST", "pause")) : act("enable", "Enable", "primary", () => attempt(null, async () => {
+      active ? act("pause", "Pause", "", () => pauseDialog(e)) : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const now = await ask("POST", at("endpoints", e.id, "enable"));
         const count = now.missed_deliveries.length;
         missed.delete(e.id);
@@ -46,10 +46,10 @@ function endpointRow(e) {
 }
 function recoveryRow(e, active) {
   const now = running(e), counted = missed.get(e.id);
-  if (now) return h("div", { class: "recovery" }, h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": "Recovery" }),
+  if (now) return h("div", { class: "recovery" }, h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),
     h("span", {}, `${now.redelivered} of ${now.counted} redelivered`),
-    keyed("cancel " + now.id, button("Cancel", { class: "small" }, () => attempt("Cancelled", () => ask("POST", at("recoveries", now.id, "cancel"))))));
+    keyed("cancel " + now.id, button("Cancel", { class: "small", "aria-label": `Cancel: recovery of ${e.url}` }, () => attempt("Cancelled", () => ask("POST", at("recoveries", now.id, "cancel"))))));
   if (!active || !counted?.count) return null;
-  return h("div", { class: "recovery" }, keyed("recover " + e.id, button(`Recover ${counted.count}`, { class: "small primary" }, () => recoverDialog(e))),
+  return h("div", { class: "recovery" }, keyed("recover " + e.id, button(`Recover ${counted.count}`, { class: "small primary", "aria-label": `Recover ${counted.count}: ${e.url}` }, () => recoverDialog(e))),
     h("span", { class: "faint" }, `It missed ${types(counted)}.`));
 }

@@ -1,12 +1,13 @@
 // ---- The server ----
+const PATIENCE = 10000;
 async function ask(method, path, body) {
   const response = await fetch(path, {
-    method, cache: "no-store",
+    method, cache: "no-store", signal: AbortSignal.timeout(PATIENCE),
     headers: body === undefined ? {} : { "Content-Type": "application/json" },
     body: body === undefined ? undefined : JSON.stringify(body),
-  });
+  }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: whether it did this is not known"); });
   const value = await response.json().catch(() => null);
-  if (!response.ok) throw new Error(value?.error?.message || `the service answered ${response.status}`);
+  if (!response.ok) throw Object.assign(new Error(value?.error?.message || `the service answered ${response.status}`), { status: response.status });
   return value;
 }
 const at = (...parts) => "/" + parts.map(encodeURIComponent).join("/");

@@ -1,41 +1,77 @@
 // ---- State ----
 const ANY = { status: "", endpoint: "", type: "", id: "", from: "", until: "" };
-let accounts = [], selected = null, seen = null, tag = null, filters = { ...ANY };
+let accounts = [], selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
-const bodies = new Map(), missed = new Map();
+// Whole deliveries, their bodies included, of those that are open.
+const details = new Map(), missed = new Map();
 const open = new Set();
 
 async function refresh(now) {
   try {
     if (now) tag = null;
-    if (!accounts.length || now) { accounts = (await ask("GET", "/accounts")).data; if (!selected && accounts.length) selected = fromHash() || accounts[0].id; drawAccounts(); }
-    if (selected) {
-      const asked = selected;
-      const response = await fetch(at("accounts", asked, "overview"), { cache: "no-store", headers: tag ? { "If-None-Match": tag } : {} });
-      if (response.status === 200) {
-        const value = await response.json();
-        if (asked === selected) {
-          tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
-          await find();
-          if (asked === selected) { draw(); countMissed(); }
-        }
-      } else if (response.status !== 304) throw new Error("not there");
-    } else drawNone();
+    if (!accounts.length || now) {
+      accounts = (await ask("GET", "/accounts")).data;
+      if (selected === null && accounts.length) {
+        selected = accounts[0].id;
+        history.replaceState(null, "", address());
+      }
+      drawAccounts();
+    }
+    if (selected === null) drawNone();
+    else await refreshAccount(selected);
     alive(true);
   } catch { alive(false); }
 }
+async function refreshAccount(asked) {
+  const response = await fetch(at("accounts", asked, "overview"), { cache: "no-store", headers: tag ? { "If-None-Match": tag } : {}, signal: AbortSignal.timeout(PATIENCE) });
+  if (response.status === 304) return;
+  if (response.status !== 200 && response.status !== 404) throw new Error(`the service answered ${response.status}`);
+  const value = await response.json();
+  if (asked !== selected) return;
+  unknown = response.status === 404;
+  if (unknown) { seen = null; tag = null; return drawUnknown(); }
+  tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
+  await find();
+  await fetchOpen();
+  if (asked === selected) { draw(); countMissed(); }
+}
+let answeredAt = null;
 function alive(yes) {
+  if (yes) answeredAt = new Date().toISOString();
+  document.body.classList.toggle("stale", !yes);
   $("live").classList.toggle("off", !yes);
-  const text = yes ? "Live" : "The service does not answer";
+  const text = yes ? "Live" : "The service does not answer" + (answeredAt ? ` · as of ${stamp(answeredAt)}` : "");
   if ($("live-text").textContent !== text) $("live-text").textContent = text;
 }
-function fromHash() { const hash = location.hash.slice(1); return accounts.find((a) => encodeURIComponent(a.id) === hash || a.id === hash)?.id ?? null; }
+
+// ---- The address: the account, what its deliveries are filtered by, and which are open ----
+function address() {
+  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value));
+  pages.slice(1).forEach((after) => query.append("after", after));
+  open.forEach((id) => query.append("open", id));
+  const asked = query.toString();
+  return "#" + encodeURIComponent(selected) + (asked && "?" + asked);
+}
+function remember() { if (address() !== location.hash) history.pushState(null, "", address()); }
+function follow() {
+  const [name, ...rest] = location.hash.slice(1).split("?");
+  const query = new URLSearchParams(rest.join("?"));
+  let id = name;
+  try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
+  const other = (id || null) !== selected;
+  if (other) { selected = id || null; seen = null; found = null; details.clear(); missed.clear(); }
+  for (const field of Object.keys(ANY)) filters[field] = query.get(field) ?? "";
+  pages = ["", ...query.getAll("after")];
+  open.clear();
+  query.getAll("open").forEach((id) => open.add(id));
+  return other;
+}
 function choose(id) {
   if (id === selected) return;
-  selected = id; seen = null; filters = { ...ANY }; found = null; pages = [""]; open.clear(); missed.clear();
-  history.replaceState(null, "", "#" + encodeURIComponent(id));
+  history.pushState(null, "", "#" + encodeURIComponent(id));
   scrollTo(0, 0);
+  follow();
   refresh(true);
 }
 
@@ -47,21 +83,30 @@ async function search() {
   for (const [name, value] of Object.entries(rest)) query.set(name, value.trim());
   query.set("status", status === "missed" ? MISSED.join(",") : status);
   // A day is the reader's, both ends included.
-  if (from) query.set("from", new Date(from + "T00:00").toISOString());
-  if (until) { const end = new Date(until + "T00:00"); end.setDate(end.getDate() + 1); query.set("until", end.toISOString()); }
+  if (from) query.set("from", day("from", from, 0).toISOString());
+  if (until) query.set("until", day("to", until, 1).toISOString());
   return ask("GET", at("accounts", selected, "deliveries") + "?" + query);
+}
+function day(name, text, more) {
+  const at = new Date(text.trim() + "T00:00");
+  if (!/^\s*[12]\d{3}-\d\d-\d\d\s*$/.test(text) || isNaN(at)) throw Object.assign(new Error(`${name}: expected a day such as 2026-11-22`), { status: 400 });
+  at.setDate(at.getDate() + more);
+  return at;
 }
 let finding = 0;
 async function find() {
   const asked = ++finding;
-  const result = searching() ? await search() : null;
+  // A filter that is refused finds nothing, and says why.
+  const refused = (error) => { if (!error.status) throw error; return { data: [], next: null, refused: error.message }; };
+  const result = searching() ? await search().catch(refused) : null;
   // What was asked for later is not replaced by what was asked for earlier.
   if (asked === finding) found = result;
 }
 async function look() {
-  try { await find(); draw(); } catch (error) { toast(error.message, true); }
+  try { await find(); await fetchOpen(); draw(); } catch (error) { toast(error.message, true); }
 }
-function setFilter(name, value) { filters[name] = value; pages = [""]; look(); }
+function setFilter(name, value) { filters[name] = value; turn([""]); }
+function turn(to) { pages = to; open.clear(); remember(); look(); }
 const MISSED = ["failed", "gone", "parked", "skipped"];
 
 // How much an active endpoint has missed: counted again when it may have changed, and not each second.

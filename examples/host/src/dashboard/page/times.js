@@ -11,10 +11,18 @@ function ago(time) {
   if (size < 86400) return say(Math.round(size / 3600), "h");
   return say(Math.round(size / 86400), size < 129600 ? "day" : "days");
 }
+// One format everywhere, with the reader's zone: 2026-11-22 14:03:22 UTC+1.
+function stamp(time) {
+  const at = new Date(time), two = (n) => String(n).padStart(2, "0");
+  const east = -at.getTimezoneOffset(), size = Math.abs(east);
+  const zone = "UTC" + (east ? (east > 0 ? "+" : "−") + Math.floor(size / 60) + (size % 60 ? ":" + two(size % 60) : "") : "");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${zone}`;
+}
 function when(time, none) {
   if (!time) return h("span", { class: "faint" }, none || "never");
-  const el = h("time", { datetime: time, title: new Date(time).toLocaleString() }, ago(time));
-  el.dataset.ago = time;
-  return el;
+  return h("time", { datetime: time }, h("span", { "data-ago": time }, ago(time)), " ", h("span", { class: "stamp" }, stamp(time)));
 }
-setInterval(() => { for (const el of document.querySelectorAll("[data-ago]")) { const text = ago(el.dataset.ago); if (el.textContent !== text) el.textContent = text; } }, 1000);
+setInterval(() => {
+  if (held) return;
+  for (const el of document.querySelectorAll("[data-ago]")) { const text = ago(el.dataset.ago); if (el.textContent !== text) el.textContent = text; }
+}, 1000);
