@@ -136,7 +136,7 @@ impl KeyRing {
     pub fn cursors(&self) -> CursorKeys {
         let (newest, others) = self.cursors.split_first().expect("a ring has a key");
         others.iter().fold(CursorKeys::new(newest.0, newest.1), |ring, (number, key)| {
-            ring.and(*number, *key).expect("numbers were compared when the ring was read")
+            ring.with_key(*number, *key).expect("numbers were compared when the ring was read")
         })
     }
 

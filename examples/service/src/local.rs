@@ -95,7 +95,7 @@ impl ApiStore for Local {
 
     async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        identified.admit_in(&mut rates, now)
+        identified.admit(&mut rates, now)
     }
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {

@@ -64,7 +64,7 @@ impl ApiStore for Postgres {
         let quota = identified.quota();
         let window = (identified.credential_id().as_str().to_owned(), quota.name());
         if let Some(wait) = self.refusals.wait(&window, now) {
-            return identified.admit_as(Err(wait));
+            return identified.admit_decided(Err(wait));
         }
         let per_minute = i32::from(quota.per_minute());
         let wait = self.database.read(async |client| {
@@ -73,11 +73,11 @@ impl ApiStore for Postgres {
             Ok::<_, Refused>(row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten())
         });
         match wait.await {
-            Ok(None) => identified.admit_as(Ok(())),
+            Ok(None) => identified.admit_decided(Ok(())),
             Ok(Some(micros)) => {
                 let wait = Duration::from_micros(micros.max(0).unsigned_abs());
                 self.refusals.note(window, now.saturating_add(wait), now);
-                identified.admit_as(Err(wait))
+                identified.admit_decided(Err(wait))
             }
             Err(refused) => Err(failed(&refused, identified.internal_error())),
         }
