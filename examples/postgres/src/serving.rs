@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::cli::Serving;
 use crate::clock;
 use crate::counted::Counted;
-use crate::db::{self, Database};
+use crate::db::{self, Address, Database};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::api::Api;
@@ -44,14 +44,14 @@ pub(crate) struct Running {
 /// # Errors
 /// The database is not migrated to this build, or an address is not available.
 pub(crate) async fn start(
-    database: Database,
+    database: &Address,
     ring: KeyRing,
     serving: Serving,
     accounts: Vec<NewAccount>,
     counted: Counted,
     stop: Shutdown,
 ) -> Result<Running, Box<dyn Error>> {
-    db::check(&database).await?;
+    db::check(&Database::at(database, 1)?).await?;
     let public = listen("--listen", serving.listen).await?;
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
@@ -67,7 +67,7 @@ pub(crate) async fn start(
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
-    let store = Postgres::new(database, ring).counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted);
     store.load(accounts).await.map_err(|refused| match refused {
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),
@@ -110,14 +110,14 @@ async fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, stop: Shu
 /// The address is not available.
 pub(crate) async fn monitor(
     address: SocketAddr,
-    database: Database,
+    database: &Address,
     ring: KeyRing,
     counted: Counted,
     stop: Shutdown,
 ) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
     let listener = listen("--metrics", address).await?;
     let address = listener.local_addr()?;
-    let store = Postgres::new(database, ring).counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted);
     let monitor = Monitor::new(store).until(stop.clone());
     Ok((address, tokio::spawn(monitoring(listener, monitor, stop))))
 }

@@ -39,7 +39,7 @@ pub struct Locked {
 }
 
 /// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
-/// version, or is not there, is left out.
+/// version, or is not there, is left out; so is a row whose number alone is the same.
 ///
 /// # Errors
 /// [`DbError`]
@@ -48,9 +48,16 @@ pub async fn lock(
     keys: &[Key],
 ) -> Result<BTreeMap<i64, Locked>, DbError> {
     let mut found = BTreeMap::new();
-    let ids: Vec<i64> = keys.iter().map(|key| key.id).collect();
+    let wanted: BTreeMap<i64, &Key> = keys.iter().map(|key| (key.id, key)).collect();
+    let ids: Vec<i64> = wanted.keys().copied().collect();
     for row in query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await? {
-        found.extend(locked(&row, Table::Pending)?);
+        let endpoint = row.field("endpoint")?;
+        if let Some((id, locked)) = locked(&row, Table::Pending)? {
+            let event_created_at = locked.row.event_created_at();
+            if wanted.get(&id).is_some_and(|key| **key == Key { id, endpoint, event_created_at }) {
+                found.insert(id, locked);
+            }
+        }
     }
     let others: Vec<&Key> = keys.iter().filter(|key| !found.contains_key(&key.id)).collect();
     if others.is_empty() {

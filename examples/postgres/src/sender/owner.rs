@@ -11,14 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use deadpool_postgres::Object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::history::History;
 use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
 use host::log;
 
@@ -87,6 +89,19 @@ impl InHand {
     }
 }
 
+/// What a renewal of the leases found.
+#[derive(Debug)]
+struct Renewal {
+    /// How many senders live.
+    live: usize,
+    /// How often this sender has renewed its leases.
+    count: i64,
+    /// The history of the server: another after each promotion.
+    timeline: String,
+    /// The database's clock.
+    at: Timestamp,
+}
+
 /// The task that renews the leases.
 #[derive(Debug)]
 pub(super) struct Owner {
@@ -94,6 +109,9 @@ pub(super) struct Owner {
     id: String,
     owned: watch::Sender<Owned>,
     in_hand: Arc<InHand>,
+    history: History,
+    /// What the last renewal found.
+    last: Option<Renewal>,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
     leaving: BTreeMap<i16, (i64, Option<Instant>)>,
 }
@@ -104,9 +122,11 @@ impl Owner {
         database: Database,
         id: String,
         in_hand: Arc<InHand>,
+        history: History,
     ) -> (Self, watch::Receiver<Owned>) {
         let (owned, receiver) = watch::channel(Owned::default());
-        (Self { database, id, owned, in_hand, leaving: BTreeMap::new() }, receiver)
+        let leaving = BTreeMap::new();
+        (Self { database, id, owned, in_hand, history, last: None, leaving }, receiver)
     }
 
     /// Renews, takes and releases leases, until this is dropped.
@@ -130,9 +150,11 @@ impl Owner {
         let mine = self.owned.borrow().shards.clone();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
-        let (kept, live) = self.renew(&held).await?;
+        let (kept, renewal) = self.renew(&held).await?;
+        self.compare(&renewal);
 
-        let share = usize::from(SHARDS.get()).div_ceil(live.max(1));
+        let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
+        self.last = Some(renewal);
         let mut shards: BTreeMap<i16, i64> = mine
             .into_iter()
             .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
@@ -179,17 +201,41 @@ impl Owner {
         }
     }
 
-    /// The shards whose leases are renewed, and how many senders live.
-    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, usize), DbError> {
+    /// Compares a renewal with the one before: its own count of renewals is the last that this sender
+    /// has written, or the database went back.
+    fn compare(&self, now: &Renewal) {
+        let Some(last) = &self.last else { return };
+        if now.count <= last.count {
+            self.history.went_back(format_args!(
+                "this sender had renewed its leases {} times, last at {}, and now {} times at {}",
+                last.count, last.at, now.count, now.at
+            ));
+        } else if now.timeline != last.timeline {
+            log::line(&format!(
+                "another server leads: timeline {} after {}",
+                now.timeline, last.timeline
+            ));
+            self.history.read_again();
+        }
+    }
+
+    /// The shards whose leases are renewed, and what is known then.
+    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, Renewal), DbError> {
         let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
         self.database
             .read(async |client| {
                 let live = query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await?;
-                let live = live.map_or(Ok(1), |row| row.field::<i64>(0))?;
+                let live = live.ok_or_else(|| DbError::row("a renewal without a row"))?;
+                let renewal = Renewal {
+                    live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
+                    count: live.field("renewals")?,
+                    timeline: live.field("timeline")?,
+                    at: live.field::<At>("at")?.0,
+                };
                 let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
                 let kept = query(client, sql::OWNERS_RENEW, &lease).await?;
                 let kept = kept.iter().map(|row| row.field("shard")).collect::<Result<_, _>>()?;
-                Ok((kept, usize::try_from(live).unwrap_or(1)))
+                Ok((kept, renewal))
             })
             .await
     }

@@ -16,6 +16,7 @@ use host::log;
 /// A pending delivery, and its event.
 #[derive(Debug)]
 pub(super) struct Pending {
+    pub(super) endpoint: i32,
     pub(super) delivery: Delivery,
     pub(super) body: EventBody,
 }
@@ -69,9 +70,10 @@ pub(super) async fn read(
         // Erased: there is nothing to send any more.
         let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
         let body = EventBody::from_stored(body);
+        let endpoint = row.field("endpoint")?;
         match (delivery_of(row), body) {
             (Ok(delivery), Ok(body)) => {
-                read.pending.insert(id, Pending { delivery, body });
+                read.pending.insert(id, Pending { endpoint, delivery, body });
             }
             (Err(error), _) => log::line(&format!("delivery {id}: {error}")),
             (_, Err(error)) => log::line(&format!("the event of delivery {id}: {error}")),

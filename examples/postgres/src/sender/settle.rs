@@ -114,7 +114,13 @@ async fn store(
     let settled = loop {
         match database.change(async |change| try_store(change, scale, &batch, how).await).await {
             Ok(settled) => break settled,
-            Err(NotStored::Outdated) => counted.count(SenderTally::lost_write),
+            Err(NotStored::Outdated) => {
+                counted.count(SenderTally::lost_write);
+                if how == How::Sure {
+                    tokio::time::sleep(wait).await;
+                    wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
+                }
+            }
             Err(NotStored::Db(error)) => {
                 log::line(&format!("storing {} attempts: {error}", batch.len()));
                 tokio::time::sleep(wait).await;
