@@ -1,5 +1,5 @@
 //! A transition; rows as columns; step 4 for a batch; what to send next beside a bare heap of the
-//! same entries; an attempt's request beside the bare digest of its body.
+//! same entries and beside reads of memory; an attempt's request beside the bare digest of its body.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -239,6 +239,22 @@ mod due {
                 planner.add(pending(*delivery, *endpoint, now.saturating_add(wait(*delivery))));
             }
             planner
+        });
+    }
+
+    /// Reads of 32 MiB in no order, each at the place that the one before names: what a step pays for an
+    /// endpoint that is in no cache.
+    #[divan::bench(counters = [divan::counter::ItemsCount::new(STEPS)])]
+    fn cold_reads(bencher: Bencher<'_, '_>) {
+        const PLACES: usize = 1 << 20;
+        let next: Vec<[usize; 4]> =
+            (0..PLACES).map(|at| [(at * 1_664_525 + 1) % PLACES; 4]).collect();
+        let mut at = 0;
+        bencher.bench_local(|| {
+            for _ in 0..STEPS {
+                at = next[at][0];
+            }
+            at
         });
     }
 

@@ -8,7 +8,7 @@ use call_assistant::id::{AccountId, AppointmentId, CallId, ContactId, Credential
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::CursorKeys;
-use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
@@ -89,7 +89,9 @@ impl Host {
     }
 
     fn head<'a>(&'a self, path: &'a str, query: Option<&'a str>) -> RequestHead<'a> {
-        RequestHead::new("GET", path, query).host(HOST).authorization(self.authorization.as_bytes())
+        RequestHead::new("GET", path, query)
+            .with_host(HOST)
+            .with_authorization(self.authorization.as_bytes())
     }
 
     /// Everything but the look-ups. The window is empty each time, so that it always admits; what a
@@ -104,7 +106,7 @@ impl Host {
         let received = Received::new(head, self.request_id.clone())?;
         let key = received.digest().and(Some(&self.key));
         let identified = received.identify(key, now)?;
-        let admitted = identified.admit(&mut RateWindow::default(), now)?;
+        let admitted = identified.admit(&mut RateWindows::new(1), now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(account.unwrap()),
             Authorized::Calls(granted) => granted.answer(rows),
@@ -161,7 +163,7 @@ mod refusals {
     fn no_credential_401(bencher: Bencher<'_, '_>) {
         let host = Host::new();
         bencher.bench(|| {
-            host.answer(black_box(&RequestHead::new("GET", "/v1/account", None).host(HOST)))
+            host.answer(black_box(&RequestHead::new("GET", "/v1/account", None).with_host(HOST)))
         });
     }
 
@@ -169,8 +171,8 @@ mod refusals {
     fn unknown_credential_401(bencher: Bencher<'_, '_>) {
         let host = Host::new();
         let head = RequestHead::new("GET", "/v1/account", None)
-            .host(HOST)
-            .authorization(b"Bearer service_live_0000000000000000000000000000000000000000");
+            .with_host(HOST)
+            .with_authorization(b"Bearer service_live_0000000000000000000000000000000000000000");
         bencher.bench(|| host.answer(black_box(&head)));
     }
 

@@ -14,8 +14,8 @@ use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
+use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{Cursor, CursorKeys, Position};
-use call_assistant::rest::server::{RateWindow, RateWindows};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -191,40 +191,5 @@ fn rate_check_map_of_queues(bencher: Bencher<'_, '_>) {
             window.push_back(now);
         }
         room
-    });
-}
-
-/// A window that is full, and one in which each admission takes the oldest one's place.
-#[divan::bench(args = [1, 100_000_000])]
-fn rate_check_of_one(bencher: Bencher<'_, '_>, step: u64) {
-    let (mut window, mut instant) = (RateWindow::default(), now());
-    bencher.bench_local(|| {
-        instant = instant.saturating_add(Duration::from_nanos(step));
-        window.check(Quota::READS, instant)
-    });
-}
-
-/// A full window of a key that is evenly used, as a process reads and writes it at each request.
-fn full() -> RateWindow {
-    let mut window = RateWindow::default();
-    for nth in 0..600 {
-        let instant = now().saturating_add(Duration::from_micros(nth * 99_990));
-        window.check(Quota::READS, instant).unwrap();
-    }
-    window
-}
-
-#[divan::bench]
-fn rate_window_through_bytes(bencher: Bencher<'_, '_>) {
-    let bytes = full().to_bytes();
-    bencher.bench(|| RateWindow::from_bytes(black_box(&bytes)).unwrap().to_bytes());
-}
-
-#[divan::bench]
-fn rate_window_through_json(bencher: Bencher<'_, '_>) {
-    let text = serde_json::to_string(&full()).unwrap();
-    bencher.bench(|| {
-        let window: RateWindow = serde_json::from_str(black_box(&text)).unwrap();
-        serde_json::to_string(&window).unwrap()
     });
 }

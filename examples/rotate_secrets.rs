@@ -37,9 +37,9 @@ pub(crate) fn api_key(
 /// Each step goes to all hosts before the next one begins.
 pub(crate) fn cursor_keys(old: [u8; 32], new: [u8; 32]) -> Result<[CursorKeys; 3], Box<dyn Error>> {
     Ok([
-        CursorKeys::new(1, old).and(2, new)?, // verifies
-        CursorKeys::new(2, new).and(1, old)?, // signs
-        CursorKeys::new(2, new),              // once no walk uses the old key
+        CursorKeys::new(1, old).with_key(2, new)?, // verifies
+        CursorKeys::new(2, new).with_key(1, old)?, // signs
+        CursorKeys::new(2, new),                   // once no walk uses the old key
     ])
 }
 

@@ -166,11 +166,11 @@ impl Label for () {
 /// Defines a label of one name: by the text of each value of a type, or by a list of values and the
 /// function that returns their text.
 macro_rules! label {
-    ($(#[$meta:meta])* $name:ident = $label:literal, $of:ty {
+    ($name:ident = $label:literal, $of:ty {
         $($value:pat $(if $guard:expr)? => $text:literal,)+
     }) => {
         $crate::metrics::label! {
-            $(#[$meta])* $name = $label, &'static str, [$($text),+], core::convert::identity
+            $name = $label, &'static str, [$($text),+], core::convert::identity
         }
 
         impl From<$of> for $name {
@@ -179,8 +179,7 @@ macro_rules! label {
             }
         }
     };
-    ($(#[$meta:meta])* $name:ident = $label:literal, $of:ty, $all:expr, $text:expr) => {
-        $(#[$meta])*
+    ($name:ident = $label:literal, $of:ty, $all:expr, $text:expr) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         struct $name($of);
 
@@ -242,12 +241,12 @@ impl<L: Label> Counters<L> {
 /// Defines a tally: its counters and histograms, each with the name and the help of its metric.
 macro_rules! tally {
     ($(#[$meta:meta])* pub struct $tally:ident {
-        $($(#[$of_field:meta])* $field:ident: $counts:ty = $name:literal, $help:literal;)+
+        $($field:ident: $counts:ty = $name:literal, $help:literal;)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $tally {
-            $($(#[$of_field])* $field: $counts,)+
+            $($field: $counts,)+
         }
 
         impl $tally {

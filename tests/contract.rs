@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every clause and decision there is: the family, and its numbers from and to.
-const IDS: [(&str, u16, u16); 21] = [
+const IDS: [(&str, u16, u16); 22] = [
     ("RES", 1, 12),
     ("HTTP", 1, 7),
     ("LIST", 1, 7),
@@ -31,6 +31,7 @@ const IDS: [(&str, u16, u16); 21] = [
     ("D", 87, 87),
     ("D", 89, 91),
     ("D", 93, 94),
+    ("D", 97, 97),
 ];
 
 /// A family, and a number within it.
@@ -198,7 +199,8 @@ fn test_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let end = format!("\n{}}}\n", &text[start..start + indent]);
         let end = text[start..].find(&end).map_or(text.len(), |at| start + at + end.len());
         let above_it = above.iter().map(|line| line.len()).sum::<usize>();
-        above.iter().any(|line| line.trim() == "#[test]").then(|| &text[start - above_it..end])
+        let is_test = |line: &str| line == "#[test]" || line.starts_with("#[tokio::test");
+        above.iter().any(|line| is_test(line.trim())).then(|| &text[start - above_it..end])
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn serve(
     let received = Received::new(head, RequestId::from_random(random()))?;
     let key = db.key(received.digest()).map_err(|_| received.internal_error())?;
     let identified = received.identify(key.as_ref(), now)?;
-    let admitted = identified.admit_in(rates, now)?;
+    let admitted = identified.admit(rates, now)?;
     let status = db.status(admitted.account_id()).map_err(|_| admitted.internal_error())?;
     match admitted.authorize(&status, cursors)? {
         Authorized::Account(granted) => {

@@ -53,7 +53,7 @@ fn main() -> io::Result<()> {
         limits: Limits { overall: 5_000, per_endpoint: 4 },
         seed: 2026,
     };
-    // Before the day, for nobody waits for it twice.
+    // Before the day, so that a wrong path does not waste it.
     let path = arguments.get(2).map_or("target/simulate.svg", String::as_str);
     let mut file = create(Path::new(path))
         .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
@@ -118,7 +118,7 @@ fn so_far(share: f64, millions: f64) -> String {
     format!("{:02}:{:02}  {millions:.1} M decisions/s", minutes / 60, minutes % 60)
 }
 
-/// What the kernel says this process held at most, where it says so.
+/// Returns the peak memory of this process, if the kernel reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -169,7 +169,7 @@ impl Service {
         if let Some(key) = &mut key {
             key.last_used_at = Some(identified.used_at());
         }
-        let admitted = identified.admit_in(&mut self.rates, self.now)?;
+        let admitted = identified.admit(&mut self.rates, self.now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),
             Authorized::Calls(granted) => {

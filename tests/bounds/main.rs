@@ -12,6 +12,7 @@
     clippy::unwrap_used
 )]
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
@@ -134,23 +135,35 @@ fn verifying_allocates_nothing() {
     }
 }
 
-/// What a map of rate windows holds for each credential, and that it gives all of it back.
+/// What a table of rate windows holds for each credential and each request, and that it gives all of it
+/// back.
 #[test]
 fn rate_windows_hold_little_and_give_it_back() {
     let credential = |number| CredentialId::parse(&format!("cred_{number:032}")).unwrap();
-    let credentials: Vec<_> = (0..10_000).map(credential).collect();
-    let mut windows = RateWindows::new(10_000);
-    let ((), info) = counted(|| {
-        for credential in &credentials {
-            windows.check(credential, Quota::READS, NOW).unwrap();
-        }
-    });
-    assert!(info.bytes_current <= 10_000 * 300, "{info:?}");
-    let held = info.bytes_current;
     let later = NOW.saturating_add(Quota::SPAN);
-    let ((), info) = counted(|| windows.forget_idle(later));
-    assert_eq!(windows.len(), 0);
-    assert!(held + info.bytes_current <= 2_048, "{held} {info:?}");
+    for (count, requests) in [(10_000, 1), (10_000, 5), (100, 60), (100, 600)] {
+        let credentials: Vec<_> = (0..count).map(credential).collect();
+        let quota = Quota::READS.with_per_minute(NonZeroU16::new(requests).unwrap());
+        let mut windows = RateWindows::new(count);
+        let ((), info) = counted(|| {
+            for credential in &credentials {
+                while windows.check(credential, quota, NOW).is_ok() {}
+            }
+        });
+        let most = 400 + 16 * i64::from(requests).max(2);
+        let held = info.bytes_current;
+        println!("{count} credentials, {requests} requests: {} bytes each", held / count as i64);
+        assert!(info.bytes_max <= count as u64 * most as u64, "{requests}: {info:?}");
+        // A newcomer that is refused, and a request beyond the quota, hold nothing.
+        let ((), info) = counted(|| {
+            windows.check(&credential(count), quota, NOW).unwrap_err();
+            windows.check(&credentials[0], quota, NOW).unwrap_err();
+        });
+        assert_eq!(info.bytes_current, 0, "{requests}: {info:?}");
+        let ((), info) = counted(|| windows.forget_idle(later));
+        assert!(windows.is_empty());
+        assert!(held + info.bytes_current <= 2_048, "{requests}: {info:?}");
+    }
 }
 
 /// A million deliveries, of one endpoint or each of an account of its own, that wait for their time or
@@ -199,7 +212,7 @@ fn a_million_deliveries_are_planned_in_a_hundred_and_twenty_mebibytes() {
 #[test]
 fn credentials_rates_and_cursors_allocate_next_to_nothing() {
     let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]);
-    free(|| assert!(KeyDigest::of(key.reveal().as_bytes()) == key.digest()));
+    free(|| assert!(KeyDigest::compute(key.reveal().as_bytes()) == key.digest()));
 
     let mut windows = RateWindows::new(10);
     let credential = CredentialId::parse("cred_1").unwrap();
@@ -250,15 +263,15 @@ fn heads_of_a_mebibyte() {
     ] {
         let (_, info) = counted(|| ListCalls::from_query(&query));
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &query[..10]);
-        let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"h");
-        let head = head.authorization(bearer.as_bytes());
+        let head = RequestHead::new("GET", "/v1/calls", Some(&query)).with_host(b"h");
+        let head = head.with_authorization(bearer.as_bytes());
         // The query is not looked at before the credential is known.
         let (received, info) = counted(|| Received::new(&head, id()).unwrap());
         assert!(info.bytes_total <= query.len() as u64 + 1024, "{}: {info:?}", &query[..10]);
-        assert_eq!(received.digest(), Some(&KeyDigest::of(long.as_bytes())));
+        assert_eq!(received.digest(), Some(&KeyDigest::compute(long.as_bytes())));
     }
     for path in [&path, &escaped, &long, &"/".repeat(MEBIBYTE)] {
-        let head = RequestHead::new("GET", path, None).host(b"h");
+        let head = RequestHead::new("GET", path, None).with_host(b"h");
         let (_, info) = counted(|| Received::new(&head, id()).is_ok());
         assert!(info.bytes_max <= 2 * MEBIBYTE as u64, "{}: {info:?}", &path[..10]);
     }

@@ -185,7 +185,7 @@ fn of_marked_secrets() {
     let headers = Headers::of(&secrets);
     let [key, same_key] = ["service_live_0123456789abcdef0123456789abcdef"; 2]
         .map(|text| ApiKey::parse_for(&Product::default(), text).unwrap());
-    let stored = Box::new([key.digest(), KeyDigest::of(b"another")]);
+    let stored = Box::new([key.digest(), KeyDigest::compute(b"another")]);
     let cursor_key = Box::new([7; 32]);
     let cursors = Cursors::of(*cursor_key);
 

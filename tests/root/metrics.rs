@@ -58,7 +58,7 @@ fn sent() -> sender::SenderTally {
 fn answered() -> server::ServerTally {
     let mut tally = server::ServerTally::default();
     let mut ask = |path, took| {
-        let head = RequestHead::new("GET", path, None).host(b"api.example.com");
+        let head = RequestHead::new("GET", path, None).with_host(b"api.example.com");
         let received = Received::new(&head, RequestId::from_random([1; 16]));
         let result = received.and_then(|received| received.identify(None, start()));
         let result = result.map(|_| Response::new(()));

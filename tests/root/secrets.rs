@@ -6,8 +6,8 @@ use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
 use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindow, RateWindows, Received,
-    RejectionReason, RequestHead, StoredKey,
+    AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindows, Received, RejectionReason,
+    RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, Event};
@@ -78,10 +78,11 @@ fn status() -> AccountStatus {
 /// Why a request with a good key is refused.
 fn refused(path: &str, query: Option<&str>) -> RejectionReason {
     let bearer = format!("Bearer {KEY}");
-    let head = RequestHead::new("GET", path, query).host(b"h").authorization(bearer.as_bytes());
+    let head =
+        RequestHead::new("GET", path, query).with_host(b"h").with_authorization(bearer.as_bytes());
     let received = Received::new(&head, RequestId::parse("req_1").unwrap()).unwrap();
     let identified = received.identify(Some(&stored()), now()).unwrap();
-    let admitted = identified.admit_as(Ok(())).unwrap();
+    let admitted = identified.admit_decided(Ok(())).unwrap();
     let keys = CursorKeys::new(1, RANDOM);
     admitted.authorize(&status(), &keys).unwrap_err().reason().clone()
 }
@@ -93,7 +94,7 @@ fn keys_and_clients() -> Vec<String> {
         debug(&key),
         debug(&ApiKey::from_random(&Product::default(), Mode::Test, RANDOM)),
         debug(&key.digest()),
-        debug(&KeyDigest::of(KEY.as_bytes())),
+        debug(&KeyDigest::compute(KEY.as_bytes())),
         debug(&stored()),
         debug(&Client::from_parts(base(), key.clone())),
         debug(&base()),
@@ -103,13 +104,15 @@ fn keys_and_clients() -> Vec<String> {
 
 /// Each state of an exchange that a key has led into.
 fn exchanges() -> Vec<String> {
-    let cursors = CursorKeys::new(1, RANDOM).and(2, RANDOM).unwrap();
+    let cursors = CursorKeys::new(1, RANDOM).with_key(2, RANDOM).unwrap();
     let bearer = format!("Bearer {KEY}");
     let request_id = || RequestId::parse("req_1").unwrap();
     let mut printed = vec![debug(&cursors), debug(&RateWindows::new(10))];
     printed.push(error(&cursors.open(&account_id(), Mode::Live, KEY).unwrap_err()));
     for path in ["/v1/account", "/v1/calls", "/v1/calls/call_1", "/v1/calls/%"] {
-        let head = RequestHead::new("GET", path, None).host(b"h").authorization(bearer.as_bytes());
+        let head = RequestHead::new("GET", path, None)
+            .with_host(b"h")
+            .with_authorization(bearer.as_bytes());
         let received = || Received::new(&head, request_id()).unwrap();
         let unknown = received().identify(None, now()).unwrap_err();
         printed.extend([
@@ -120,7 +123,7 @@ fn exchanges() -> Vec<String> {
         ]);
         let identified = || received().identify(Some(&stored()), now()).unwrap();
         printed.extend([debug(&identified()), debug(identified().credential_id())]);
-        let admitted = || identified().admit(&mut RateWindow::default(), now()).unwrap();
+        let admitted = || identified().admit(&mut RateWindows::new(1), now()).unwrap();
         printed.push(debug(&admitted()));
         let authorized = match admitted().authorize(&status(), &cursors) {
             Ok(authorized) => authorized,
@@ -279,7 +282,7 @@ fn errors_of_a_secret() -> Vec<String> {
         let path = format!("/v1/calls/%{secret}");
         printed.push(error(&refused(&path, None)));
         let head = RequestHead::new("GET", "/v1/account", Some(secret));
-        printed.push(debug(&head.authorization(secret.as_bytes())));
+        printed.push(debug(&head.with_authorization(secret.as_bytes())));
         for json in [
             format!(r#"{{"id":{{"{secret}":1}}}}"#),
             format!(r#"{{"{secret}":1,"id":7}}"#),

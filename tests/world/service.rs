@@ -143,7 +143,7 @@ impl Service {
         let digest = received.digest().copied();
         let key = self.stored.iter().find(|key| Some(key.digest) == digest);
         let identified = received.identify(key, at(now))?;
-        let admitted = identified.admit_in(&mut self.rates, at(now))?;
+        let admitted = identified.admit(&mut self.rates, at(now))?;
         match admitted.authorize(&self.status, &self.cursors)? {
             Authorized::Account(granted) => granted.answer(self.account.clone()),
             Authorized::Calls(granted) => {

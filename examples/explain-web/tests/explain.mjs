@@ -111,6 +111,32 @@ try {
   await until("it is right", `${kind} === "good"`);
   passed++;
 
+  // Typing in one field leaves the other alone, and line ends stay those of the file.
+  const key = async (key, code, text) => {
+    for (const type of ["keyDown", "keyUp"]) await page("Input.dispatchKeyEvent", { type, key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: code, text: type === "keyDown" ? text : undefined });
+  };
+  for (const field of ["headers", "body"]) {
+    const before = await run(`[$("headers").value, $("body").value]`);
+    await run(`$("${field}").focus(); $("${field}").setSelectionRange(1e6, 1e6)`);
+    await key(" ", 32, " ");
+    await run("explain()");
+    const other = field === "headers" ? 1 : 0;
+    assert.equal((await run(`[$("headers").value, $("body").value]`))[other], before[other], `typed in ${field}`);
+    assert.doesNotMatch(await run(codes), /body_empty|body_line_ends/, `typed in ${field}`);
+    await key("Backspace", 8);
+    await run("explain()");
+    assert.deepEqual(await run(`[$("headers").value, $("body").value]`), before);
+    assert.equal(await run(kind), "good", `typed in ${field}, and taken back`);
+  }
+  passed++;
+  // A capture without its body says nothing of the body that is there.
+  const kept = await run(`$("body").value`);
+  await run(`$("headers").focus(); $("headers").select()`);
+  await page("Input.insertText", { text: `POST / HTTP/1.1\nX-Service-Signature: ${crlf.signature[0]}\n\n` });
+  await run("explain()");
+  assert.deepEqual([await run(`$("body").value`), await run(kind)], [kept, "good"]);
+  passed++;
+
   // Pasted text has lost its line ends, and the page says so.
   await run(`$("body").focus(); $("body").select()`);
   await page("Input.insertText", { text: hex(crlf.body_hex).toString() });

@@ -223,7 +223,7 @@ fn read_key(
     let state = fields.text("state")?.unwrap_or("full");
     let created_at = fields.read("created_at", Timestamp::parse)?.unwrap_or(now);
 
-    let mut stored = StoredKey::new(id, account.clone(), &key, created_at).named(name);
+    let mut stored = StoredKey::new(id, account.clone(), &key, created_at).with_name(name);
     let (scopes_of_state, ended) = match state {
         "full" | "test" | "valid" => (json!(["account:read", "calls:read"]), None),
         "account only" => (json!(["account:read"]), None),

@@ -19,7 +19,7 @@ use crate::store::{Refused, Store};
 pub struct ApiTally(Arc<Mutex<server::ServerTally>>);
 
 impl ApiTally {
-    /// Changes it.
+    /// Changes the counters.
     pub fn count(&self, count: impl FnOnce(&mut server::ServerTally)) {
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -40,6 +40,9 @@ pub struct Monitor<S> {
 /// The paths, and the methods of each.
 pub const PATHS: [&str; 3] = ["metrics", "healthz", "readyz"];
 const METHODS: &str = "GET, HEAD";
+
+/// The counter of a host with a database that can be restored under it.
+const WENT_BACK: &str = "call_assistant_database_went_back";
 
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
@@ -86,6 +89,9 @@ impl<S: Store> Monitor<S> {
             let mut text = OpenMetrics::new(String::new());
             counted.sender.write(&mut text)?;
             counted.gauges.write(&mut text)?;
+            if let Some(times) = counted.went_back {
+                text.counter(WENT_BACK, "how often the database went back", [([], times)])?;
+            }
             if let Some(api) = api {
                 api.write(&mut text)?;
             }

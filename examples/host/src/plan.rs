@@ -19,15 +19,14 @@ pub struct Plan {
 /// The price list.
 pub const PLANS: [Plan; 4] = [
     Plan::NONE,
-    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::BelowPro },
+    Plan { name: "starter", public_api: false, webhooks: WebhookPlan::Basic },
     Plan { name: "pro", public_api: true, webhooks: WebhookPlan::Pro },
     Plan::LARGEST,
 ];
 
 impl Plan {
     /// The plan of an account that pays for nothing.
-    pub const NONE: Self =
-        Self { name: "none", public_api: false, webhooks: WebhookPlan::BelowPro };
+    pub const NONE: Self = Self { name: "none", public_api: false, webhooks: WebhookPlan::Basic };
 
     /// The default plan.
     pub const LARGEST: Self =

@@ -197,6 +197,8 @@ impl RecoveryRow {
 pub struct Metrics {
     pub sender: SenderTally,
     pub gauges: Gauges,
+    /// How often the database went back; `None` where there is no database.
+    pub went_back: Option<u64>,
 }
 
 /// Something that an owner should be told.

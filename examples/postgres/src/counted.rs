@@ -1,21 +1,38 @@
-//! What this process counts of its sender, for monitoring.
+//! The counters of this process's sender, for monitoring.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use call_assistant::webhook::sender::SenderTally;
 
-/// What the sender of this process has counted. Clones share it.
+/// The counters of this process's sender. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Arc<Mutex<SenderTally>>);
+pub(crate) struct Counted(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    tally: Mutex<SenderTally>,
+    went_back: AtomicU64,
+}
 
 impl Counted {
-    /// Changes it.
+    /// Changes the counters.
     pub(crate) fn count(&self, count: impl FnOnce(&mut SenderTally)) {
-        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut self.0.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What was counted by now.
+    /// Returns the counts so far.
     pub(crate) fn read(&self) -> SenderTally {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts that the database went back.
+    pub(crate) fn went_back(&self) {
+        self.0.went_back.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the database went back.
+    pub(crate) fn times_back(&self) -> u64 {
+        self.0.went_back.load(Ordering::Relaxed)
     }
 }

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use host::random;
 
-/// The environment variable that holds the ring, where no file does.
+/// The environment variable that holds the ring, if no file is given.
 pub const VARIABLE: &str = "SECRETS_KEY_RING";
 
 /// Keys by number. New secrets are sealed with the newest; any of them opens.
@@ -67,17 +67,17 @@ impl KeyRing {
         Self::of([(1, random::bytes())])
     }
 
-    /// A line for a new ring, or for the top of one that is there.
+    /// Creates a line for a new ring, or for the top of an existing one.
     #[must_use]
     pub fn new_line(number: u8) -> String {
         let digits = random::bytes::<32>().into_iter().map(|byte| format!("{byte:02x}"));
         format!("{number}:{}", digits.collect::<String>())
     }
 
-    /// Reads the ring of a file, or else of the environment.
+    /// Reads the ring from a file, or from the environment.
     ///
     /// # Errors
-    /// There is none, or it is not one: where, and never what is in it.
+    /// The ring is missing or malformed: the place, never the content.
     pub fn read(file: Option<&Path>) -> Result<Self, String> {
         let (text, place) = match file {
             Some(file) => {
@@ -99,7 +99,7 @@ impl KeyRing {
     /// Reads a ring, newest key first. What follows a `#` is a comment.
     ///
     /// # Errors
-    /// Which line is wrong, and never what is in it.
+    /// The number of the wrong line, never its content.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut keys = Vec::new();
         for (at, line) in (1_u32..).zip(text.lines()) {
@@ -130,13 +130,13 @@ impl KeyRing {
         Self { newest, keys: keys.into_iter().map(cipher).collect(), cursors }
     }
 
-    /// The ring of cursors, the same in every process that has this ring.
+    /// Returns the cursors' keys, the same in every process with this ring.
     #[must_use]
     #[allow(clippy::expect_used, reason = "a ring has a key, and no number twice")]
     pub fn cursors(&self) -> CursorKeys {
         let (newest, others) = self.cursors.split_first().expect("a ring has a key");
         others.iter().fold(CursorKeys::new(newest.0, newest.1), |ring, (number, key)| {
-            ring.and(*number, *key).expect("numbers were compared when the ring was read")
+            ring.with_key(*number, *key).expect("numbers were compared when the ring was read")
         })
     }
 
@@ -182,7 +182,7 @@ impl KeyRing {
         read(&text, now).ok_or(OpenError::Format)
     }
 
-    /// Whether a sealed text should be sealed again, for its key is not the newest.
+    /// Returns whether a sealed text should be sealed again, because its key is not the newest.
     #[must_use]
     pub fn is_outdated(&self, sealed: &[u8]) -> bool {
         sealed.get(1) != Some(&self.newest)

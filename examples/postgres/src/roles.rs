@@ -17,9 +17,6 @@ use host::flags::last_words;
 use host::{data, demo};
 use host::{log, shutdown};
 
-/// Connections of a process that answers requests, and of one that ends soon.
-const CONNECTIONS: usize = 16;
-
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the
 /// server when it is dropped.
 pub type OwnServer = fn() -> Result<(String, Box<dyn Send>), String>;
@@ -69,9 +66,8 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
             let (_trigger, stop) = shutdown::on_ctrl_c()?;
-            let database = Database::at(&database, CONNECTIONS)?;
             let counted = Counted::default();
-            let api = serving::start(database, ring, serving, accounts, counted, stop).await?;
+            let api = serving::start(&database, ring, serving, accounts, counted, stop).await?;
             say(&api.line);
             let _ = std::io::stderr().write_all(api.banner.as_bytes());
             api.ended().await;
@@ -81,9 +77,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
             let (mut line, mut monitor) = (json!({ "ready": true }), None);
             if let Some(address) = metrics {
-                let database = Database::at(&options.database, 1)?;
                 let (address, task) =
-                    serving::monitor(address, database, ring, counted, stop.clone()).await?;
+                    serving::monitor(address, &options.database, ring, counted, stop.clone())
+                        .await?;
                 line = json!({ "ready": true, "metrics": format!("http://{address}") });
                 monitor = Some(task);
             }
@@ -118,9 +114,9 @@ async fn all(
         false => String::new(),
     };
     let (_trigger, stop) = shutdown::on_ctrl_c()?;
-    let (database, ring) = (Database::at(&sending.database, CONNECTIONS)?, sending.ring.clone());
-    let counted = sending.counted.clone();
-    let api = serving::start(database, ring, serving, accounts, counted, stop.clone()).await?;
+    let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
+    let api =
+        serving::start(&sending.database, ring, serving, accounts, counted, stop.clone()).await?;
     let sender = sender::start(sending, stop).await?;
     say(&api.line);
     let _ = std::io::stderr().write_all(format!("{}{note}", api.banner).as_bytes());
@@ -145,7 +141,7 @@ fn accounts(
 /// Says on standard output that a role is ready.
 fn say(line: &Value) {
     let line = line.to_string();
-    // Whoever has closed it does not want to know, and whoever does not read stops nobody.
+    // A closed or unread stream must not stop the host.
     tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());

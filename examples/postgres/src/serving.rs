@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::cli::Serving;
 use crate::clock;
 use crate::counted::Counted;
-use crate::db::{self, Database};
+use crate::db::{self, Address, Database};
 use crate::key_ring::KeyRing;
 use crate::store::Postgres;
 use host::api::Api;
@@ -24,17 +24,17 @@ use host::serve::{Limits, serve};
 use host::shutdown::Shutdown;
 use host::store::{Refused, Store as _};
 
-/// A customer's integration keeps few connections; a stranger may keep none for long.
+/// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
 const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
-/// What answers requests.
+/// The running servers.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// What to say on standard output.
+    /// The line for standard output.
     pub(crate) line: Value,
-    /// What to say to a person.
+    /// The text for people.
     pub(crate) banner: String,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -42,16 +42,16 @@ pub(crate) struct Running {
 /// Adds the accounts, and answers requests until shutdown.
 ///
 /// # Errors
-/// The database is not as this build needs it, or an address cannot be listened on.
+/// The database is not migrated to this build, or an address is not available.
 pub(crate) async fn start(
-    database: Database,
+    database: &Address,
     ring: KeyRing,
     serving: Serving,
     accounts: Vec<NewAccount>,
     counted: Counted,
     stop: Shutdown,
 ) -> Result<Running, Box<dyn Error>> {
-    db::check(&database).await?;
+    db::check(&Database::at(database, 1)?).await?;
     let public = listen("--listen", serving.listen).await?;
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
@@ -67,7 +67,7 @@ pub(crate) async fn start(
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
-    let store = Postgres::new(database, ring).counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted);
     store.load(accounts).await.map_err(|refused| match refused {
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),
@@ -107,17 +107,17 @@ async fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, stop: Shu
 /// The same for a process that answers nothing else, and where it listens.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// The address is not available.
 pub(crate) async fn monitor(
     address: SocketAddr,
-    database: Database,
+    database: &Address,
     ring: KeyRing,
     counted: Counted,
     stop: Shutdown,
 ) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
     let listener = listen("--metrics", address).await?;
     let address = listener.local_addr()?;
-    let store = Postgres::new(database, ring).counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted);
     let monitor = Monitor::new(store).until(stop.clone());
     Ok((address, tokio::spawn(monitoring(listener, monitor, stop))))
 }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use host::input::{Bad, Fields};
 
-/// What goes wrong with a request of the public API.
+/// A fault of a request to the public API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestFault {
     /// The answer is this documented error.
@@ -25,7 +25,7 @@ pub enum RequestFault {
     Cut,
 }
 
-/// What goes wrong with an attempt to deliver.
+/// A fault of an attempt to deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryFault {
     /// It is sent twice.
@@ -36,7 +36,7 @@ pub enum DeliveryFault {
     WrongSignature,
     /// It is signed as of ten minutes ago.
     OldTimestamp,
-    /// Its type is one that no reader knows.
+    /// Its type is unknown to every reader.
     UnknownType,
     /// Its object has none of the fields that its type has.
     ChangedObject,
@@ -73,15 +73,15 @@ struct Order {
 struct Orders {
     last_id: u64,
     orders: Vec<Order>,
-    /// Attempts that wait to be overtaken, by their endpoint.
+    /// Attempts that wait for a later one, by endpoint.
     held: HashMap<u32, Vec<Arc<Notify>>>,
 }
 
-/// The orders. Clone it freely.
+/// The orders. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Mutex<Orders>>);
 
-/// More orders than this are a mistake.
+/// The most orders.
 const MOST_ORDERS: usize = 100;
 
 /// The longest that an answer may be late: a customer's time limit has passed long before.
@@ -91,7 +91,7 @@ const SLOWEST_MS: u64 = 120_000;
 const HELD: Duration = Duration::from_secs(2);
 
 impl RequestFault {
-    /// The name it is ordered by.
+    /// Returns the name in an order.
     pub(super) fn as_str(&self) -> &str {
         match self {
             Self::Error(code) => code.as_str(),
@@ -113,7 +113,7 @@ impl DeliveryFault {
         ("changed_object", Self::ChangedObject),
     ];
 
-    /// The name it is ordered by.
+    /// Returns the name in an order.
     pub fn as_str(self) -> &'static str {
         Self::NAMES.iter().find(|(_, fault)| *fault == self).map_or("", |(name, _)| name)
     }

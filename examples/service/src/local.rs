@@ -1,4 +1,4 @@
-//! The store as both halves of the host see it: the traits of `examples/host`, answered at once.
+//! The store behind the traits of `examples/host`, which it answers at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use host::rows::{
 };
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
-/// More credentials than this are not active in one minute.
+/// The most credentials that are active in one minute.
 const WINDOWS: usize = 100_000;
 
 /// The store, and the sender that it tells what it has accepted. Clone it freely.
@@ -48,7 +48,7 @@ impl Local {
         ids
     }
 
-    /// Changes an endpoint, and shows it as it is then.
+    /// Changes an endpoint, and returns it as changed.
     fn changed(
         &self,
         id: &str,
@@ -60,7 +60,7 @@ impl Local {
         Ok(tables.shown_endpoint(row, now))
     }
 
-    /// Makes an attempt due, and shows its delivery as it is then.
+    /// Makes an attempt due, and returns its delivery as changed.
     fn again(
         &self,
         id: &str,
@@ -95,7 +95,7 @@ impl ApiStore for Local {
 
     async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        identified.admit_in(&mut rates, now)
+        identified.admit(&mut rates, now)
     }
 
     async fn status(&self, id: &AccountId, (): ()) -> Done<(model::Account, AccountStatus)> {

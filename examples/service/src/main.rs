@@ -33,7 +33,7 @@ use host::store::Store as _;
 use host::{clock, log, random, shutdown};
 use host::{data, demo, first_line};
 
-/// A customer's integration keeps few connections; a stranger may keep none for long.
+/// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
 
 const DASHBOARD: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
@@ -71,7 +71,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let store = Local::new(tables, sender.outbox());
     let sandbox = Sandbox { faults: faults.clone(), outbox: sender.outbox() };
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
-    // Cursors live as long as the process, whose key they have.
+    // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, Access::ThisMachine, options.allow_loopback)
@@ -92,7 +92,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
         running.push(tokio::spawn(serve(metrics, DASHBOARD, answer, stop.clone())));
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
-    // Whoever has closed either does not want to know, and whoever does not read stops nobody.
+    // A closed or unread stream must not stop the host.
     tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -136,6 +136,9 @@ try {
   await until("delivered", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "delivered")`);
   await until("gone", `[...document.querySelectorAll("td .badge")].some((b) => b.textContent === "gone")`);
   await until("disabled", `[...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
+  // A failing endpoint is visible at once, and first: not when it has used up its attempts.
+  await until("what fails is first", `(() => { const row = document.querySelector(".endpoint"); return row.textContent.includes("/broken") && [...row.querySelectorAll(".badge")].some((b) => b.textContent.startsWith("failing")) && /attempts? failed: HTTP 503/.test(row.querySelector(".fails").textContent); })()`);
+  await until("and it is said above all", `${text(".summary.bad")}.includes("1 of 3 endpoints failing")`);
   await until("failed after six, without touching anything", `[...document.querySelectorAll("tbody tr")].some((tr) => tr.textContent.includes("failed") && tr.querySelectorAll(".pips i.bad").length === 6)`);
 
   // Its attempts, and the hostile answer as text.
@@ -158,6 +161,13 @@ try {
   await until("enabled", `![...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
   await focusOn("Ping", `document.querySelector(".endpoint button")`);
   await press(" ");
+  // A row is open: its reader is told of the new one, and nothing moves.
+  const order = () => run(`[...document.querySelectorAll("tbody .expand")].map((el) => el.dataset.key).join(" ")`);
+  const before = await order();
+  await until("something new", `/^[1-9]\\d* new, show$/.test(${text(`[data-key="new deliveries"]`)})`);
+  assert.equal(await order(), before, "rows move under the reader");
+  await focus("new deliveries");
+  await press("Enter");
   await until("the ping", `[...document.querySelectorAll("tbody .strong")].some((b) => b.textContent === "ping")`);
   await focusOn("Redeliver", `[...document.querySelectorAll("tbody button")].find((b) => b.textContent === "Redeliver")`);
   await press("Enter");
@@ -217,6 +227,9 @@ try {
     await page("Emulation.setDeviceMetricsOverride", { width, height: 844, deviceScaleFactor: 1, mobile: width < 500 });
     await until(`nothing is wider than ${width}`, `document.documentElement.scrollWidth <= ${width}`);
     await until(`every action is within ${width}`, `[...document.querySelectorAll(".endpoint button")].every((b) => { const box = b.getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.right <= ${width}; })`);
+    if (width < 760) {
+      await until("rows are cards", `[...document.querySelectorAll(".scroll")].every((el) => el.scrollWidth <= el.clientWidth) && [...document.querySelectorAll("td")].every((td) => { const box = td.getBoundingClientRect(); return box.left >= 0 && box.right <= ${width}; })`);
+    }
     await run(`document.querySelector('[data-key="enable ${down}"]').scrollIntoView({ block: "center" })`);
     await shot("width-" + width);
   }

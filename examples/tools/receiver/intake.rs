@@ -22,14 +22,14 @@ use host::shutdown::Trigger;
 use host::{clock, log};
 use tools::secrets;
 
-/// The longest body that is read. Events have a few kilobytes.
+/// The longest body. Events have a few kilobytes.
 const LONGEST_BODY: usize = 1024 * 1024;
 
 /// How long a body may take, and how long storing may. The sender waits for ten seconds in all.
 const BODY_PATIENCE: Duration = Duration::from_secs(5);
 const STORE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How many events may wait to be stored. Further ones are answered 503, and the sender repeats them.
+/// The most events that wait to be stored. Further ones get 503, and the sender repeats them.
 const QUEUE: usize = 256;
 
 /// Takes requests, and hands what is genuine to the thread that stores it.

@@ -134,7 +134,7 @@ const DEFAULT_LISTEN: SocketAddr =
 
 const LIMITS: Limits = Limits { connections: 512, patience: Duration::from_secs(5) };
 
-/// How long to act on what has come, after shutdown is requested.
+/// How long to act on received events after shutdown is requested.
 const LAST_ACTIONS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {

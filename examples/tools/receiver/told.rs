@@ -1,7 +1,6 @@
-//! An event in a line for people, each type in its own words.
+//! An event as one line for people.
 //!
-//! Texts in it were said or typed by strangers: they are quoted with what could move a terminal's
-//! cursor escaped.
+//! Its texts come from untrusted people: they are quoted, and control characters are escaped.
 
 use call_assistant::json::JsonObject;
 use call_assistant::model::{Appointment, Call};

@@ -1,4 +1,4 @@
-//! Files that one process at a time may write.
+//! Files with one writing process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// process ends, however it ends. What is no file, as `/dev/null`, is everybody's.
 ///
 /// # Errors
-/// Another one has it, or it cannot be locked.
+/// Another process has it, or it cannot be locked.
 pub fn hold(file: &File) -> Result<(), String> {
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(());

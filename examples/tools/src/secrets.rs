@@ -20,11 +20,11 @@ pub const VARIABLE: &str = "--secret-env";
 /// The environment variable that is read where no flag says otherwise.
 pub const DEFAULT_VARIABLE: &str = "WEBHOOK_SECRET";
 
-/// The texts as they stand where the flags point, newest first.
+/// Returns the secrets' texts from the place that the flags name, newest first.
 ///
 /// # Errors
-/// There is no such file or variable, nothing is in it, or both flags are given. The message says
-/// where it was looked for, never what was found.
+/// The file or variable does not exist or is empty, or both flags are given. The message names the
+/// place, never the content.
 pub fn texts(flags: &Flags) -> Result<Vec<String>, String> {
     let (text, place) = match (flags.text(FILE), flags.text(VARIABLE)) {
         (Some(_), Some(_)) => return Err(format!("expected {FILE} or {VARIABLE}, not both")),
@@ -47,10 +47,10 @@ pub fn texts(flags: &Flags) -> Result<Vec<String>, String> {
     Ok(texts)
 }
 
-/// The text of an environment variable that holds a secret.
+/// Returns the text of an environment variable that holds a secret.
 ///
 /// # Errors
-/// What is wrong with it, and never what is in it.
+/// What is wrong with it, never its content.
 pub fn variable(name: &str) -> Result<String, &'static str> {
     std::env::var(name).map_err(|error| match error {
         VarError::NotPresent => "is not set",
@@ -58,10 +58,10 @@ pub fn variable(name: &str) -> Result<String, &'static str> {
     })
 }
 
-/// The same texts as secrets.
+/// Parses the texts as secrets.
 ///
 /// # Errors
-/// One of them is no signing secret: which, and why.
+/// A text is not a signing secret: its line, and the reason.
 pub fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
     let parse = |(at, text): (usize, &String)| {
         let line = at.saturating_add(1);
@@ -70,7 +70,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
     texts.iter().enumerate().map(parse).collect()
 }
 
-/// A verifier that takes what any of these secrets signed. `None` without a secret.
+/// Creates a verifier with these secrets. `None` without a secret.
 ///
 /// # Errors
 /// As [`parse`].
@@ -80,7 +80,7 @@ pub fn verifier(texts: &[String]) -> Result<Option<Verifier>, String> {
     Ok(first.map(|first| secrets.fold(first, Verifier::and)))
 }
 
-/// What there is to explain a mismatch with. `None` without a secret.
+/// Creates the evidence to explain a mismatch. `None` without a secret.
 pub fn evidence<'a>(
     headers: DeliveryHeaders<'a>,
     body: &'a [u8],

@@ -3,11 +3,11 @@
 //! `cargo run --example tour`
 //!
 //! A service and a customer sit in one memory, and the time is a number that the tour moves on:
-//! six hours of retries pass in a blink. That needs no special build, for the library has no clock
+//! six hours of retries take an instant. That needs no special build, for the library has no clock
 //! and does no I/O anywhere; the tour is its host, as a server would be.
 //!
-//! Whatever is shown is checked. It ends with a table of rule and what was shown, and with status 1
-//! if something was not so.
+//! Everything shown is checked. The tour ends with a table of the rules, and with status 1 if a rule did
+//! not hold.
 
 mod hooks;
 mod rest;

@@ -1,4 +1,4 @@
-//! What was shown, and how it is printed.
+//! The results of the tour, and their output.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -38,18 +38,18 @@ impl Table {
     }
 
     pub(crate) fn print(&self) {
-        self.chapter("What was shown");
+        self.chapter("Results");
         let width = self.rows.iter().map(|row| row.rule.len()).max().unwrap_or(0);
         for Row { rule, what, so } in &self.rows {
-            let mark = if *so { "ok" } else { "NOT SO" };
+            let mark = if *so { "ok" } else { "FAILED" };
             say(&format!("  {rule:width$}  {mark:2}  {what}\n"));
         }
         let not = self.rows.iter().filter(|row| !row.so).count();
-        say(&format!("\n  {} shown, {not} not so\n", self.rows.len()));
+        say(&format!("\n  {} shown, {not} failed\n", self.rows.len()));
     }
 }
 
-/// Writes to standard output. Whoever was reading may have gone; the exit status still speaks.
+/// Writes to standard output. A closed pipe is ignored: the exit status still tells the result.
 pub(crate) fn say(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

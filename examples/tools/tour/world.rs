@@ -1,4 +1,4 @@
-//! The world of the tour: a service with everything in memory, and the time.
+//! The world of the tour: a service in memory, and the time.
 
 use std::error::Error;
 use std::ops::{Deref, DerefMut};

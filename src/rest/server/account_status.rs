@@ -1,8 +1,8 @@
-//! What of an account decides whether the API answers.
+//! The state of an account.
 
 use crate::id::AccountId;
 
-/// Decides whether the API answers for an account.
+/// What of an account decides whether the API answers.
 ///
 /// ```
 /// use call_assistant::id::AccountId;

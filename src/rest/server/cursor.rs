@@ -24,10 +24,10 @@ const NANOS_MASK: u128 = (1 << NANOS_BITS) - 1;
 const TAG_LEN: usize = 16;
 const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 
-/// Keeps these digests apart from any other use of the same key.
+/// The label of these digests, apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// Marks the position of a call in the list, which is newest first, by `started_at` and then `id`.
+/// The position of a call in the list, which is newest first, by `started_at` and then `id`.
 ///
 /// Of two positions the greater comes first in the list. Ids compare bytewise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,7 @@ pub struct Position {
     pub id: CallId,
 }
 
-/// Holds the contents of a cursor: where a page ended, and the bounds of its list.
+/// The contents of a cursor: where a page ended, and the bounds of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The last call of the page.
@@ -56,7 +56,7 @@ pub(super) struct CursorKey {
 }
 
 impl CursorKey {
-    /// Wipes the bytes.
+    /// Creates a key, and wipes the bytes.
     fn new(id: u8, bytes: &mut [u8; 32]) -> Self {
         let mac = MacKey::new(bytes);
         bytes.zeroize();
@@ -99,7 +99,7 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// Authenticates cursors with a ring of keys: the first signs, all verify.
+/// A ring of keys that authenticate cursors: the first signs, all verify.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -122,7 +122,7 @@ impl fmt::Debug for CursorKey {
 /// assert_eq!(keys.open(&ours, Mode::Test, &text), Err(CursorError::Digest));
 ///
 /// // Rotation: the new key signs, the old one still verifies.
-/// let keys = CursorKeys::new(2, [0x5a; 32]).and(1, [0x7c; 32])?;
+/// let keys = CursorKeys::new(2, [0x5a; 32]).with_key(1, [0x7c; 32])?;
 /// assert!(keys.open(&ours, Mode::Live, &text).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -135,7 +135,7 @@ impl fmt::Debug for CursorKey {
 ///
 /// Cursors do not expire; they are valid as long as their key is in the ring. To change keys where
 /// several hosts serve the same list:
-/// 1. Add the new key to every host with [`and`](Self::and): it verifies.
+/// 1. Add the new key to every host with [`with_key`](Self::with_key): it verifies.
 /// 2. Put the new key first on every host: it signs.
 /// 3. Remove the old key once the walks that began with it may fail.
 ///
@@ -161,7 +161,7 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// The maximum length of a cursor, in characters. A longer one is rejected unread.
+    /// The longest cursor: 400 characters. A longer one is rejected unread.
     pub const MAX_LEN: usize = 400;
 
     /// Creates a ring of one key, which signs: a number, by which cursors name their key, and 32
@@ -178,7 +178,7 @@ impl CursorKeys {
     ///
     /// # Errors
     /// The ring has a key with the same number.
-    pub fn and(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
+    pub fn with_key(mut self, id: u8, mut bytes: [u8; 32]) -> Result<Self, KeyIdTakenError> {
         let key = CursorKey::new(id, &mut bytes);
         if self.key(id).is_some() {
             return Err(KeyIdTakenError { id });
@@ -232,7 +232,7 @@ impl CursorKeys {
     }
 }
 
-/// Says that a ring has a key with the same number already.
+/// The number of a key that the ring has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ring has a cursor key with id {id}")]
 #[non_exhaustive]
@@ -241,7 +241,7 @@ pub struct KeyIdTakenError {
     pub id: u8,
 }
 
-/// Says why a cursor is not valid.
+/// The reason why a cursor is not valid.
 ///
 /// The error is for the operator's log. The caller always gets the same `invalid_cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

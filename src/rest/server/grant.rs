@@ -4,7 +4,7 @@ use crate::id::{AccountId, CredentialId};
 use crate::rest::server::StoredKey;
 use crate::rest::{Mode, Scope};
 
-/// Says what a credential grants: scopes on one account, in one mode.
+/// The rights of a credential: scopes on one account, in one mode.
 ///
 /// ```
 /// use call_assistant::rest::{Mode, Scope};
@@ -20,7 +20,7 @@ use crate::rest::{Mode, Scope};
 ///
 /// [`Received::identify`](super::Received::identify) makes it from an API key. A host that
 /// authenticates in another way, such as OAuth, makes it and calls
-/// [`Received::identify_as`](super::Received::identify_as).
+/// [`Received::identify_decided`](super::Received::identify_decided).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     credential_id: CredentialId,
@@ -43,7 +43,7 @@ impl Grant {
         scopes.into_iter().fold(none, |grant, scope| grant.with(&scope))
     }
 
-    /// The caller has checked the state of the key.
+    /// Creates the grant of a key whose state was checked.
     pub(super) fn of_key(key: &StoredKey) -> Self {
         let none = Self::new(key.id.clone(), key.account_id.clone(), key.mode, []);
         key.scopes.iter().fold(none, Self::with)

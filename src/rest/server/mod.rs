@@ -4,7 +4,7 @@
 //! use call_assistant::rest::server::{Received, RequestHead};
 //! use call_assistant::{Timestamp, id::RequestId};
 //!
-//! let head = RequestHead::new("GET", "/v1/calls/", None).host(b"api.example.com");
+//! let head = RequestHead::new("GET", "/v1/calls/", None).with_host(b"api.example.com");
 //! let rejection = Received::new(&head, RequestId::from_random([1; 16])).unwrap_err();
 //! assert_eq!(rejection.reason().to_string(), "no operation has this path"); // for the log
 //! assert_eq!(rejection.into_response().status(), 404); // for the caller
@@ -42,8 +42,8 @@
 //! use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 //! use call_assistant::model::{Account, Call};
 //! use call_assistant::rest::server::{
-//!     AccountStatus, Authorized, CallRow, CursorKeys, RateWindows, Received, Rejection,
-//!     RequestHead, StoredKey,
+//!     AccountStatus, Authorized, CallRow, CursorKeys, KeyDigest, RateWindows, Received,
+//!     Rejection, RequestHead, StoredKey,
 //! };
 //! use call_assistant::rest::{ApiKey, Mode, Scope};
 //! use call_assistant::{Product, Timestamp};
@@ -51,7 +51,7 @@
 //!
 //! /// A host with everything in memory. One with a database has other look-ups.
 //! struct Host {
-//!     keys: HashMap<[u8; 32], StoredKey>,
+//!     keys: HashMap<KeyDigest, StoredKey>,
 //!     rates: RateWindows,
 //!     accounts: HashMap<AccountId, (Account, AccountStatus)>,
 //!     calls: Vec<CallRow>, // newest first
@@ -67,14 +67,14 @@
 //!     ) -> Result<Response<Vec<u8>>, Rejection> {
 //!         let received = Received::new(head, request_id)?;
 //!
-//!         let mut key = received.digest().and_then(|digest| self.keys.get_mut(digest.as_bytes()));
+//!         let mut key = received.digest().and_then(|digest| self.keys.get_mut(digest));
 //!         let identified = received.identify(key.as_deref(), now)?;
 //!         if let Some(key) = &mut key {
 //!             // At most one write a minute: `true` says that it is due.
 //!             let _ = key.note_use(Duration::from_secs(60), identified.used_at());
 //!         }
 //!
-//!         let admitted = identified.admit_in(&mut self.rates, now)?;
+//!         let admitted = identified.admit(&mut self.rates, now)?;
 //!
 //!         let found = self.accounts.get(admitted.account_id());
 //!         let (account, status) = found.ok_or_else(|| admitted.internal_error())?;
@@ -109,7 +109,7 @@
 //! };
 //! let call = Call::new(CallId::parse("call_1")?, now, now);
 //! let mut host = Host {
-//!     keys: HashMap::from([(*stored.digest.as_bytes(), stored)]),
+//!     keys: HashMap::from([(stored.digest, stored)]),
 //!     rates: RateWindows::new(1_000),
 //!     accounts: HashMap::from([(
 //!         account_id.clone(),
@@ -121,8 +121,8 @@
 //!
 //! let mut get = |path, authorization: &str| {
 //!     let head = RequestHead::new("GET", path, None)
-//!         .host(b"api.example.com")
-//!         .authorization(authorization.as_bytes());
+//!         .with_host(b"api.example.com")
+//!         .with_authorization(authorization.as_bytes());
 //!     host.serve(&head, RequestId::from_random([1; 16]), now).unwrap_or_else(|rejection| {
 //!         eprintln!("{rejection}"); // the reason, which the response does not contain
 //!         rejection.into_response()
@@ -226,14 +226,14 @@
 //! - Log the [reason](Rejection::reason) of each rejection with its request id.
 //! - Look up keys by [`Received::digest`] for each request. A cache of keys delays revocation, which
 //!   must take effect at once.
-//! - Take `now` once for each request. Where rates are counted by [SQL](RateWindow#in-sql), they have the
+//! - Take `now` once for each request. Where rates are counted by [SQL](RateWindows#in-sql), they have the
 //!   clock of the database, and its result is a duration, which every clock can add to its own `now`.
 //! - Limit sizes and times. The HTTP library answers what it cannot parse as HTTP (400, 408, 431),
 //!   without an envelope and a request id. Everything that can be parsed is answered here.
 //!
 //! # What may grow
 //!
-//! Enums are `#[non_exhaustive]`: a new operation, parameter or reason is not a breaking change, and
+//! Enums are `#[non_exhaustive]`, but for [`KeyState`]: a new operation, parameter or reason is not a breaking change, and
 //! a host answers an operation that it does not know with [`Authorized::internal_error`]. Structs
 //! that the host fills in ([`AccountStatus`], [`CallRow`], [`Cursor`], [`Position`]) are exhaustive: a
 //! new field must not compile until the host fills it in.
@@ -256,12 +256,12 @@ pub use exchange::{
 };
 pub use grant::Grant;
 pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
-pub use rate::{RateLimitError, RateLimitReason, RateWindow, RateWindowError, RateWindows};
+pub use rate::{RateLimitError, RateLimitReason, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 pub use tally::ServerTally;
 
-/// Holds the OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
+/// The OpenAPI 3.1 document of the REST API and its webhooks, in JSON.
 ///
 /// ```
 /// let document: serde_json::Value = serde_json::from_str(call_assistant::rest::server::OPENAPI)?;

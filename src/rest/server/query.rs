@@ -9,7 +9,7 @@ use crate::id::{AccountId, CallId};
 use crate::model::Call;
 use crate::rest::{CreatedRange, ListCalls, Mode};
 
-/// Holds a call of a store, with its account and mode.
+/// A call of a store, with its account and mode.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -42,7 +42,7 @@ impl CallRow {
     }
 }
 
-/// Selects a page of one account's calls in one mode: what to look up for `GET /v1/calls`.
+/// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
 ///
 /// ```sql
 #[doc = include_str!("sql/page.sql")]
@@ -168,7 +168,7 @@ impl CallsQuery {
         &self.grant
     }
 
-    /// Makes the page: its calls, and where the next one begins.
+    /// Creates the page: its calls, and where the next one begins.
     pub(super) fn page(
         &self,
         rows: Vec<CallRow>,
@@ -209,7 +209,7 @@ fn order_of(position: &Position) -> (Timestamp, &CallId) {
     (position.started_at, &position.id)
 }
 
-/// Says why the rows of a page are not served, for the operator's log.
+/// The reason why the rows of a page are not served, for the operator's log.
 ///
 /// It names a row by its position among those given, from 0, and nothing of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -244,7 +244,7 @@ pub enum RowsReason {
     },
 }
 
-/// Selects one call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
+/// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
 ///
 /// ```sql
 #[doc = include_str!("sql/call.sql")]

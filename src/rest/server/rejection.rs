@@ -14,14 +14,14 @@ use crate::id::{CredentialId, RequestId};
 use crate::rest::response::response;
 use crate::rest::{ApiError, ErrorCode, Operation, ParameterError, Scope};
 
-/// Rejects a request: a complete error response, and the reason for the operator's log.
+/// A rejected request: a complete error response, and the reason for the operator's log.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
 /// use call_assistant::rest::server::Rejection;
 ///
 /// let rejection = Rejection::internal_error(RequestId::from_random([1; 16]));
-/// assert_eq!(rejection.reason().to_string(), "the host gave up");
+/// assert_eq!(rejection.reason().to_string(), "the host failed");
 /// assert_eq!(rejection.into_response().status(), 500);
 /// ```
 ///
@@ -42,7 +42,7 @@ impl Rejection {
     /// its own `internal_error`, which knows more about the request.
     #[must_use]
     pub fn internal_error(request_id: RequestId) -> Self {
-        let reason = RejectionReason::HostGaveUp;
+        let reason = RejectionReason::Internal;
         Self { reason, request_id, operation: None, credential_id: None, head_only: false }
     }
 
@@ -115,87 +115,86 @@ pub(super) fn headless(mut response: Response<Vec<u8>>, head_only: bool) -> Resp
     response
 }
 
-/// Says why a request was rejected.
+/// The reason why a request was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectionReason {
-    /// There is no `Host` header.
+    /// No `Host` header.
     #[error("the Host header is missing")]
     NoHost,
-    /// There is more than one `Host` header.
+    /// More than one `Host` header.
     #[error("there is more than one Host header")]
     SeveralHosts,
-    /// The `Host` header is not a host with an optional port.
+    /// A `Host` header that is not a host with an optional port.
     #[error("the Host header is malformed")]
     MalformedHost,
-    /// No operation has this path.
+    /// A path of no operation.
     #[error("no operation has this path")]
     UnknownPath,
-    /// The method is neither `GET` nor `HEAD`.
+    /// A method that is neither `GET` nor `HEAD`.
     #[error("the method is neither GET nor HEAD")]
     Method,
-    /// There is no `Authorization` header.
+    /// No `Authorization` header.
     #[error("there is no Authorization header")]
     NoCredential,
-    /// There is more than one `Authorization` header.
+    /// More than one `Authorization` header.
     #[error("there is more than one Authorization header")]
     SeveralCredentials,
-    /// The scheme is not `Bearer`.
+    /// A scheme other than `Bearer`.
     #[error("the authorization scheme is not Bearer")]
     OtherScheme,
-    /// The credential after `Bearer` is empty, or has a byte that no key has.
+    /// A credential after `Bearer` that is empty, or has a byte that no key has.
     #[error("what follows Bearer cannot be a credential")]
     MalformedCredential,
-    /// The store does not have the credential.
+    /// A credential that the store does not have.
     #[error("the credential is not known")]
     UnknownCredential,
-    /// The credential is expired.
+    /// An expired credential.
     #[error("the credential is expired")]
     ExpiredCredential,
-    /// The credential is revoked.
+    /// A revoked credential.
     #[error("the credential is revoked")]
     RevokedCredential,
-    /// The credential has exceeded its quota.
+    /// A credential that has used up its quota.
     #[error("{0}")]
     RateLimited(RateLimitError),
-    /// The account is scheduled for deletion.
+    /// An account that is scheduled for deletion.
     #[error("the account is scheduled for deletion")]
     AccountClosing,
-    /// The account has no active subscription.
+    /// An account without an active subscription.
     #[error("the account has no active subscription")]
     NoSubscription,
-    /// The plan does not include the API.
+    /// A plan that does not include the API.
     #[error("the plan does not include the public API")]
     PlanLacksApi,
-    /// The credential lacks the scope of the operation. The response names the scope.
+    /// The scope of the operation, which the credential lacks. The response names the scope.
     #[error("the credential lacks {0}")]
     ScopeMissing(Scope),
-    /// A parameter is not valid. The response has the same text.
+    /// A parameter that is not valid. The response has the same text.
     #[error("{0}")]
     Parameter(ParameterError),
-    /// The cursor is not valid.
+    /// A cursor that is not valid.
     #[error("{0}")]
     Cursor(CursorError),
-    /// The text in the path cannot be the id of a call.
+    /// A text in the path that cannot be the id of a call.
     #[error("no call has such an id: {0}")]
     NotAnId(TextError),
-    /// The store has no such call.
+    /// A call that the store does not have.
     #[error("there is no such call")]
     NoSuchCall,
-    /// The store has such a call, of another account or mode. The response is that to an unknown
-    /// call.
+    /// A call of another account or mode. The response is that to an unknown call.
     #[error("the call is another account's or mode's")]
     NotTheirCall,
-    /// The host could not do its part.
-    #[error("the host gave up")]
-    HostGaveUp,
-    /// The host gave the status or the record of another account.
+    /// A failure of the host, such as a look-up that failed.
+    #[error("the host failed")]
+    Internal,
+    /// The status or the record of another account, from the host.
     #[error("the host gave another account's record")]
     WrongAccount,
-    /// The host gave a call with another id.
+    /// A call with another id, from the host.
     #[error("the host gave another call than the one asked for")]
     WrongCall,
-    /// The host gave rows that do not match the query.
+    /// Rows from the host that do not match the query.
     #[error("{0}")]
     Rows(RowsReason),
 }
@@ -225,7 +224,7 @@ impl RejectionReason {
             Self::UnknownPath | Self::NotAnId(_) | Self::NoSuchCall | Self::NotTheirCall => {
                 ErrorCode::ResourceNotFound
             }
-            Self::HostGaveUp | Self::WrongAccount | Self::WrongCall | Self::Rows(_) => {
+            Self::Internal | Self::WrongAccount | Self::WrongCall | Self::Rows(_) => {
                 ErrorCode::InternalError
             }
         }

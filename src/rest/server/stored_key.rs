@@ -11,7 +11,7 @@ use crate::id::{AccountId, CredentialId};
 use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
-/// Holds what the service keeps of a key, from which the key cannot be recovered.
+/// What the service keeps of a key, from which the key cannot be recovered.
 ///
 /// ```
 /// use call_assistant::id::{AccountId, CredentialId};
@@ -86,16 +86,18 @@ pub struct StoredKey {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Says whether a stored key can be used. Exhaustive: matching all variants is the point.
+/// Whether a stored key can be used.
+///
+/// Closed: a program must not compile before it says what a new state does to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums)]
 pub enum KeyState {
-    /// The key can be used.
+    /// A key that can be used.
     Valid,
-    /// The key's `expires_at` has come.
+    /// A key whose `expires_at` has come.
     // From that instant on (D-11).
     Expired,
-    /// The key was revoked.
+    /// A key that was revoked.
     Revoked,
 }
 
@@ -120,7 +122,7 @@ impl StoredKey {
 
     /// Returns the same key with a display name.
     #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
+    pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
@@ -132,7 +134,7 @@ impl StoredKey {
 
     /// Returns the same key, expired from this instant on.
     #[must_use]
-    pub fn expiring(self, at: Timestamp) -> Self {
+    pub fn with_expiry(self, at: Timestamp) -> Self {
         Self { expires_at: Some(at), ..self }
     }
 
@@ -190,26 +192,28 @@ impl StoredKey {
     }
 }
 
-/// Holds the SHA-256 of a key's text, which is stored instead of the key.
+/// The SHA-256 of a key's text, which is stored instead of the key.
 ///
 /// ```
 /// use call_assistant::rest::ApiKey;
 /// use call_assistant::rest::server::KeyDigest;
 ///
 /// let key = ApiKey::parse("service_live_kept-where-secrets-are")?;
-/// assert_eq!(KeyDigest::of(key.reveal().as_bytes()), key.digest());
+/// assert_eq!(KeyDigest::compute(key.reveal().as_bytes()), key.digest());
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// A plain hash is enough, because a key holds 256 random bits: there is no dictionary to try.
-/// Comparing takes constant time. It serialises as 64 lowercase hex digits.
-#[derive(Clone, Copy)]
+/// `==` takes constant time; order and `Hash` do not, and are for maps of digests. It serialises as 64
+/// lowercase hex digits.
+#[derive(Clone, Copy, PartialOrd, Ord, Hash)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "equal digests have equal bytes")]
 pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
     /// Computes the digest of the text that a request presents as its key, well-formed or not.
     #[must_use]
-    pub fn of(presented: &[u8]) -> Self {
+    pub fn compute(presented: &[u8]) -> Self {
         Self(Sha256::digest(presented).into())
     }
 
@@ -263,6 +267,6 @@ impl ApiKey {
     /// Returns what to store of the key, and what to look it up by.
     #[must_use]
     pub fn digest(&self) -> KeyDigest {
-        KeyDigest::of(self.as_bytes())
+        KeyDigest::compute(self.as_bytes())
     }
 }

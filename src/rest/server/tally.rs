@@ -18,7 +18,7 @@ tally! {
     /// use call_assistant::rest::server::{Received, RequestHead, ServerTally};
     ///
     /// let mut tally = ServerTally::default();
-    /// let head = RequestHead::new("GET", "/v1/account/", None).host(b"api.example.com");
+    /// let head = RequestHead::new("GET", "/v1/account/", None).with_host(b"api.example.com");
     /// let result = Received::new(&head, RequestId::from_random([1; 16]));
     /// # let result = result.map(|_| http::Response::new(()));
     /// tally.answered(None, &result, Duration::from_millis(2)); // None: `Operation::from_path(path)`

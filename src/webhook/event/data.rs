@@ -170,7 +170,7 @@ impl OtherFields {
     }
 }
 
-/// Reads `data` as an event of this type has it. Unknown types have anything.
+/// A reader of `data` in the form of this type. The data of an unknown type has any form.
 pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
 
 impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
@@ -249,7 +249,7 @@ impl<'de, T: FromJson<'de>> ReadObject<'de> for OneField<T> {
     }
 }
 
-/// Writes `data`.
+/// The `data` of an event, as it is written.
 pub(super) struct WrittenData<'a>(pub(super) &'a EventData, pub(super) &'a OtherFields);
 
 impl Serialize for WrittenData<'_> {

@@ -59,7 +59,7 @@ pub struct LogEntry {
     /// Why there was no response, if the host knows more than the outcome: set by the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<FailureReason>,
-    /// The response's header fields, from [`Excerpt::of_fields`]: set by the host.
+    /// The response's header fields, from [`Excerpt::from_fields`]: set by the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<Excerpt>,
 }
@@ -123,7 +123,7 @@ impl Excerpt {
     /// Creates an excerpt of header fields, one `name: value` a line. A cookie is left out: it may
     /// let in whoever reads the log.
     #[must_use]
-    pub fn of_fields(fields: &HeaderMap) -> Self {
+    pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();
         for (name, value) in fields {
             if text.len() > MAX_EXCERPT_LEN {

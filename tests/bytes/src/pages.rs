@@ -15,7 +15,7 @@ use call_assistant::model::CallList;
 use call_assistant::rest::ListCalls;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
-use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{
     AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKeys, Grant,
     Received, RejectionReason, RequestHead, RowsReason,
@@ -56,7 +56,7 @@ fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
 
 static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
 static KEYS: LazyLock<CursorKeys> =
-    LazyLock::new(|| CursorKeys::new(1, [7; 32]).and(2, [8; 32]).unwrap());
+    LazyLock::new(|| CursorKeys::new(1, [7; 32]).with_key(2, [8; 32]).unwrap());
 
 /// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
 /// out or met twice, whatever the limits; and rows that a store should not have given are refused.
@@ -167,18 +167,18 @@ fn row(call: Call) -> CallRow {
 /// The request after its authorisation, or why it has none.
 fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
     let query = list.query().unwrap();
-    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).host(b"api.example.com");
+    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).with_host(b"api.example.com");
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
     let credential = CredentialId::from_random([1; 16]);
     let grant = Grant::new(credential, ACCOUNT.clone(), Mode::Live, [Scope::CallsRead]);
-    let identified = received.identify_as(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
+    let identified = received.identify_decided(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
     let status = AccountStatus {
         account_id: ACCOUNT.clone(),
         closing: false,
         subscribed: true,
         api_in_plan: true,
     };
-    match identified.admit_as(Ok(())).unwrap().authorize(&status, &KEYS) {
+    match identified.admit_decided(Ok(())).unwrap().authorize(&status, &KEYS) {
         Ok(Authorized::Calls(granted)) => Ok(granted),
         Ok(other) => panic!("{other:?}"),
         Err(rejection) => Err(rejection.reason().clone()),
@@ -235,17 +235,11 @@ fn refuses_others(
     assert_eq!(refused, fault.map(RejectionReason::Rows));
 }
 
-/// The bytes as a stored window, and as steps of a clock: a window is as a queue of instants,
-/// survives being stored, and is never larger than its bound.
+/// The bytes as steps of a clock: the window of a credential is as a queue of instants.
 pub fn rate(bytes: &[u8]) {
-    let gaps = URL_SAFE_NO_PAD.encode(bytes);
-    let stored = format!(r#"{{"newest":"2026-01-01T00:00:00Z","gaps":"{gaps}"}}"#);
-    let mut window = serde_json::from_str::<RateWindow>(&stored).unwrap_or_default();
-    if window != RateWindow::default() {
-        assert_eq!(serde_json::to_string(&window).unwrap(), stored);
-    }
-    // Newest last, as instants: a stored window is the queue its gaps say.
-    let mut naive = instants(&window);
+    let credential = CredentialId::parse("cred_1").unwrap();
+    let mut windows = RateWindows::new(1);
+    let mut naive = VecDeque::new();
     let mut clock = 1_000_000_000_000_000_i128;
     let start = Timestamp::from_unix(1_767_225_600 - 1_000_000).unwrap();
     for step in bytes.chunks_exact(3) {
@@ -256,45 +250,13 @@ pub fn rate(bytes: &[u8]) {
         let per_minute = usize::from(step[2] % 8) + 1;
         let quota = Quota::READS.with_per_minute(NonZeroU16::new(per_minute as u16).unwrap());
         let now = start.checked_add(Duration::from_nanos(clock as u64)).unwrap();
-        let ours = window.check(quota, now).map_err(|exceeded| exceeded.wait.as_nanos() as i128);
+        let ours = windows.check(&credential, quota, now);
+        let ours = ours.map_err(|exceeded| exceeded.wait.as_nanos() as i128);
         assert_eq!(ours, check(&mut naive, per_minute, clock), "{clock:?}");
-        assert_eq!(window.admitted(), naive.len(), "{clock:?}");
-        assert!(window.heap_bytes() <= 8 * naive.len() + 160, "{clock:?}");
-    }
-    let stored = serde_json::to_string(&window).unwrap();
-    assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
-    assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
-    // And whatever is read as bytes is a window that can be stored either way.
-    if let Ok(window) = RateWindow::from_bytes(bytes) {
-        let stored = serde_json::to_string(&window).unwrap();
-        assert_eq!(serde_json::from_str::<RateWindow>(&stored).unwrap(), window);
-        assert_eq!(RateWindow::from_bytes(&window.to_bytes()), Ok(window));
     }
 }
 
 const MINUTE: i128 = 60_000_000_000;
-
-/// What its stored form says, read by nothing of the library's. The newest is at 10^15.
-fn instants(window: &RateWindow) -> VecDeque<i128> {
-    let stored = serde_json::to_value(window).unwrap();
-    if stored["newest"].is_null() {
-        return VecDeque::new();
-    }
-    let bytes = URL_SAFE_NO_PAD.decode(stored["gaps"].as_str().unwrap()).unwrap();
-    let mut instants = VecDeque::from([0]);
-    let (mut gap, mut shift) = (0, 0);
-    for byte in bytes {
-        gap |= i128::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte < 0x80 {
-            instants.push_back(instants[instants.len() - 1] + gap);
-            (gap, shift) = (0, 0);
-        }
-    }
-    let late = 1_000_000_000_000_000 - instants[instants.len() - 1];
-    instants.iter_mut().for_each(|instant| *instant += late);
-    instants
-}
 
 fn check(naive: &mut VecDeque<i128>, per_minute: usize, now: i128) -> Result<(), i128> {
     let newest = naive.back().copied().unwrap_or(now);

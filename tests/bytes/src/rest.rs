@@ -35,8 +35,8 @@ pub fn head(bytes: &[u8]) {
         None => (&*target, None),
     };
     let authorization: Vec<_> = lines.collect();
-    let head = RequestHead::new(method, path, query).host(b"api.example.com");
-    let head = authorization.iter().fold(head, |head, value| head.authorization(value));
+    let head = RequestHead::new(method, path, query).with_host(b"api.example.com");
+    let head = authorization.iter().fold(head, |head, value| head.with_authorization(value));
 
     let answer = serve(&head, stands);
     well_formed(&head, Operation::from_path(path), method, &answer);
@@ -114,7 +114,7 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
         key.revoked_at = stands.is(Stands::REVOKED).then_some(*now);
         key.expires_at = stands.is(Stands::EXPIRED).then_some(*now);
         let identified = received.identify(Some(&key), *now)?;
-        let admitted = identified.admit_as(match stands.is(Stands::OVER_QUOTA) {
+        let admitted = identified.admit_decided(match stands.is(Stands::OVER_QUOTA) {
             true => Err(Duration::from_millis(1_500)),
             false => Ok(()),
         })?;

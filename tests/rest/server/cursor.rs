@@ -325,8 +325,8 @@ fn keys_rotate() {
     let (old, new) = ([1; 32], [2; 32]);
     let ours = account("acct_1");
     let before = CursorKeys::new(7, old);
-    let prepared = CursorKeys::new(7, old).and(8, new).unwrap();
-    let rotated = CursorKeys::new(8, new).and(7, old).unwrap();
+    let prepared = CursorKeys::new(7, old).with_key(8, new).unwrap();
+    let rotated = CursorKeys::new(8, new).with_key(7, old).unwrap();
     let after = CursorKeys::new(8, new);
 
     let opens = |by: &CursorKeys, text: &str| by.open(&ours, Mode::Live, text);
@@ -350,15 +350,16 @@ fn keys_rotate() {
     renamed[1] = 8;
     assert_eq!(opens(&rotated, &URL_SAFE_NO_PAD.encode(renamed)), Err(CursorError::Digest));
 
-    let taken = rotated.and(7, [4; 32]).unwrap_err();
+    let taken = rotated.with_key(7, [4; 32]).unwrap_err();
     assert_eq!(taken.id, 7);
     assert_eq!(taken.to_string(), "the ring has a cursor key with id 7");
-    assert_eq!(before.and(7, old).unwrap_err().id, 7);
+    assert_eq!(before.with_key(7, old).unwrap_err().id, 7);
 }
 
 #[test]
 fn keys_do_not_show() {
-    let keys = CursorKeys::new(7, *b"thirty-two bytes of a secret key").and(9, [200; 32]).unwrap();
+    let keys =
+        CursorKeys::new(7, *b"thirty-two bytes of a secret key").with_key(9, [200; 32]).unwrap();
     assert_eq!(
         format!("{keys:?}"),
         "CursorKeys { first: CursorKey { id: 7, .. }, others: [CursorKey { id: 9, .. }] }"

@@ -95,8 +95,8 @@ impl Scenario {
 
     pub(crate) fn head(&self) -> RequestHead<'_> {
         let head = RequestHead::new(self.method, &self.path, self.query.as_deref());
-        let head = self.host.iter().fold(head, |head, value| head.host(value));
-        self.authorization.iter().fold(head, |head, value| head.authorization(value))
+        let head = self.host.iter().fold(head, |head, value| head.with_host(value));
+        self.authorization.iter().fold(head, |head, value| head.with_authorization(value))
     }
 
     pub(crate) fn received(&self) -> Result<Received, Rejection> {
@@ -111,7 +111,7 @@ impl Scenario {
     pub(crate) fn admitted(&mut self) -> Result<Admitted, Rejection> {
         let received = self.received()?;
         let key = received.digest().and(Some(&self.key)).filter(|_| self.found);
-        received.identify(key, self.now)?.admit_in(&mut self.rates, self.now)
+        received.identify(key, self.now)?.admit(&mut self.rates, self.now)
     }
 
     pub(crate) fn authorized(&mut self) -> Result<Authorized, Rejection> {

@@ -33,7 +33,7 @@ fn the_digest_is_the_sha_256_of_the_whole_key() {
         serde_json::to_string(&digest).unwrap(),
         "\"24e7a291d8e1a0cc77683e2f337f2f3056901ce87100d2f31957ac0f23202cfc\""
     );
-    assert_eq!(digest, KeyDigest::of(SECRET.as_bytes()));
+    assert_eq!(digest, KeyDigest::compute(SECRET.as_bytes()));
     assert_eq!(digest, KeyDigest::from_bytes(*digest.as_bytes()));
     for bit in 0..256 {
         let mut bytes = *digest.as_bytes();
@@ -69,9 +69,9 @@ fn a_secret_shows_only_where_it_is_revealed() {
 fn a_stored_key_is_stable_in_storage() {
     let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     let mut stored = stored(&key)
-        .named("Nightly sync")
+        .with_name("Nightly sync")
         .with_scopes([Scope::CallsRead, Scope::AccountRead, Scope::from("contacts:read")])
-        .expiring(now().saturating_add(Duration::from_secs(60)));
+        .with_expiry(now().saturating_add(Duration::from_secs(60)));
     stored.last_used_at = Some(now());
     stored.revoke(now());
     let json = serde_json::json!({
@@ -109,7 +109,7 @@ fn a_key_is_valid_until_it_expires_or_is_revoked() {
     let nano = Duration::from_nanos(1);
     assert_eq!(stored(&key).state(Timestamp::MAX), KeyState::Valid);
 
-    let mut stored = stored(&key).expiring(now());
+    let mut stored = stored(&key).with_expiry(now());
     assert_eq!(stored.state(now().saturating_sub(nano)), KeyState::Valid);
     assert_eq!(stored.state(now()), KeyState::Expired);
     assert_eq!(stored.state(now().saturating_add(nano)), KeyState::Expired);

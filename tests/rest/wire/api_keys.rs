@@ -119,7 +119,7 @@ fn a_hint_shows_four_characters_of_a_key_that_can_spare_them() {
 fn debug_shows_the_hint_and_the_head_of_the_digest() {
     let key = ApiKey::parse_for(&product(), SECRET).unwrap();
     assert_eq!(format!("{key:?}"), r#"ApiKey("service_live_...eeff")"#);
-    let digest = KeyDigest::of(SECRET.as_bytes());
+    let digest = KeyDigest::compute(SECRET.as_bytes());
     let text = serde_json::to_value(digest).unwrap();
     let head = &text.as_str().unwrap()[..8];
     assert_eq!(format!("{digest:?}"), format!("KeyDigest({head}...)"));

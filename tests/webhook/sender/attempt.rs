@@ -181,7 +181,7 @@ fn the_log_says_why_and_what_the_response_was_like() {
     for (name, value) in [("server", "acme"), ("x-note", "whsec_abc"), ("set-cookie", "id=1")] {
         fields.append(name, HeaderValue::from_static(value));
     }
-    entry.headers = Some(Excerpt::of_fields(&fields));
+    entry.headers = Some(Excerpt::from_fields(&fields));
     let text = serde_json::to_string(&entry).unwrap();
     let end = concat!(
         r#","reason":"certificate_expired","headers":{"text":"server: acme\n"#,
@@ -191,7 +191,7 @@ fn the_log_says_why_and_what_the_response_was_like() {
     assert_eq!(serde_json::from_str::<LogEntry>(&text).unwrap(), entry);
 
     fields.append("x-long", HeaderValue::from_bytes(&[b'a'; MAX_EXCERPT_LEN]).unwrap());
-    let long = Excerpt::of_fields(&fields);
+    let long = Excerpt::from_fields(&fields);
     assert_eq!((long.text.len() <= MAX_EXCERPT_LEN + 16, long.cut), (true, true));
 }
 

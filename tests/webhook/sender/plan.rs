@@ -10,7 +10,7 @@ use super::{answered, attempted, event, start};
 fn every_plan_has_what_the_specification_gives_it() {
     use PlanError::{Recovery, Webhooks};
     for (plan, webhooks, program) in [
-        (WebhookPlan::BelowPro, Err(Webhooks), Err(Webhooks)),
+        (WebhookPlan::Basic, Err(Webhooks), Err(Webhooks)),
         (WebhookPlan::Pro, Ok(()), Err(Recovery)),
         (WebhookPlan::Business, Ok(()), Ok(())),
     ] {
@@ -35,7 +35,7 @@ fn what_is_pending_is_sent_after_a_downgrade() {
     let endpoint = Endpoint::new(start());
     assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
-    let downgraded = WebhookPlan::BelowPro;
+    let downgraded = WebhookPlan::Basic;
     let _ = attempted(&mut delivery, &endpoint, answered(200), start(), start());
     assert_eq!(delivery.status(), Status::Delivered);
     assert_eq!(downgraded.check_webhooks(), Err(PlanError::Webhooks), "no new event");

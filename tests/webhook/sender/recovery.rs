@@ -169,12 +169,12 @@ fn a_row_that_is_leased_waits_with_all_after_it() {
 #[test]
 fn a_recovery_ends_where_its_plan_does() {
     use RecoveryBy::{Dashboard, Program};
-    use WebhookPlan::{BelowPro, Business, Pro};
+    use WebhookPlan::{Basic, Business, Pro};
     for (by, plan, goes_on) in [
-        (Dashboard, BelowPro, false),
+        (Dashboard, Basic, false),
         (Dashboard, Pro, true),
         (Dashboard, Business, true),
-        (Program, BelowPro, false),
+        (Program, Basic, false),
         (Program, Pro, false),
         (Program, Business, true),
     ] {

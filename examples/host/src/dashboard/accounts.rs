@@ -61,7 +61,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let account = self.store.account(id).await?.id;
         let key_id = CredentialId::from_random(random::bytes());
         let mut key =
-            StoredKey::new(key_id, account, &secret, asked.now).named(name).with_scopes(scopes);
+            StoredKey::new(key_id, account, &secret, asked.now).with_name(name).with_scopes(scopes);
         key.expires_at = expires_at;
         self.store.add_key(key.clone()).await?;
         let mut shown = show::key(&key, asked.now);

@@ -116,7 +116,7 @@ impl Client {
             }
             Ok(Ok((response, connection))) => {
                 let outcome = Outcome::Answered(response.status());
-                let headers = Some(Excerpt::of_fields(response.headers()));
+                let headers = Some(Excerpt::from_fields(response.headers()));
                 // What comes after the head changes nothing, so neither does its end.
                 let (body, connection) = connection.beginning(response.into_body()).await;
                 if let Some(connection) = connection {

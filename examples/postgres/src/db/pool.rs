@@ -1,15 +1,18 @@
 //! A pool of connections, in which nothing waits without an end.
 
 use std::error::Error;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+    Timeouts,
 };
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, hint};
 use super::step::Breaker;
@@ -19,27 +22,39 @@ const WAIT: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_secs(5);
 
-/// The time of a step where a caller waits for the answer, and how long nobody tries again when there was
-/// none.
+/// The time of a step where a caller waits for the answer, and how long nobody tries again once the database
+/// gives none.
 const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a new connection may take for a statement that does nothing.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// How every session is set. The server gives up a little earlier than we do, so that its answer says
 /// why. A statement is planned once a connection, as tests have it planned: over forty days of
 /// partitions a plan takes longer than its execution, and so does the start of a parallel worker. It is
-/// planned to use an index, for what the planner knows of a queue's size is of another hour.
+/// planned to use an index, for what the planner knows of a queue's size is of another hour. Whoever gave
+/// up has closed the connection: the server looks for that, and works for nobody.
 pub const OPTIONS: &str = "-c statement_timeout=4500 -c lock_timeout=2000 \
     -c idle_in_transaction_session_timeout=10000 -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 \
-    -c enable_seqscan=off";
+    -c enable_seqscan=off -c client_connection_check_interval=100";
 
 /// The database. Clone it freely.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Database {
     pool: Pool,
+    server: Arc<(Config, MakeRustlsConnect)>,
     place: Arc<str>,
     patience: Duration,
     breaker: Arc<Breaker>,
+}
+
+// How to connect may have a password.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// The reason for a missing response of the database.
@@ -70,8 +85,17 @@ pub enum DbError {
 
 impl DbError {
     /// Makes the error of a row that cannot be read.
-    pub fn row(error: impl std::fmt::Display) -> Self {
+    pub fn row(error: impl fmt::Display) -> Self {
         Self::Row(error.to_string())
+    }
+
+    /// Tells whether the database refused a connection or did not answer. A pool that is used up says
+    /// nothing of the database.
+    pub(super) fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Connect { error, .. } => !matches!(error, PoolError::Timeout(TimeoutType::Wait)),
+            _ => false,
+        }
     }
 }
 
@@ -101,6 +125,7 @@ impl Database {
             None => OPTIONS.to_owned(),
         };
         config.options(options);
+        let server = Arc::new((config.clone(), tls.clone()));
         let manager = Manager::from_config(
             config,
             tls,
@@ -117,11 +142,12 @@ impl Database {
             .build()
             .map_err(|error| error.to_string())?;
         let breaker = Arc::new(Breaker::new(Duration::ZERO));
-        Ok(Self { pool, place, patience: STEP, breaker })
+        Ok(Self { pool, server, place, patience: STEP, breaker })
     }
 
     /// Returns the same database for callers that prefer an error to a wait: its steps are short, and are
-    /// refused at once for a moment after the database gave no answer.
+    /// refused at once for a moment after the database gave no answer. A step that is slow is only that:
+    /// then the database is asked for something that is not.
     #[must_use]
     pub fn answering(self) -> Self {
         Self { patience: ANSWER, breaker: Arc::new(Breaker::new(PAUSE)), ..self }
@@ -137,8 +163,21 @@ impl Database {
         self.patience
     }
 
-    pub(super) fn breaker(&self) -> &Breaker {
+    pub(super) fn breaker(&self) -> &Arc<Breaker> {
         &self.breaker
+    }
+
+    /// Tells whether the database answers at all, on a connection of its own.
+    pub(super) async fn answers(&self) -> bool {
+        let ask = async {
+            let (config, tls) = &*self.server;
+            let (client, connection) = config.connect(tls.clone()).await.ok()?;
+            let connection = tokio::spawn(connection);
+            let answer = client.simple_query("").await.ok();
+            connection.abort();
+            answer
+        };
+        tokio::time::timeout(PROBE, ask).await.is_ok_and(|answer| answer.is_some())
     }
 
     /// Takes a connection, for what is no step.

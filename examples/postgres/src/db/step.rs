@@ -5,15 +5,20 @@
 //! database.change(async |change| execute(change, sql::QUEUE_AGAIN, &[&ids]).await).await?;
 //! ```
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_postgres::IsolationLevel;
 
 use super::pool::Session;
 use super::{Database, DbError};
+
+/// How long a step takes at most before somebody finds out whether the database answers at all.
+const SLOW: Duration = Duration::from_millis(500);
 
 /// The error of a step.
 pub trait StepError: From<DbError> {
@@ -91,7 +96,11 @@ impl Database {
     }
 
     async fn connect(&self) -> Result<Session, DbError> {
-        self.session().await.inspect_err(|_| self.breaker().trip())
+        self.session().await.inspect_err(|error| {
+            if error.is_unreachable() {
+                self.breaker().trip();
+            }
+        })
     }
 
     /// Waits for a step, and not longer than a step may take. Dropping it closes its connection.
@@ -100,14 +109,32 @@ impl Database {
         step: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         self.breaker().check()?;
-        let Ok(done) = tokio::time::timeout(self.patience(), step).await else {
-            self.breaker().trip();
-            return Err(DbError::TimedOut.into());
+        let mut step = pin!(tokio::time::timeout(self.patience(), step));
+        let done = tokio::select! {
+            biased;
+            done = &mut step => done,
+            () = tokio::time::sleep(SLOW) => {
+                self.probe();
+                step.await
+            }
         };
+        let Ok(done) = done else { return Err(DbError::TimedOut.into()) };
         if !done.as_ref().is_err_and(E::is_unanswered) {
             self.breaker().reset();
         }
         done
+    }
+
+    /// Finds out whether the database answers at all, if nobody is at it.
+    fn probe(&self) {
+        let Some(turn) = self.breaker().turn_to_probe() else { return };
+        let database = self.clone();
+        tokio::spawn(async move {
+            if !database.answers().await {
+                database.breaker().trip();
+            }
+            drop(turn);
+        });
     }
 }
 
@@ -119,18 +146,21 @@ fn end<T, E: StepError>(session: Session, done: Result<T, E>) -> Result<T, E> {
     done
 }
 
-/// A refusal of steps for a moment after the database gave no answer: else each caller would wait for
-/// as long as a step may take, and hold a place in the pool.
+/// A refusal of steps while the database gives no answer: else each caller would wait for as long as a
+/// step may take, and hold a place in the pool.
 #[derive(Debug)]
 pub(super) struct Breaker {
     pause: Duration,
     until: Mutex<Option<Instant>>,
+    probe: Arc<Semaphore>,
 }
 
 impl Breaker {
     /// Creates a breaker that refuses for the time of `pause`.
     pub(super) fn new(pause: Duration) -> Self {
-        Self { pause, until: Mutex::new(None) }
+        // Who never refuses has nothing to find out.
+        let probes = if pause.is_zero() { 0 } else { 1 };
+        Self { pause, until: Mutex::new(None), probe: Arc::new(Semaphore::new(probes)) }
     }
 
     fn check(&self) -> Result<(), DbError> {
@@ -144,6 +174,10 @@ impl Breaker {
             }
             None => Ok(()),
         }
+    }
+
+    fn turn_to_probe(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.probe).try_acquire_owned().ok()
     }
 
     fn trip(&self) {

@@ -1,4 +1,4 @@
-//! Rows locked in the order in which everybody locks.
+//! Locked rows. All code locks in one order.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use deadpool_postgres::Transaction;
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, delivery_of, endpoint_of, query};
 
-/// Where a delivery is found: its number is not enough once it has ended.
+/// The place of a delivery: its number alone is not enough after it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its number.
@@ -20,7 +20,7 @@ pub struct Key {
     pub event_created_at: Timestamp,
 }
 
-/// In which of the two tables a row was read.
+/// The table of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// `deliveries`.
@@ -29,17 +29,17 @@ pub enum Table {
     Ended,
 }
 
-/// A row that is locked.
+/// A locked row.
 #[derive(Clone, Copy, Debug)]
 pub struct Locked {
-    /// Where it is.
+    /// The place of the row.
     pub table: Table,
-    /// What is in it.
+    /// The content of the row.
     pub row: Row<Delivery>,
 }
 
 /// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
-/// version, or is not there, is left out.
+/// version, or is not there, is left out; so is a row whose number alone is the same.
 ///
 /// # Errors
 /// [`DbError`]
@@ -48,9 +48,16 @@ pub async fn lock(
     keys: &[Key],
 ) -> Result<BTreeMap<i64, Locked>, DbError> {
     let mut found = BTreeMap::new();
-    let ids: Vec<i64> = keys.iter().map(|key| key.id).collect();
+    let wanted: BTreeMap<i64, &Key> = keys.iter().map(|key| (key.id, key)).collect();
+    let ids: Vec<i64> = wanted.keys().copied().collect();
     for row in query(change, sql::QUEUE_LOCK_PENDING, &[&ids]).await? {
-        found.extend(locked(&row, Table::Pending)?);
+        let endpoint = row.field("endpoint")?;
+        if let Some((id, locked)) = locked(&row, Table::Pending)? {
+            let event_created_at = locked.row.event_created_at();
+            if wanted.get(&id).is_some_and(|key| **key == Key { id, endpoint, event_created_at }) {
+                found.insert(id, locked);
+            }
+        }
     }
     let others: Vec<&Key> = keys.iter().filter(|key| !found.contains_key(&key.id)).collect();
     if others.is_empty() {

@@ -54,7 +54,7 @@ impl<'a> Search<'a> {
         ]
     }
 
-    /// How many there are of each type.
+    /// Counts them by type.
     pub(crate) async fn count(
         &self,
         client: &impl GenericClient,

@@ -1,4 +1,4 @@
-//! Parking of what is pending.
+//! Parking of pending deliveries.
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::Row;

@@ -13,6 +13,7 @@
 
 mod attempt_log;
 mod days;
+mod history;
 mod owner;
 mod poll;
 mod read;
@@ -30,6 +31,7 @@ use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
+use self::history::History;
 use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
 use self::read::ToBegin;
@@ -60,11 +62,13 @@ pub(crate) struct Options {
 /// How long the end waits for attempts in flight, and for their results to be stored.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// What the task is told.
+/// A message to the task.
 #[derive(Debug)]
 enum Message {
     /// These are pending.
     Found(Vec<PendingRow>),
+    /// The database went back: what is planned is to be found again.
+    Forget,
     /// What was planned is read, or could not be.
     Read(Vec<(u64, u32)>, Result<ToBegin, DbError>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
@@ -73,12 +77,12 @@ enum Message {
     Stored { stored: Vec<Stored>, disabled: Vec<i32> },
 }
 
-/// A sender that runs.
+/// A running sender.
 #[derive(Debug)]
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Running {
-    /// Waits until it has ended: shutdown was requested, and what was in flight is stored.
+    /// Waits until it has ended: shutdown was requested, and results in flight are stored.
     pub(crate) async fn ended(self) {
         let _ = self.0.await;
     }
@@ -87,7 +91,7 @@ impl Running {
 /// Starts a sender, which owns its share of the shards when this returns.
 ///
 /// # Errors
-/// The database is not there, or not of this version.
+/// The database is unavailable, or not of this version.
 pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
     let database = Database::at(&options.database, 12)?;
     db::check(&database).await.map_err(|error| error.to_string())?;
@@ -95,7 +99,9 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let in_hand = Arc::new(InHand::default());
-    let (mut owner, owned) = Owner::new(database.clone(), name, Arc::clone(&in_hand));
+    let history = History::new(options.counted.clone());
+    let (mut owner, owned) =
+        Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone());
     owner.tick().await.map_err(|error| error.to_string())?;
 
     let (sender, messages) = mpsc::unbounded_channel();
@@ -107,13 +113,18 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         ended: to_settle,
         messages: sender.clone(),
     };
-    let poller =
-        Poller { database: database.clone(), owned: owned.clone(), messages: sender.clone() };
+    let poller = Poller {
+        database: database.clone(),
+        owned: owned.clone(),
+        messages: sender.clone(),
+        history: history.clone(),
+    };
     let recovering = recover::keep(database.clone(), owned.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
         known: HashMap::new(),
+        history,
         in_hand,
         owned,
         sender,

@@ -11,14 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use deadpool_postgres::Object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::history::History;
 use crate::db::statements as sql;
-use crate::db::{Database, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
 use host::log;
 
@@ -34,17 +36,17 @@ const RENEW: Duration = Duration::from_secs(1);
 /// then is sent again by the next owner, and the first result that is stored counts.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a sender owns.
+/// The shards of a sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owned {
     /// With the epoch of each lease: a shard with another epoch was another's in between.
     pub(super) shards: BTreeMap<i16, i64>,
-    /// Nothing is begun from here on, unless the leases are renewed.
+    /// No attempt begins after this instant, unless the leases are renewed.
     pub(super) until: Option<Instant>,
 }
 
 impl Owned {
-    /// Whether attempts of a shard may begin now.
+    /// Returns whether attempts of a shard may begin now.
     pub(super) fn has(&self, shard: i16) -> bool {
         self.shards.contains_key(&shard) && self.is_valid()
     }
@@ -87,29 +89,47 @@ impl InHand {
     }
 }
 
-/// The task that holds the leases.
+/// What a renewal of the leases found.
+#[derive(Debug)]
+struct Renewal {
+    /// How many senders live.
+    live: usize,
+    /// How often this sender has renewed its leases.
+    count: i64,
+    /// The history of the server: another after each promotion.
+    timeline: String,
+    /// The database's clock.
+    at: Timestamp,
+}
+
+/// The task that renews the leases.
 #[derive(Debug)]
 pub(super) struct Owner {
     database: Database,
     id: String,
     owned: watch::Sender<Owned>,
     in_hand: Arc<InHand>,
+    history: History,
+    /// What the last renewal found.
+    last: Option<Renewal>,
     /// Shards that are to be let go, with their epochs, and until when that can wait.
     leaving: BTreeMap<i16, (i64, Option<Instant>)>,
 }
 
 impl Owner {
-    /// A sender of this name, which owns nothing yet.
+    /// Creates a sender with this name, without shards.
     pub(super) fn new(
         database: Database,
         id: String,
         in_hand: Arc<InHand>,
+        history: History,
     ) -> (Self, watch::Receiver<Owned>) {
         let (owned, receiver) = watch::channel(Owned::default());
-        (Self { database, id, owned, in_hand, leaving: BTreeMap::new() }, receiver)
+        let leaving = BTreeMap::new();
+        (Self { database, id, owned, in_hand, history, last: None, leaving }, receiver)
     }
 
-    /// Renews, takes and lets go, until this is dropped.
+    /// Renews, takes and releases leases, until this is dropped.
     pub(super) async fn run(mut self, stop: &host::shutdown::Shutdown) -> Self {
         let mut ticks = tokio::time::interval(RENEW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -124,15 +144,17 @@ impl Owner {
         }
     }
 
-    /// One renewal.
+    /// Renews once.
     pub(super) async fn tick(&mut self) -> Result<(), DbError> {
         let began = Instant::now();
         let mine = self.owned.borrow().shards.clone();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
-        let (kept, live) = self.renew(&held).await?;
+        let (kept, renewal) = self.renew(&held).await?;
+        self.compare(&renewal);
 
-        let share = usize::from(SHARDS.get()).div_ceil(live.max(1));
+        let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
+        self.last = Some(renewal);
         let mut shards: BTreeMap<i16, i64> = mine
             .into_iter()
             .filter(|(shard, _)| kept.contains(shard) && !self.leaving.contains_key(shard))
@@ -163,7 +185,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Lets go of everything: at the end, when nothing is in flight.
+    /// Releases all shards: at the end, when nothing is in flight.
     pub(super) async fn leave(self) {
         let mut held = self.owned.borrow().shards.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
@@ -179,17 +201,41 @@ impl Owner {
         }
     }
 
-    /// The shards whose leases are renewed, and how many senders live.
-    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, usize), DbError> {
+    /// Compares a renewal with the one before: its own count of renewals is the last that this sender
+    /// has written, or the database went back.
+    fn compare(&self, now: &Renewal) {
+        let Some(last) = &self.last else { return };
+        if now.count <= last.count {
+            self.history.went_back(format_args!(
+                "this sender had renewed its leases {} times, last at {}, and now {} times at {}",
+                last.count, last.at, now.count, now.at
+            ));
+        } else if now.timeline != last.timeline {
+            log::line(&format!(
+                "another server leads: timeline {} after {}",
+                now.timeline, last.timeline
+            ));
+            self.history.read_again();
+        }
+    }
+
+    /// The shards whose leases are renewed, and what is known then.
+    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, Renewal), DbError> {
         let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
         self.database
             .read(async |client| {
                 let live = query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await?;
-                let live = live.map_or(Ok(1), |row| row.field::<i64>(0))?;
+                let live = live.ok_or_else(|| DbError::row("a renewal without a row"))?;
+                let renewal = Renewal {
+                    live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
+                    count: live.field("renewals")?,
+                    timeline: live.field("timeline")?,
+                    at: live.field::<At>("at")?.0,
+                };
                 let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
                 let kept = query(client, sql::OWNERS_RENEW, &lease).await?;
                 let kept = kept.iter().map(|row| row.field("shard")).collect::<Result<_, _>>()?;
-                Ok((kept, usize::try_from(live).unwrap_or(1)))
+                Ok((kept, renewal))
             })
             .await
     }

@@ -11,16 +11,17 @@ use std::time::Duration;
 use call_assistant::webhook::sender::Delivery;
 use deadpool_postgres::Object;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 
 use super::Message;
+use super::history::History;
 use super::owner::Owned;
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, query};
 use host::log;
 
-/// How often to look.
+/// The interval of polls.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// How far most looks go back, and how often one goes back to everything that still runs.
@@ -51,10 +52,10 @@ pub(super) struct Poller {
     pub(super) database: Database,
     pub(super) owned: watch::Receiver<Owned>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
+    pub(super) history: History,
 }
 
-/// How far the table was seen: transactions from `xmin` on may have been running, those from `xmax`
-/// on had not begun.
+/// A snapshot: transactions from `xmin` on may have been running, those from `xmax` on had not begun.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     xmin: u64,
@@ -122,13 +123,16 @@ impl Poller {
             behind.retain(|shard, _| owned.shards.contains_key(shard));
             let looked = self.look_at(&owned.shards, &mut seen, &mut behind, now).await;
             known = owned.shards;
-            match looked {
-                Err(error) => {
-                    log::line(&format!("looking for deliveries: {error}"));
-                    tokio::time::sleep(AFTER_ERROR).await;
-                }
-                Ok(()) if behind.is_empty() => tokio::time::sleep(EVERY).await,
-                Ok(()) => {}
+            if let Err(error) = looked {
+                log::line(&format!("looking for deliveries: {error}"));
+                tokio::time::sleep(AFTER_ERROR).await;
+            }
+            let pause = if behind.is_empty() { EVERY } else { Duration::ZERO };
+            if timeout(pause, self.history.is_to_be_read_again()).await.is_ok() {
+                self.history.wait().await;
+                let _ = self.messages.send(Message::Forget);
+                known.clear();
+                seen = None;
             }
         }
     }
@@ -145,6 +149,12 @@ impl Poller {
             let (from, is_complete) = seen.from(now);
             let places = owned.keys().map(|shard| (*shard, (from, i64::MIN))).collect();
             let (snapshot, rest) = self.look(&places).await?;
+            if snapshot.xmax < seen.last.xmax {
+                let (was, is) = (seen.last.xmax, snapshot.xmax);
+                self.history
+                    .went_back(format_args!("transaction {was} was seen, and the next is {is}"));
+                return Ok(());
+            }
             for (shard, place) in rest {
                 // What is behind an earlier place already comes to this one too.
                 behind.entry(shard).or_insert(place);

@@ -1,4 +1,4 @@
-//! Reads what it takes to begin attempts, as it is now.
+//! Reads the rows that are needed to begin attempts.
 
 use std::collections::HashMap;
 
@@ -16,6 +16,7 @@ use host::log;
 /// A pending delivery, and its event.
 #[derive(Debug)]
 pub(super) struct Pending {
+    pub(super) endpoint: i32,
     pub(super) delivery: Delivery,
     pub(super) body: EventBody,
 }
@@ -36,7 +37,7 @@ pub(super) struct ToBegin {
     pub(super) receivers: HashMap<i32, Receiver>,
 }
 
-/// What the planner has given out, to be read.
+/// The deliveries that the planner has handed out, to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned<'a> {
     pub(super) ids: &'a [i64],
@@ -69,9 +70,10 @@ pub(super) async fn read(
         // Erased: there is nothing to send any more.
         let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
         let body = EventBody::from_stored(body);
+        let endpoint = row.field("endpoint")?;
         match (delivery_of(row), body) {
             (Ok(delivery), Ok(body)) => {
-                read.pending.insert(id, Pending { delivery, body });
+                read.pending.insert(id, Pending { endpoint, delivery, body });
             }
             (Err(error), _) => log::line(&format!("delivery {id}: {error}")),
             (_, Err(error)) => log::line(&format!("the event of delivery {id}: {error}")),

@@ -38,7 +38,7 @@ pub(super) struct EndedAttempt {
     pub(super) sent: Sent,
 }
 
-/// What is known once an attempt is stored.
+/// The result of storing an attempt.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) key: Key,
@@ -46,18 +46,18 @@ pub(super) struct Stored {
     pub(super) again: Option<Timestamp>,
 }
 
-/// So many at once at most, and how long the first of them waits for others.
+/// The most attempts in a batch, and how long the first waits for others.
 const BATCH: usize = 128;
 const GATHER: Duration = Duration::from_millis(5);
 
-/// So many transactions at a time: while one waits for the disk, another is under way.
+/// The most transactions at a time: while one waits for the disk, another runs.
 const AT_ONCE: usize = 3;
 
 /// How long to wait before the next try, at least and at most.
 const RETRY: Duration = Duration::from_millis(50);
 const RETRY_AT_MOST: Duration = Duration::from_secs(1);
 
-/// The task that gathers and stores.
+/// The task that collects results and stores them.
 pub(super) struct Settler {
     pub(super) database: Database,
     pub(super) scale: Scale,
@@ -67,7 +67,7 @@ pub(super) struct Settler {
 }
 
 impl Settler {
-    /// Stores until nobody is left who could hand in anything.
+    /// Stores results until the last sender of results is dropped.
     pub(super) async fn run(mut self) {
         let room = Arc::new(Semaphore::new(AT_ONCE));
         loop {
@@ -101,7 +101,7 @@ impl Settler {
     }
 }
 
-/// Stores a batch, however often it takes: what was sent is not forgotten while this process lives.
+/// Stores a batch, with any number of tries: a result is kept while this process lives.
 async fn store(
     database: &Database,
     scale: Scale,
@@ -114,7 +114,13 @@ async fn store(
     let settled = loop {
         match database.change(async |change| try_store(change, scale, &batch, how).await).await {
             Ok(settled) => break settled,
-            Err(NotStored::Outdated) => counted.count(SenderTally::lost_write),
+            Err(NotStored::Outdated) => {
+                counted.count(SenderTally::lost_write);
+                if how == How::Sure {
+                    tokio::time::sleep(wait).await;
+                    wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
+                }
+            }
             Err(NotStored::Db(error)) => {
                 log::line(&format!("storing {} attempts: {error}", batch.len()));
                 tokio::time::sleep(wait).await;
@@ -142,7 +148,7 @@ async fn store(
     let stored = batch
         .iter()
         .map(|ended| {
-            // Whatever we are short of will not be there at once.
+            // A missing resource needs time.
             let least = match ended.sent.outcome {
                 Outcome::Unsent => ended.at.saturating_add(UNSENT),
                 _ => Timestamp::MIN,
@@ -163,7 +169,7 @@ enum How {
     Sure,
 }
 
-/// Why a batch is not stored.
+/// The reason why a batch is not stored.
 #[derive(Debug)]
 enum NotStored {
     /// A stored row was not the one that was read.

@@ -11,6 +11,7 @@ use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::history::History;
 use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
 use super::read::{self, Pending, Planned, Receiver, ToBegin};
@@ -26,37 +27,49 @@ use host::scale::Scale;
 use host::sending::{self, Slot};
 use host::shutdown::Shutdown;
 
-/// Deliveries read at once.
+/// The most deliveries that are read at once.
 const BATCH: usize = 128;
 
-/// With so many in hand, results wait for the database: then nothing more is begun.
+/// The most deliveries in hand. With more, results wait for the database, and no attempt begins.
 const IN_HAND: usize = 4096;
 
-/// How long to wait after the database did not answer.
+/// How long to wait after the database did not respond.
 const AFTER_ERROR: Duration = Duration::from_millis(200);
 
-/// A delivery that this process knows of.
+/// A delivery in this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownDelivery {
     shard: i16,
     account: i32,
+    endpoint: u32,
     event_created_at: Timestamp,
     /// Whether it waits in the planner; else it is being read, sent or stored.
     is_planned: bool,
+    /// Whether its number was found on another delivery since.
+    is_replaced: bool,
     due: Timestamp,
     is_retry: bool,
+}
+
+impl KnownDelivery {
+    /// Whether a row with its number is of the same delivery: the number alone says nothing once the
+    /// database went back.
+    fn is_of(&self, endpoint: u32, event_created_at: Timestamp) -> bool {
+        (self.endpoint, self.event_created_at) == (endpoint, event_created_at)
+    }
 }
 
 /// The task that has the planner.
 pub(super) struct SenderTask {
     pub(super) planner: Planner,
     pub(super) known: HashMap<u64, KnownDelivery>,
+    pub(super) history: History,
     pub(super) in_hand: Arc<InHand>,
     pub(super) owned: watch::Receiver<Owned>,
     pub(super) sender: mpsc::UnboundedSender<Message>,
     pub(super) messages: mpsc::UnboundedReceiver<Message>,
     pub(super) ended: mpsc::UnboundedSender<EndedAttempt>,
-    /// Batches that are being read.
+    /// The batches that are being read.
     pub(super) reading: usize,
     pub(super) attempts: JoinSet<()>,
     pub(super) database: Database,
@@ -67,7 +80,7 @@ pub(super) struct SenderTask {
 }
 
 impl SenderTask {
-    /// Sends until shutdown, and then lets what is in flight come to its end.
+    /// Sends until shutdown, and then waits for attempts in flight.
     pub(super) async fn run(mut self, stop: &Shutdown) {
         let mut messages = Vec::new();
         loop {
@@ -105,13 +118,13 @@ impl SenderTask {
                 && let Some((id, endpoint)) = self.planner.next(now)
             {
                 match self.known.get_mut(&id) {
-                    Some(known) if known.is_planned => {
+                    Some(known) if known.is_planned && known.endpoint == endpoint => {
                         known.is_planned = false;
                         self.in_hand.add(known.shard);
                         planned.push((id, endpoint));
                         created.push(known.event_created_at);
                     }
-                    // It was found twice, and is under way.
+                    // It was found twice and is under way, or its number is another delivery's.
                     _ => self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO),
                 }
             }
@@ -137,7 +150,7 @@ impl SenderTask {
         }
     }
 
-    /// When to plan next, if nobody says anything before.
+    /// Returns when to plan next, if no message comes before.
     fn next_look(&self) -> Option<Timestamp> {
         let may = self.reading < 4 && self.owned.borrow().is_valid();
         self.planner.next_due().filter(|_| may)
@@ -150,6 +163,7 @@ impl SenderTask {
                     self.find(each, now);
                 }
             }
+            Message::Forget => self.forget(),
             Message::Read(planned, read) => {
                 self.reading = self.reading.saturating_sub(1);
                 match read {
@@ -193,17 +207,36 @@ impl SenderTask {
         }
         let (id, endpoint) = (found.id.cast_unsigned(), found.endpoint.cast_unsigned());
         let is_retry = found.delivery.attempts() > 0;
-        match self.known.get(&id) {
+        let event_created_at = found.delivery.event_created_at();
+        match self.known.get_mut(&id) {
+            Some(known) if !known.is_of(endpoint, event_created_at) => {
+                if !known.is_replaced {
+                    known.is_replaced = true;
+                    self.history.went_back(format_args!(
+                        "delivery {id} was of endpoint {} and of {}, and is of endpoint {endpoint} \
+                         and of {event_created_at}",
+                        known.endpoint, known.event_created_at
+                    ));
+                }
+                return;
+            }
             // It is under way: what comes of it says when it is due next.
             Some(known) if !known.is_planned => return,
             // As it was planned, as nearly always; or somebody wants it earlier.
             Some(known) if known.due <= due => return,
             _ => {}
         }
-        let event_created_at = found.delivery.event_created_at();
         let PendingRow { shard, account, .. } = found;
-        let known =
-            KnownDelivery { shard, account, event_created_at, is_planned: true, due, is_retry };
+        let known = KnownDelivery {
+            shard,
+            account,
+            endpoint,
+            event_created_at,
+            is_planned: true,
+            is_replaced: false,
+            due,
+            is_retry,
+        };
         self.known.insert(id, known);
         self.add(id, endpoint, known);
     }
@@ -219,16 +252,24 @@ impl SenderTask {
         let found = read.pending.remove(&id.cast_signed());
         let receiver = read.receivers.get(&endpoint.cast_signed());
         let known = self.known.get(&id).copied();
-        let (Some(Pending { delivery, body }), Some(receiver), Some(known)) =
+        let (Some(Pending { delivery, body, endpoint: of }), Some(receiver), Some(known)) =
             (found, receiver, known)
         else {
             // It has ended, or was parked or erased. What this process cannot read stays.
             return self.put_back(id, endpoint, None);
         };
+        let event_created_at = delivery.event_created_at();
+        if of != endpoint.cast_signed() || !known.is_of(endpoint, event_created_at) {
+            self.history.went_back(format_args!(
+                "delivery {id} was planned for endpoint {endpoint} with an event of {}, and is of \
+                 endpoint {of} and of {event_created_at}",
+                known.event_created_at
+            ));
+            return self.put_back(id, endpoint, None);
+        }
         if !self.owned.borrow().has(known.shard) {
             return self.put_back(id, endpoint, None);
         }
-        let event_created_at = delivery.event_created_at();
         let mut row = Row::from(delivery);
         let attempt = match row.begin(&receiver.health, now) {
             Ok(attempt) => attempt,
@@ -273,8 +314,13 @@ impl SenderTask {
     fn release(&mut self, id: u64, endpoint: u32, due: Option<Timestamp>) {
         let Some(known) = self.known.get_mut(&id) else { return };
         self.in_hand.remove(known.shard);
+        if known.is_replaced {
+            self.history.read_again();
+        }
         match due {
-            Some(due) if self.owned.borrow().shards.contains_key(&known.shard) => {
+            Some(due)
+                if !known.is_replaced && self.owned.borrow().shards.contains_key(&known.shard) =>
+            {
                 (known.is_planned, known.due) = (true, due);
                 let known = *known;
                 self.add(id, endpoint, known);
@@ -285,7 +331,13 @@ impl SenderTask {
         }
     }
 
-    /// Forgets the deliveries of shards that are another's now.
+    /// Forgets all that is planned: it is to be found again.
+    fn forget(&mut self) {
+        self.known.retain(|_, known| !known.is_planned);
+        self.planner.retain(|_, _| false);
+    }
+
+    /// Drops the deliveries of shards that this sender no longer owns.
     fn let_go(&mut self) {
         let owned = self.owned.borrow_and_update().clone();
         let known = &mut self.known;

@@ -1,4 +1,4 @@
-//! What owners were told.
+//! Alerts that were stored for owners.
 
 use call_assistant::id::EndpointId;
 use call_assistant::webhook::sender::Alert;

@@ -38,7 +38,7 @@ impl ApiStore for Postgres {
         let Some(digest) = received.digest().map(|digest| *digest.as_bytes()) else {
             return received.identify(None, now).map(|identified| (identified, None));
         };
-        let found = self.database.read(async |client| {
+        let found = self.api.read(async |client| {
             let row = query_opt(client, sql::API_KEY, &[&digest.as_slice()]).await?;
             let found = row
                 .as_ref()
@@ -64,20 +64,20 @@ impl ApiStore for Postgres {
         let quota = identified.quota();
         let window = (identified.credential_id().as_str().to_owned(), quota.name());
         if let Some(wait) = self.refusals.wait(&window, now) {
-            return identified.admit_as(Err(wait));
+            return identified.admit_decided(Err(wait));
         }
         let per_minute = i32::from(quota.per_minute());
-        let wait = self.database.read(async |client| {
+        let wait = self.api.read(async |client| {
             let parameters: [&(dyn ToSql + Sync); 3] = [&window.0, &window.1, &per_minute];
             let row = query_opt(client, sql::API_ADMIT, &parameters).await?;
             Ok::<_, Refused>(row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten())
         });
         match wait.await {
-            Ok(None) => identified.admit_as(Ok(())),
+            Ok(None) => identified.admit_decided(Ok(())),
             Ok(Some(micros)) => {
                 let wait = Duration::from_micros(micros.max(0).unsigned_abs());
                 self.refusals.note(window, now.saturating_add(wait), now);
-                identified.admit_as(Err(wait))
+                identified.admit_decided(Err(wait))
             }
             Err(refused) => Err(failed(&refused, identified.internal_error())),
         }
@@ -107,7 +107,7 @@ impl ApiStore for Postgres {
             &id,
             &fetch,
         ];
-        self.database
+        self.api
             .read(async |client| {
                 query(client, sql::API_PAGE, &parameters).await?.iter().map(call_of).collect()
             })
@@ -118,7 +118,7 @@ impl ApiStore for Postgres {
         let (account, id): (&AccountId, &CallId) = (asked.account_id(), asked.call_id());
         let parameters: [&(dyn ToSql + Sync); 3] =
             [&account.as_str(), &asked.mode().is_live(), &id.as_str()];
-        self.database
+        self.api
             .read(async |client| {
                 query_opt(client, sql::API_CALL, &parameters)
                     .await?

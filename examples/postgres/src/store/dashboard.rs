@@ -32,31 +32,31 @@ impl Store for Postgres {
     }
 
     async fn accounts(&self) -> Done<Vec<Account>> {
-        self.database.read(async |client| accounts::all(client).await).await
+        self.dashboard.read(async |client| accounts::all(client).await).await
     }
 
     async fn account(&self, id: &str) -> Done<Account> {
-        self.database.read(async |client| accounts::one(client, id).await).await
+        self.dashboard.read(async |client| accounts::one(client, id).await).await
     }
 
     async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
-        self.database.change(async |stored| accounts::change(stored, id, change).await).await
+        self.dashboard.change(async |stored| accounts::change(stored, id, change).await).await
     }
 
     async fn keys(&self, account: &str) -> Done<Vec<StoredKey>> {
-        self.database.read(async |client| accounts::keys(client, account).await).await
+        self.dashboard.read(async |client| accounts::keys(client, account).await).await
     }
 
     async fn add_key(&self, key: StoredKey) -> Done<()> {
-        self.database.read(async |client| accounts::add_key(client, &key).await).await
+        self.dashboard.read(async |client| accounts::add_key(client, &key).await).await
     }
 
     async fn revoke_key(&self, id: &str) -> Done<StoredKey> {
-        self.database.read(async |client| accounts::revoke(client, id, clock::now()).await).await
+        self.dashboard.read(async |client| accounts::revoke(client, id, clock::now()).await).await
     }
 
     async fn latest_calls(&self, account: &str, most: usize) -> Done<Vec<Call>> {
-        self.database.read(async |client| calls::latest(client, account, most).await).await
+        self.dashboard.read(async |client| calls::latest(client, account, most).await).await
     }
 
     // The outbox: the call and its event are one transaction.
@@ -67,7 +67,7 @@ impl Store for Postgres {
         event: Option<EventBody>,
     ) -> Done<Vec<DeliveryId>> {
         let accepted = self
-            .database
+            .dashboard
             .change(async |change| {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
@@ -86,7 +86,7 @@ impl Store for Postgres {
     async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
         let now = clock::now();
         let accepted = self
-            .database
+            .dashboard
             .change(async |change| {
                 let only = match only {
                     Some(id) => {
@@ -103,7 +103,7 @@ impl Store for Postgres {
     async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
         let now = clock::now();
         let found = self
-            .database
+            .dashboard
             .read(async |client| {
                 endpoints::of_account(client, &self.ring, account, false, now).await
             })
@@ -114,7 +114,7 @@ impl Store for Postgres {
     async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
         let now = clock::now();
         Ok(self
-            .database
+            .dashboard
             .read(async |client| endpoints::one(client, &self.ring, id, now).await)
             .await?
             .shown)
@@ -122,7 +122,7 @@ impl Store for Postgres {
 
     async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .change(async |change| {
                 let account = accounts::one(change, new.account_id.as_str()).await?;
                 account.plan.webhooks.check_webhooks()?;
@@ -134,7 +134,7 @@ impl Store for Postgres {
 
     async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .change(async |change| {
                 endpoints::change_target(change, &self.ring, id, &target, now).await
             })
@@ -148,13 +148,13 @@ impl Store for Postgres {
     async fn enable(&self, id: &str) -> Done<Enabled> {
         let now = clock::now();
         let (found, enabled) = self
-            .database
+            .dashboard
             .change(async |change| endpoints::enable(change, &self.ring, id, now).await)
             .await?;
         let missed = match enabled {
             None => Vec::new(),
             Some(missed) => {
-                self.database
+                self.dashboard
                     .read(async |client| endpoints::missed(client, &found, &missed, now).await)
                     .await?
             }
@@ -169,14 +169,14 @@ impl Store for Postgres {
 
     async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .change(async |change| endpoints::rotate(change, &self.ring, id, new, now).await)
             .await
     }
 
     async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .read(async |client| {
                 let of = endpoints::of_account(client, &self.ring, account, false, now).await?;
                 endpoints::last_hour(client, &of, now).await
@@ -186,7 +186,7 @@ impl Store for Postgres {
 
     async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .snapshot(async |client| {
                 let of = endpoints::of_account(client, &self.ring, account, true, now).await?;
                 deliveries::page(client, &of, filter, now).await
@@ -196,14 +196,14 @@ impl Store for Postgres {
 
     async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
         let key: DeliveryKey = id.parse()?;
-        self.database
+        self.dashboard
             .snapshot(async |client| deliveries::one(client, key, clock::now()).await)
             .await
     }
 
     async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
-        self.database
+        self.dashboard
             .change(async |change| {
                 deliveries::redeliver(change, key, now).await?;
                 deliveries::one(change, key, now).await
@@ -213,7 +213,7 @@ impl Store for Postgres {
 
     async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
         let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
-        self.database
+        self.dashboard
             .change(async |change| {
                 deliveries::send_now(change, key, now).await?;
                 deliveries::one(change, key, now).await
@@ -223,7 +223,7 @@ impl Store for Postgres {
 
     async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .snapshot(async |client| {
                 let found = endpoints::one(client, &self.ring, endpoint, now).await?;
                 recoveries::count(client, &found, missed).await
@@ -233,7 +233,7 @@ impl Store for Postgres {
 
     async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
         let now = clock::now();
-        self.database
+        self.dashboard
             .change(async |change| {
                 let found = endpoints::one(change, &self.ring, endpoint, now).await?;
                 recoveries::start(change, &found, missed, now).await
@@ -242,32 +242,33 @@ impl Store for Postgres {
     }
 
     async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
-        self.database.read(async |client| recoveries::all(client, account).await).await
+        self.dashboard.read(async |client| recoveries::all(client, account).await).await
     }
 
     async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
-        self.database.read(async |client| recoveries::one(client, id).await).await
+        self.dashboard.read(async |client| recoveries::one(client, id).await).await
     }
 
     async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
         let now = clock::now();
-        self.database.change(async |change| recoveries::cancel(change, id, now).await).await
+        self.dashboard.change(async |change| recoveries::cancel(change, id, now).await).await
     }
 
     async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
-        self.database.read(async |client| alerts::latest(client, account).await).await
+        self.dashboard.read(async |client| alerts::latest(client, account).await).await
     }
 
     async fn metrics(&self) -> Done<Metrics> {
         let gauges = self
-            .database
+            .monitoring
             .read(async |client| deliveries::gauges(client, clock::now()).await)
             .await?;
-        Ok(Metrics { sender: self.counted.read(), gauges })
+        let went_back = Some(self.counted.times_back());
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back })
     }
 
     async fn ready(&self) -> Done<()> {
-        self.database
+        self.monitoring
             .read(async |client| {
                 query(client, sql::API_READY, &[]).await?;
                 Ok(())
@@ -296,7 +297,7 @@ impl Postgres {
             calls::insert(change, id, Mode::Test, &new.test_calls).await?;
             Ok(())
         };
-        self.database.unhurried().change(add).await
+        self.dashboard.unhurried().change(add).await
     }
 
     /// Counts what was accepted, and returns its ids.
@@ -312,7 +313,7 @@ impl Postgres {
     /// Parks what is pending of an endpoint that is disabled, for people who look at it: what is not
     /// parked now is parked when it is due.
     fn park(&self, found: &StoredEndpoint, now: Timestamp) {
-        let (database, number) = (self.database.unhurried(), found.number);
+        let (database, number) = (self.dashboard.unhurried(), found.number);
         tokio::spawn(async move {
             if let Err(error) = queue::park(&database, number, now).await {
                 log::line(&format!("parking of endpoint {number}: {error}"));
@@ -323,7 +324,7 @@ impl Postgres {
     async fn disable(&self, id: &str, how: Change) -> Done<EndpointRow> {
         let now = clock::now();
         let found = self
-            .database
+            .dashboard
             .change(async |change| endpoints::disable(change, &self.ring, id, how, now).await)
             .await?;
         if let Some(reason) = found.shown.health.disabled() {

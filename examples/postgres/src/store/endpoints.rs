@@ -22,7 +22,7 @@ use host::log;
 use host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
 use host::store::{Done, Refused};
 
-/// An endpoint that was read, and where it is.
+/// An endpoint as read, and its place.
 pub(super) struct StoredEndpoint {
     pub(super) number: i32,
     pub(super) shard: i16,
@@ -30,7 +30,7 @@ pub(super) struct StoredEndpoint {
     sealed: Vec<u8>,
 }
 
-/// What is done with an endpoint's health.
+/// A change of an endpoint's health.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Pause,

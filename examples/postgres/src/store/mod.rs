@@ -21,24 +21,42 @@ use tokio_postgres::error::SqlState;
 
 use self::api::Refusals;
 use crate::counted::Counted;
-use crate::db::{Database, DbError, StepError};
+use crate::db::{Address, Database, DbError, StepError};
 use crate::key_ring::KeyRing;
 use host::store::Refused;
+
+/// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
+/// are needed.
+const API: usize = 16;
+const DASHBOARD: usize = 4;
+const MONITORING: usize = 1;
 
 /// The store over a database. Clone it freely.
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
-    database: Database,
+    /// For each of these connections of its own: none keeps the others from the database.
+    api: Database,
+    dashboard: Database,
+    monitoring: Database,
     ring: KeyRing,
     refusals: Arc<Refusals>,
     counted: Counted,
 }
 
 impl Postgres {
-    /// The store over a database that is as this build needs it.
-    pub(crate) fn new(database: Database, ring: KeyRing) -> Self {
-        let database = database.answering();
-        Self { database, ring, refusals: Arc::default(), counted: Counted::default() }
+    /// Prepares to use a database that is as this build needs it. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// The address is not one of a database.
+    pub(crate) fn at(address: &Address, ring: KeyRing) -> Result<Self, String> {
+        Ok(Self {
+            api: Database::at(address, API)?.answering(),
+            dashboard: Database::at(address, DASHBOARD)?.answering(),
+            monitoring: Database::at(address, MONITORING)?.answering(),
+            ring,
+            refusals: Arc::default(),
+            counted: Counted::default(),
+        })
     }
 
     /// The store in a process with a sender, which counts.

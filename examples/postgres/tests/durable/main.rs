@@ -11,6 +11,8 @@
     clippy::unwrap_used
 )]
 
+mod history;
+mod isolation;
 mod late;
 mod personal_data;
 mod predicates;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
 use private_server::Settings;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::support::running::{File, eventually, request};
@@ -155,6 +156,32 @@ fn refused(process: &Running, pulse: &Pulse, what: &str) {
     assert_eq!(refused["error"]["code"], "unavailable", "{what}");
 }
 
+/// A server all of whose processes are stopped, until this is dropped: connections are accepted by the
+/// system, and nobody answers.
+struct Silent(Vec<Pid>);
+
+impl Silent {
+    async fn now(world: &World) -> Self {
+        let session = world.database.session().await.unwrap();
+        let rows = session.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
+        session.keep();
+        let all = rows.iter().filter_map(|row| Pid::from_raw(row.get(0)));
+        let all: Vec<Pid> = world.server.pid().into_iter().chain(all).collect();
+        for pid in &all {
+            let _ = kill_process(*pid, Signal::STOP);
+        }
+        Self(all)
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill_process(*pid, Signal::CONT);
+        }
+    }
+}
+
 // ERR-1, ERR-2: 500 in the envelope, at once, and back by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_fails() {
@@ -174,15 +201,24 @@ async fn a_database_that_fails() {
     world.server.launch().unwrap();
     process.becomes("/v1/account", 200);
 
-    // A statement waits for a lock that somebody keeps.
+    // A statement waits for a lock that somebody keeps: that one request has no answer in time.
     let mut session = world.database.session().await.unwrap();
     let lock = session.transaction().await.unwrap();
     lock.batch_execute("LOCK TABLE keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let began = Instant::now();
     assert_eq!(process.get("/v1/account").status, 500, "a table is locked");
     pulse.at_once(began, "a table is locked");
-    // One tries whether it is better, for the two seconds that a step may take. Nobody else waits,
-    // and a quarter of a second passes before the next one tries.
+    process.ask("GET", "/accounts", &json!(null), 200);
+    lock.rollback().await.unwrap();
+    session.keep();
+    process.becomes("/v1/account", 200);
+
+    // The server is silent. One tries whether it is better, for the two seconds that a step may take.
+    // Nobody else waits, and a quarter of a second passes before the next one tries.
+    let silent = Silent::now(&world).await;
+    let began = Instant::now();
+    assert_eq!(process.get("/v1/account").status, 500, "it is silent");
+    pulse.at_once(began, "it is silent");
     let (began, mut waits) = (Instant::now(), Vec::new());
     for _ in 0..20 {
         let began = Instant::now();
@@ -192,8 +228,7 @@ async fn a_database_that_fails() {
     let quick = began.elapsed() - waits.iter().sum::<Duration>();
     let allowed = 1 + quick.as_millis() / 250;
     assert!(waits.len() as u128 <= allowed, "{waits:?} and {quick:?}");
-    lock.rollback().await.unwrap();
-    session.keep();
+    drop(silent);
     process.becomes("/v1/account", 200);
 
     // Every connection is taken. What the process has goes with its server's restart.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::Call;
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, Position, RateWindow,
+    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, Position, RateWindows,
     Received, RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, CreatedRange, ListCalls, Mode, Scope};
@@ -49,11 +49,11 @@ fn query(list: &ListCalls) -> CallsQuery {
     };
     let (bearer, text) = (format!("Bearer {}", key.reveal()), list.query().unwrap());
     let head = RequestHead::new("GET", "/v1/calls", Some(&text))
-        .host(b"api.example.com")
-        .authorization(bearer.as_bytes());
+        .with_host(b"api.example.com")
+        .with_authorization(bearer.as_bytes());
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
     let identified = received.identify(Some(&stored), now).unwrap();
-    let admitted = identified.admit(&mut RateWindow::default(), now).unwrap();
+    let admitted = identified.admit(&mut RateWindows::new(1), now).unwrap();
     match admitted.authorize(&status, &cursors()).unwrap() {
         Authorized::Calls(granted) => granted.query().clone(),
         other => panic!("{other:?}"),

@@ -1,11 +1,12 @@
-//! Rate limits of several processes: the function in SQL, and windows as bytes under a lock.
+//! Rate limits of several processes: the function in SQL.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use call_assistant::id::CredentialId;
 use call_assistant::rest::Quota;
-use call_assistant::rest::server::RateWindow;
+use call_assistant::rest::server::RateWindows;
 use call_assistant_postgres::db::At;
 use tokio::time::Instant;
 use tokio_postgres::Client;
@@ -55,38 +56,6 @@ async fn connections_together_admit_exactly_the_quota() {
     }
 }
 
-// The same windows as bytes, each read, checked and written under a lock.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_under_a_lock_admit_exactly_the_quota() {
-    let server = server();
-    let table = "CREATE TABLE windows (id text PRIMARY KEY, bytes bytea NOT NULL);
-        INSERT INTO windows VALUES ('cred_1', '')";
-    connect(&server).await.batch_execute(table).await.unwrap();
-    let mut tasks = Vec::new();
-    for _ in 0..2 {
-        let mut client = connect(&server).await;
-        tasks.push(tokio::spawn(async move {
-            let mut admitted = 0;
-            for _ in 0..350 {
-                let transaction = client.transaction().await.unwrap();
-                let read = "SELECT bytes, clock_timestamp() FROM windows FOR UPDATE";
-                let row = transaction.query_one(read, &[]).await.unwrap();
-                let mut window = RateWindow::from_bytes(row.get(0)).unwrap();
-                admitted += u32::from(window.check(Quota::READS, row.get::<_, At>(1).0).is_ok());
-                let write = "UPDATE windows SET bytes = $1";
-                transaction.execute(write, &[&window.to_bytes()]).await.unwrap();
-                transaction.commit().await.unwrap();
-            }
-            admitted
-        }));
-    }
-    let mut admitted = 0;
-    for task in tasks {
-        admitted += task.await.unwrap();
-    }
-    assert_eq!(admitted, 600);
-}
-
 /// The window as one would write it first: every instant of an admission, in microseconds.
 #[derive(Default)]
 struct Naive(Vec<i64>);
@@ -121,9 +90,10 @@ async fn the_function_admits_as_a_window_does() {
     let admit = client.prepare("SELECT admit($1, 'reads', $2, $3)").await.unwrap();
     for seed in 0..40 {
         let steps_back = seed % 2 == 1;
-        let (mut dice, mut window) = (Dice::new(seed), RateWindow::default());
+        let (mut dice, mut windows) = (Dice::new(seed), RateWindows::new(1));
         let mut naive = Naive::default();
         let credential = format!("cred_{seed}");
+        let id = CredentialId::parse(&credential).unwrap();
         let mut clock: Timestamp = second(1_000_000);
         for request in 0..60 {
             let micros = match dice.below(8) {
@@ -152,7 +122,7 @@ async fn the_function_admits_as_a_window_does() {
             assert_eq!(wait, expected, "seed {seed}, request {request}");
             if !steps_back {
                 let wait = wait.map(|wait| Duration::from_micros(wait as u64));
-                let checked = window.check(quota, clock);
+                let checked = windows.check(&id, quota, clock);
                 assert_eq!(wait, checked.err().map(|error| error.wait), "seed {seed}, {request}");
             }
         }

@@ -1,4 +1,4 @@
-//! Steps of the clock: somebody has set it, and what waits must not wait longer for that.
+//! Steps of the clock: when someone sets it, waits must not become longer.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::ClockStep;
 /// What a correction of a clock is not: less than this from one look to the next.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Compares the clock with one that nobody sets.
+/// A comparison of the clock with a monotonic one.
 #[derive(Debug)]
 pub(super) struct Watch {
     wall: Timestamp,
@@ -22,7 +22,7 @@ impl Watch {
         Self { wall: now, steady: Instant::now() }
     }
 
-    /// How far the clock was set since the last look.
+    /// Returns how far the clock was set since the last call.
     pub(super) fn look(&mut self, now: Timestamp) -> Option<ClockStep> {
         let steady = Instant::now();
         let expected = self.wall.saturating_add(steady.duration_since(self.steady));

@@ -1,4 +1,4 @@
-//! What owners of endpoints are told.
+//! Alerts for the owners of endpoints.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use super::Tables;
 use host::log;
 use host::rows::AlertRow;
 
-/// How many are kept of an account.
+/// The most alerts of an account.
 const KEPT: usize = 100;
 
 /// The latest alerts of each account, newest first.
@@ -21,7 +21,7 @@ pub(super) struct Alerts {
 }
 
 impl Tables {
-    /// The latest alerts of an account, newest first.
+    /// Returns the latest alerts of an account, newest first.
     pub fn alerts(&self, account: &str) -> Vec<AlertRow> {
         let of_it = self.alerts.by_account.get(account);
         of_it.into_iter().flatten().cloned().collect()

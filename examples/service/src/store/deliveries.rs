@@ -67,14 +67,14 @@ impl fmt::Display for Begun {
     }
 }
 
-/// How far a clock was set, and in which direction.
+/// The distance and the direction in which a clock was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockStep {
     Back(Duration),
     Forward(Duration),
 }
 
-/// How many attempts a log keeps: six by schedule, and the latest manual ones.
+/// The most attempts in a log: six by schedule, and the latest manual ones.
 const KEPT_ATTEMPTS: usize = 50;
 
 impl DeliveryRow {
@@ -330,7 +330,7 @@ impl Tables {
         self.changed();
     }
 
-    /// Does what is due every minute or so.
+    /// Does the periodic work, about once a minute.
     pub fn keep_house(&mut self, now: Timestamp) {
         self.forget_old(now);
         self.remind(now);

@@ -22,7 +22,7 @@ pub struct EndpointRow {
     pub account_id: AccountId,
     pub target: Target,
     pub health: Endpoint,
-    /// A real service keeps these encrypted.
+    /// A production service encrypts these.
     pub secrets: EndpointSecrets,
     pub created_at: Timestamp,
     pub hour: Hour,

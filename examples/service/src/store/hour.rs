@@ -1,4 +1,4 @@
-//! How an endpoint has answered lately.
+//! The recent results of an endpoint.
 
 use std::collections::VecDeque;
 use std::time::Duration;

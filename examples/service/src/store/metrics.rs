@@ -1,4 +1,4 @@
-//! What monitoring is told of the store.
+//! The store's metrics.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::Tables;
 use host::rows::Metrics;
 
 impl Tables {
-    /// What was counted, and what there is now.
+    /// Returns the counters and the gauges.
     pub fn metrics(&self, now: Timestamp) -> Metrics {
         let mut gauges = Gauges::default();
         let one_more = |count: &mut u64| *count = count.saturating_add(1);
@@ -31,6 +31,6 @@ impl Tables {
                 gauges.oldest_due = gauges.oldest_due.max(late);
             }
         }
-        Metrics { sender: self.tally, gauges }
+        Metrics { sender: self.tally, gauges, went_back: None }
     }
 }

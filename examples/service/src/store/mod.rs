@@ -39,7 +39,7 @@ use recovery::Recoveries;
 #[derive(Debug, Default)]
 pub struct Store(Mutex<Tables>);
 
-/// What is in it.
+/// The tables.
 #[derive(Debug, Default)]
 pub struct Tables {
     accounts: BTreeMap<AccountId, AccountRow>,

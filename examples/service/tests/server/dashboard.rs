@@ -37,7 +37,13 @@ fn bad_input_is_named() {
             "plan: unknown plan; the plans are none, starter",
         ),
         ("PATCH", FJORD, json!({ "closing": 1 }), 400, "closing: expected true or false"),
-        ("PATCH", FJORD, json!({ "Plan": "pro" }), 400, "Plan: unknown field; there are plan,"),
+        (
+            "PATCH",
+            FJORD,
+            json!({ "Plan": "pro" }),
+            400,
+            "Plan: unknown field; the fields are plan,",
+        ),
         ("POST", "/keys", json!({}), 404, "path not found"),
         ("POST", "keys", json!({ "mode": "live" }), 400, "name: missing"),
         (

@@ -1,4 +1,4 @@
-//! What a simulated day came to, for a person: a table, and a chart.
+//! The results of a simulated day: a table and a chart.
 
 use std::fmt::Write;
 

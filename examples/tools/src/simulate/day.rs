@@ -15,7 +15,7 @@ use call_assistant::webhook::sender::{
 };
 use http::StatusCode;
 
-/// How much of a world to simulate.
+/// The size of the simulated world.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// How many endpoints there are.
@@ -75,7 +75,7 @@ pub struct Sample {
     pub disabled: u64,
 }
 
-/// What the day came to.
+/// The results of the day.
 #[derive(Debug)]
 pub struct Report {
     pub tallies: [Tally; 5],

@@ -6,7 +6,7 @@ use crate::rest::Operation;
 use crate::rest::server::query::{CallQuery, CallsQuery};
 use crate::rest::server::{AccountStatus, CursorKeys, Grant, Rejection, RejectionReason};
 
-/// Holds a request that has been counted, and whose account is to be looked up.
+/// A request that has been counted, and whose account is to be looked up.
 ///
 /// ```
 /// use call_assistant::rest::server::{AccountStatus, Admitted, Authorized, CursorKeys, Rejection};

@@ -11,7 +11,7 @@ use crate::rest::server::cursor::CursorKey;
 use crate::rest::server::query::{CallQuery, CallRow, CallsQuery};
 use crate::rest::server::{Grant, Rejection, RejectionReason};
 
-/// Holds a request that may be answered, by operation.
+/// A request that may be answered, by operation.
 ///
 /// ```
 /// use call_assistant::rest::server::{Authorized, CallQuery, CallRow, CallsQuery, Rejection};
@@ -65,7 +65,7 @@ impl Authorized {
     }
 }
 
-/// Answers an authorised `GET /v1/account`.
+/// An authorised `GET /v1/account`.
 #[derive(Debug)]
 pub struct AccountGranted {
     pub(super) context: Context,
@@ -93,7 +93,7 @@ impl AccountGranted {
     }
 }
 
-/// Answers an authorised `GET /v1/calls`.
+/// An authorised `GET /v1/calls`.
 ///
 /// ```
 /// use call_assistant::rest::server::{CallRow, CallsGranted, CallsQuery, Rejection};
@@ -109,7 +109,7 @@ impl AccountGranted {
 pub struct CallsGranted {
     pub(super) context: Context,
     pub(super) query: CallsQuery,
-    /// Seals the next cursor. A copy, so that the state borrows nothing across a look-up.
+    /// The key that seals the next cursor. A copy, so that the state borrows nothing across a look-up.
     pub(super) cursor_key: CursorKey,
 }
 
@@ -137,7 +137,7 @@ impl CallsGranted {
     }
 }
 
-/// Answers an authorised `GET /v1/calls/{call_id}`.
+/// An authorised `GET /v1/calls/{call_id}`.
 #[derive(Debug)]
 pub struct CallGranted {
     pub(super) context: Context,

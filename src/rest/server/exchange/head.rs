@@ -10,7 +10,7 @@ use crate::rest::server::KeyDigest;
 use crate::rest::server::RejectionReason;
 use crate::text::Occurs;
 
-/// Holds the head of a request, of any framework.
+/// The head of a request, of any framework.
 ///
 /// ```
 /// use call_assistant::rest::server::RequestHead;
@@ -24,8 +24,8 @@ use crate::text::Occurs;
 ///
 /// // From a framework on another version of `http`.
 /// let same = RequestHead::new("GET", "/v1/calls", Some("limit=5"))
-///     .host(b"api.example.com")
-///     .authorization(b"Bearer service_live_...");
+///     .with_host(b"api.example.com")
+///     .with_authorization(b"Bearer service_live_...");
 /// assert_eq!(head, same);
 /// # Ok::<(), http::Error>(())
 /// ```
@@ -63,17 +63,17 @@ impl<'a> RequestHead<'a> {
     pub fn from_parts(parts: &'a Parts) -> Self {
         let mut head = Self::new(parts.method.as_str(), parts.uri.path(), parts.uri.query());
         for value in parts.headers.get_all(HOST) {
-            head = head.host(value.as_bytes());
+            head = head.with_host(value.as_bytes());
         }
         for value in parts.headers.get_all(AUTHORIZATION) {
-            head = head.authorization(value.as_bytes());
+            head = head.with_authorization(value.as_bytes());
         }
         if parts.version < Version::HTTP_11 {
-            head = head.http_1_0();
+            head = head.with_http_1_0();
         }
         match parts.uri.authority() {
             Some(authority) if head.host == Occurs::Absent && parts.version >= Version::HTTP_2 => {
-                head.host(authority.as_str().as_bytes())
+                head.with_host(authority.as_str().as_bytes())
             }
             _ => head,
         }
@@ -81,26 +81,26 @@ impl<'a> RequestHead<'a> {
 
     /// Adds a `Host` header. Call it for each one: a request with two is rejected.
     #[must_use]
-    pub fn host(self, value: &'a [u8]) -> Self {
+    pub fn with_host(self, value: &'a [u8]) -> Self {
         Self { host: self.host.and(value), ..self }
     }
 
     /// Marks a request of HTTP/1.0, which may come without a `Host` header. One that it has is checked.
     #[must_use]
-    pub fn http_1_0(self) -> Self {
+    pub fn with_http_1_0(self) -> Self {
         Self { needs_host: false, ..self }
     }
 
     /// Adds an `Authorization` header. Call it for each one: a request with two is rejected.
     #[must_use]
-    pub fn authorization(self, value: &'a [u8]) -> Self {
+    pub fn with_authorization(self, value: &'a [u8]) -> Self {
         Self { authorization: self.authorization.and(value), ..self }
     }
 
     /// Removes the path of a base URL, for a service that is not at the root of its host. A path
     /// outside the base becomes an unknown one.
     #[must_use]
-    pub fn below(self, base: &BaseUrl) -> Self {
+    pub fn with_base(self, base: &BaseUrl) -> Self {
         Self { path: base.below(self.path).unwrap_or_default(), ..self }
     }
 
@@ -134,7 +134,7 @@ impl<'a> RequestHead<'a> {
         if credential.is_empty() || !credential.iter().all(u8::is_ascii_graphic) {
             return Err(RejectionReason::MalformedCredential);
         }
-        Ok(KeyDigest::of(credential))
+        Ok(KeyDigest::compute(credential))
     }
 }
 

@@ -5,11 +5,11 @@ use core::time::Duration;
 use super::{Admitted, Asked, Context};
 use crate::Timestamp;
 use crate::id::{AccountId, CredentialId};
-use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindow, RateWindows};
+use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
 use crate::rest::server::{Grant, Rejection, RejectionReason};
 use crate::rest::{Operation, Quota};
 
-/// Holds a request with a valid credential, which has not been counted.
+/// A request with a valid credential, which has not been counted.
 ///
 /// ```
 /// use call_assistant::Timestamp;
@@ -21,7 +21,7 @@ use crate::rest::{Operation, Quota};
 ///     now: Timestamp,
 /// ) -> Result<Admitted, Rejection> {
 ///     println!("{} used at {}", identified.credential_id(), identified.used_at());
-///     identified.admit_in(rates, now) // 429
+///     identified.admit(rates, now) // 429
 /// }
 /// ```
 #[derive(Debug)]
@@ -52,44 +52,29 @@ impl Identified {
         self.used_at
     }
 
-    /// Returns the quota that the request counts against. Load the window of this credential and
-    /// quota.
+    /// Returns the quota that the request counts against.
     #[must_use]
     pub fn quota(&self) -> Quota {
         self.operation.quota()
     }
 
-    /// Counts the request in the window of its credential and quota. Store the window afterwards,
-    /// whatever the response will be: an admitted request counts, a rejected one does not. Hosts
-    /// that share a window do this [one at a time](RateWindow#where-to-keep-it).
+    /// Counts the request in the window of its credential and quota, which the table finds. An admitted
+    /// request counts, whatever the response will be; a rejected one does not.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
-    pub fn admit(self, window: &mut RateWindow, now: Timestamp) -> Result<Admitted, Rejection> {
-        let checked = window.check(self.quota(), now);
-        self.admitted(checked)
-    }
-
-    /// Counts the request, for a host that is a single process: see [`admit`](Self::admit).
-    ///
-    /// # Errors
-    /// The quota is used up: 429, with the wait.
-    pub fn admit_in(
-        self,
-        windows: &mut RateWindows,
-        now: Timestamp,
-    ) -> Result<Admitted, Rejection> {
+    pub fn admit(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
         let checked = windows.check(self.grant.credential_id(), self.quota(), now);
         self.admitted(checked)
     }
 
-    /// Continues with the result of another rate limiter, such as [the function in
-    /// SQL](RateWindow#in-sql), or with a refusal that [still holds](RateLimitError::until): `Err` holds
+    /// Continues with a decision made elsewhere for this credential and quota, such as by [the function in
+    /// SQL](RateWindows#in-sql), or with a refusal that [still holds](RateLimitError::until): `Err` holds
     /// the time to wait.
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
-    pub fn admit_as(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
+    pub fn admit_decided(self, checked: Result<(), Duration>) -> Result<Admitted, Rejection> {
         let error = |wait| RateLimitError { wait, reason: RateLimitReason::Quota };
         self.admitted(checked.map_err(error))
     }

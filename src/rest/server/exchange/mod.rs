@@ -92,7 +92,7 @@ macro_rules! states {
             /// Creates the 500 of a host whose look-up failed.
             #[must_use]
             pub fn internal_error(&self) -> Rejection {
-                self.context.reject(RejectionReason::HostGaveUp)
+                self.context.reject(RejectionReason::Internal)
             }
         })+
     };

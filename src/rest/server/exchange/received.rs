@@ -7,13 +7,13 @@ use crate::rest::Operation;
 use crate::rest::operation::route;
 use crate::rest::server::{Grant, KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
-/// Holds a request for one of the operations, of an unknown sender.
+/// A request for one of the operations, of an unknown sender.
 ///
 /// ```
 /// use call_assistant::id::RequestId;
 /// use call_assistant::rest::server::{Received, RequestHead};
 ///
-/// let head = RequestHead::new("GET", "/v1/account", None).host(b"api.example.com");
+/// let head = RequestHead::new("GET", "/v1/account", None).with_host(b"api.example.com");
 /// let received = Received::new(&head, RequestId::from_random([1; 16]))?;
 /// assert_eq!(received.operation().name(), "get_account");
 /// assert_eq!(received.digest(), None); // there is no Authorization header
@@ -91,7 +91,7 @@ impl Received {
     ///
     /// # Errors
     /// There is no grant: 401.
-    pub fn identify_as(
+    pub fn identify_decided(
         self,
         grant: Option<Grant>,
         now: Timestamp,

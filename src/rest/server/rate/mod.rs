@@ -1,74 +1,92 @@
-//! Rate limits: an exact sliding window, as a value to store per credential and quota.
+//! Rate limits: an exact sliding window for each credential and quota, in one bounded table.
 
-mod gaps;
-mod stored;
-mod windows;
+mod window;
 
-use alloc::string::String;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::fmt;
 use core::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::Timestamp;
+use crate::id::CredentialId;
 use crate::rest::Quota;
 
-use gaps::Gaps;
+use window::RateWindow;
 
-pub use stored::RateWindowError;
-pub use windows::RateWindows;
-
-/// Counts the admissions of one credential under one quota: an exact sliding window of 60 seconds.
+/// The rate limits of a host that is one process: a sliding window of 60 seconds for each credential
+/// and quota.
 ///
 /// ```
 /// use core::time::Duration;
 /// use call_assistant::Timestamp;
-/// use call_assistant::rest::{Quota, server::RateWindow};
+/// use call_assistant::id::CredentialId;
+/// use call_assistant::rest::{Quota, server::RateWindows};
 ///
-/// let mut window = RateWindow::default(); // or the one stored for this credential and quota
-/// let now = Timestamp::from_unix(1_767_225_600).unwrap();
+/// let mut windows = RateWindows::new(1_000_000);
+/// let credential = CredentialId::parse("cred_1")?;
+/// let now = Timestamp::UNIX_EPOCH;
 /// for _ in 0..60 {
-///     assert_eq!(window.check(Quota::ACCOUNT, now), Ok(()));
+///     assert_eq!(windows.check(&credential, Quota::ACCOUNT, now), Ok(()));
 /// }
 ///
 /// let later = now.saturating_add(Duration::from_millis(12_500));
-/// let error = window.check(Quota::ACCOUNT, later).unwrap_err();
+/// let error = windows.check(&credential, Quota::ACCOUNT, later).unwrap_err();
 /// assert_eq!(error.wait, Duration::from_millis(47_500));
 /// assert_eq!(error.retry_after(), 48);
-/// assert_eq!(window.check(Quota::ACCOUNT, later.saturating_add(error.wait)), Ok(()));
+/// assert_eq!(windows.check(&credential, Quota::ACCOUNT, later.saturating_add(error.wait)), Ok(()));
+/// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
 /// No span of 60 seconds admits more than the quota, and a request is admitted as soon as 60 seconds
 /// have passed since the oldest of the last n admissions. A bucket that refills would admit twice the
 /// quota in its first minute. A quota that is raised or lowered applies at once.
 ///
-/// It takes 56 bytes, plus [heap](Self::heap_bytes): at most 160 bytes and 8 for each admission. A
-/// check takes constant time, averaged over many.
+/// An exchange counts with [`Identified::admit`](super::Identified::admit), which takes the window of
+/// its own credential. Put the table behind a lock, or several tables behind several locks, by credential.
 ///
-/// # Where to keep it
+/// # Several processes
 ///
 /// | host | windows | gives up |
 /// |---|---|---|
-/// | one process | [`RateWindows`] | they are lost when it restarts |
-/// | several, each key always at the same one | [`RateWindows`] in each | the same, and whenever keys move to other processes |
-/// | several | a row each, in a shared store | a transaction for each request |
+/// | one process | `RateWindows` | they are lost when it restarts |
+/// | several, each key always at the same one | `RateWindows` in each | the same, and whenever keys move to other processes |
+/// | several | [rows in SQL](#in-sql) | a transaction for each request |
 ///
 /// A window that is lost admits its quota again: at most twice the quota in that minute. A proxy that
 /// sends each key to one process can hash the `Authorization` header; it must send a key to another
 /// process only when the first one is down.
 ///
-/// In a shared store, keep one window for each credential and [name of a quota](Quota::name). Read it,
-/// check and write it back *in one transaction*: under a lock on its row, or by replacing the stored
-/// form only if it has not changed. Otherwise two processes would admit the same last request.
-///
 /// A refusal holds until [`RateLimitError::until`], whatever else is requested. So a process keeps it
 /// and refuses by itself until then, and a credential that asks too often costs the store nothing. A
 /// quota that is raised meanwhile applies from then on.
 ///
+/// # Memory
+///
+/// A window takes at most 400 bytes, and 16 bytes for each request of its quota, or 32 bytes if that
+/// is more. There are never more windows than the maximum, so a million credentials that list calls
+/// as often as they may take at most 10 GB; a million that ask once a minute take 0.3 GB.
+///
+/// A new credential makes the table forget a few windows that have been idle for 60 seconds, so
+/// nobody has to clean up. When the table is full and each window could still refuse, none is
+/// dropped: its credential would be admitted twice its quota. A credential without a window is
+/// refused instead ([`RateLimitReason::Room`]); the others are not affected. A check looks at 64 windows
+/// at most to make room; if none of them is idle, it refuses with a short wait, and the next one looks
+/// further. Only existing credentials come this far, so a maximum above the number of issued keys,
+/// times two quotas, is never reached.
+///
+/// # Clocks
+///
+/// A clock that is set back never makes room. A `now` before the newest admission counts as the
+/// instant of that admission, which also covers small differences between hosts that share a window.
+/// If `now` is more than 60 seconds before it, the clock that stamped that admission was wrong: the
+/// window moves back to end at `now`, so that nobody is locked out for longer than 60 seconds.
+///
 /// # In SQL
 ///
-/// This PostgreSQL function admits as a `RateWindow` does, in one statement that writes two short
-/// rows. Its result goes to [`Identified::admit_as`](super::Identified::admit_as). It needs
-/// `READ COMMITTED`, the default.
+/// This PostgreSQL function admits as a window of the table does, in one statement that writes two
+/// short rows. Its result goes to [`Identified::admit_decided`](super::Identified::admit_decided). It
+/// needs `READ COMMITTED`, the default.
 ///
 /// ```sql
 #[doc = include_str!("../sql/rate.sql")]
@@ -83,194 +101,145 @@ pub use windows::RateWindows;
 /// With `synchronous_commit = off` for the connections that call it, a request does not wait for the
 /// disk. A crash of the database then forgets the admissions of the last moments, at most of
 /// three times `wal_writer_delay`, and nothing else.
-///
-/// # Clocks
-///
-/// A clock that is set back never makes room. A `now` before the newest admission counts as the
-/// instant of that admission, which also covers small differences between hosts that share a window.
-/// If `now` is more than 60 seconds before it, the clock that stamped that admission was wrong: the
-/// window moves back to end at `now`, so that nobody is locked out for longer than 60 seconds.
-///
-/// # Stored form
-///
-/// ```
-/// # use call_assistant::rest::server::RateWindow;
-/// let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
-/// let window: RateWindow = serde_json::from_str(text)?;
-/// assert_eq!(window.admitted(), 2); // the other one a second before
-/// assert_eq!(serde_json::to_string(&window)?, text);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// `newest` is the instant of the newest admission or null. `gaps` are the nanoseconds between
-/// consecutive admissions, oldest first, each in LEB128, together in base64url without padding. Both
-/// may be absent. Text that no window could have written is rejected.
-///
-/// [`to_bytes`](Self::to_bytes) is the same for a binary column, in about half the space:
-///
-/// ```
-/// # use call_assistant::rest::server::RateWindow;
-/// # let text = r#"{"newest":"2026-01-01T00:00:01Z","gaps":"gJTr3AM"}"#;
-/// # let window: RateWindow = serde_json::from_str(text)?;
-/// let bytes = window.to_bytes();
-/// assert_eq!(bytes.len(), 16);
-/// assert_eq!(RateWindow::from_bytes(&bytes)?, window);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// | bytes | contents |
-/// |---|---|
-/// | 1 | 1 if gaps are in nanoseconds, 2 if they are in microseconds |
-/// | 8 | the newest admission, in seconds since 1970, signed, big-endian |
-/// | 4 | its nanoseconds, big-endian |
-/// | the rest | the gaps, oldest first, each in LEB128 |
-///
-/// Microseconds are written if each gap is a whole number of them, as it is where `now` is
-/// [rounded](Timestamp::floor_to_micros). No bytes are a window without any admission.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Stored", try_from = "Stored")]
-pub struct RateWindow {
-    /// The newest admission, in the two parts of a timestamp, which packs better. They mean nothing
-    /// while `admitted` is 0.
-    seconds: i64,
-    nanos: u32,
-    admitted: u32,
-    /// Nanoseconds from the oldest admission to the newest: the sum of the gaps, below `SPAN`.
-    spread: u64,
-    gaps: Gaps,
+pub struct RateWindows {
+    max: usize,
+    windows: BTreeMap<Key, RateWindow>,
+    /// Each window once, by when to look whether it is idle: never later than it becomes idle.
+    due: BTreeSet<(Timestamp, Key)>,
 }
 
-const SPAN: u64 = 60_000_000_000;
+/// A quota and a credential, in words because those compare faster than bytes: the id's text, or the
+/// SHA-256 of a long one.
+type Key = [u64; 6];
 
-impl RateWindow {
-    /// Decides whether a request is admitted now, and if so, counts it. Store the window afterwards:
-    /// a refusal is not counted, but admissions older than 60 seconds are dropped in both cases.
+/// The looks of a newcomer: 4, more than one, so that newcomers keep up with any number of windows.
+const LOOKS: usize = 4;
+
+/// The looks of a newcomer at windows that are all in use: 64, because everybody waits for it.
+const MOST_LOOKS: usize = 64;
+
+/// The wait of a newcomer while due windows were not looked at: 10 milliseconds.
+const SHORT: Duration = Duration::from_millis(10);
+
+impl RateWindows {
+    /// Creates an empty table of at most `max` windows, at least 1. A credential that uses both
+    /// quotas has two.
+    #[must_use]
+    pub const fn new(max: usize) -> Self {
+        let max = if max == 0 { 1 } else { max };
+        Self { max, windows: BTreeMap::new(), due: BTreeSet::new() }
+    }
+
+    /// Decides whether a request of this credential is admitted now; if so, counts it.
     ///
     /// # Errors
-    /// The quota is used up.
-    pub fn check(&mut self, quota: Quota, now: Timestamp) -> Result<(), RateLimitError> {
-        let age = self.settle(now);
-        let over = self.admitted.saturating_add(1).saturating_sub(u32::from(quota.per_minute()));
-        if over > 0 {
-            // How long before the newest admission the oldest one that still counts was. Gaps are
-            // skipped only if the quota was lowered.
-            let older = usize::try_from(over).unwrap_or(usize::MAX).saturating_sub(1);
-            let behind = self.gaps.iter().take(older).fold(self.spread, u64::saturating_sub);
-            let wait = Duration::from_nanos(SPAN.saturating_sub(behind));
-            // A clock that stepped back has that way to go as well.
-            let wait = wait.saturating_sub(age).saturating_add(self.newest().since(now));
-            return Err(RateLimitError { wait, reason: RateLimitReason::Quota });
+    /// The quota is used up, or there is no room for another credential.
+    pub fn check(
+        &mut self,
+        credential: &CredentialId,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Result<(), RateLimitError> {
+        let key = key(credential, quota);
+        if let Some(window) = self.windows.get_mut(&key) {
+            return window.check(quota, now);
         }
-        if self.admitted > 0 {
-            let gap = nanos(age);
-            self.gaps.push(gap);
-            self.spread = self.spread.saturating_add(gap);
-        }
-        self.set_newest(self.newest().max(now));
-        self.admitted = self.admitted.saturating_add(1);
-        Ok(())
+        // Newcomers clean up: where there are none, nothing grows.
+        self.make_room(now)?;
+        self.due.insert((now.saturating_add(Quota::SPAN), key));
+        self.windows.entry(key).or_default().check(quota, now)
     }
 
-    /// Returns how many requests were admitted in the 60 seconds before the last check.
+    /// Returns the number of windows.
     #[must_use]
-    pub const fn admitted(&self) -> usize {
-        // Widening: there is no `From` in a constant.
-        #[allow(clippy::as_conversions)]
-        {
-            self.admitted as usize
-        }
+    pub fn len(&self) -> usize {
+        self.windows.len()
     }
 
-    /// Returns whether nothing was admitted in the last 60 seconds. Such a window equals a new one:
-    /// its row can be deleted.
+    /// Returns whether there are no windows.
     #[must_use]
-    pub fn is_idle(&self, now: Timestamp) -> bool {
-        self.admitted == 0 || now.since(self.newest()) >= Quota::SPAN
+    pub fn is_empty(&self) -> bool {
+        self.windows.is_empty()
     }
 
-    /// Returns the size of its heap memory in bytes.
-    #[must_use]
-    pub fn heap_bytes(&self) -> usize {
-        self.gaps.heap_bytes()
+    /// Forgets all idle windows at once, for a host that falls silent: while new credentials come,
+    /// they do that.
+    pub fn forget_idle(&mut self, now: Timestamp) {
+        self.windows.retain(|_, window| !window.becomes_idle(now));
+        let due = |(key, window): (&Key, &RateWindow)| (window.idle_at(), *key);
+        self.due = self.windows.iter().map(due).collect();
     }
 
-    /// [`is_idle`](Self::is_idle), after which an instant that a wrong clock stamped far ahead is
-    /// no longer ahead: the window becomes idle in time even if nobody uses it.
-    fn idles(&mut self, now: Timestamp) -> bool {
-        if self.newest().since(now) > Quota::SPAN {
-            self.set_newest(now);
+    /// Looks at some due windows, and at more until one is idle and goes.
+    fn make_room(&mut self, now: Timestamp) -> Result<(), RateLimitError> {
+        for looks in 0..MOST_LOOKS {
+            let is_enough = looks >= LOOKS && self.windows.len() < self.max;
+            if is_enough || !self.look_at_one(now) {
+                break;
+            }
         }
-        self.is_idle(now)
-    }
-
-    fn newest(&self) -> Timestamp {
-        Timestamp::from_parts(self.seconds, self.nanos).unwrap_or(Timestamp::MIN)
-    }
-
-    fn set_newest(&mut self, newest: Timestamp) {
-        (self.seconds, self.nanos) = (newest.unix_seconds(), newest.subsec_nanos());
-    }
-
-    /// When it will be idle, if nothing more is admitted.
-    fn idle_at(&self) -> Timestamp {
-        self.newest().saturating_add(Quota::SPAN)
-    }
-
-    /// Forgets what is 60 seconds old, and says how long ago the newest admission was.
-    fn settle(&mut self, now: Timestamp) -> Duration {
-        if self.idles(now) {
-            self.clear();
-            return Duration::ZERO;
+        if self.windows.len() < self.max {
+            return Ok(());
         }
-        let age = now.since(self.newest());
-        let old = SPAN.saturating_sub(nanos(age));
-        if self.spread >= old {
-            self.forget(old);
-        }
-        age
+        // A window that is due and was not looked at may go at the next look.
+        let wait = self.due.first().map_or(SHORT, |(due, _)| due.since(now).max(SHORT));
+        Err(RateLimitError { wait: wait.min(Quota::SPAN), reason: RateLimitReason::Room })
     }
 
-    fn forget(&mut self, old: u64) {
-        while self.spread >= old
-            && let Some(gap) = self.gaps.pop()
-        {
-            self.spread = self.spread.saturating_sub(gap);
-            self.admitted = self.admitted.saturating_sub(1);
+    /// Forgets the next due window if it is idle, and otherwise notes when it is due again. Returns
+    /// whether there was one.
+    fn look_at_one(&mut self, now: Timestamp) -> bool {
+        // No window is due later than in two minutes, unless the clock that stamped it was wrong.
+        let latest = now.saturating_add(Quota::SPAN.saturating_mul(2));
+        let first = self.due.first().filter(|(due, _)| *due <= now);
+        let next = first.or_else(|| self.due.last().filter(|(due, _)| *due > latest));
+        let Some((due, key)) = next.copied() else { return false };
+        self.due.remove(&(due, key));
+        if let Some(window) = self.windows.get_mut(&key) {
+            if window.becomes_idle(now) {
+                self.windows.remove(&key);
+            } else {
+                self.due.insert((window.idle_at(), key));
+            }
         }
-        self.gaps.shrink();
-    }
-
-    fn clear(&mut self) {
-        self.gaps.clear();
-        *self = Self { gaps: core::mem::take(&mut self.gaps), ..Self::default() };
+        true
     }
 }
 
-/// The JSON form.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    #[serde(default)]
-    newest: Option<Timestamp>,
-    #[serde(default)]
-    gaps: String,
+fn key(credential: &CredentialId, quota: Quota) -> Key {
+    let mut bytes = [0; size_of::<Key>()];
+    let [kind, len, text @ ..] = &mut bytes;
+    *kind = quota.name().as_bytes().first().copied().unwrap_or_default();
+    let id = credential.as_str().as_bytes();
+    if let (Some(text), Ok(id_len)) = (text.get_mut(..id.len()), u8::try_from(id.len())) {
+        *len = id_len;
+        text.copy_from_slice(id);
+    } else {
+        *len = u8::MAX; // more than fits, so no text has this length
+        text.iter_mut().zip(Sha256::digest(id)).for_each(|(to, from)| *to = from);
+    }
+    let mut key = Key::default();
+    key.iter_mut().zip(bytes.as_chunks().0).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
+    key
 }
 
-impl Default for RateWindow {
-    /// A window without any admission.
-    fn default() -> Self {
-        let (seconds, nanos) = (Timestamp::MIN.unix_seconds(), 0);
-        Self { seconds, nanos, admitted: 0, spread: 0, gaps: Gaps::default() }
+impl fmt::Debug for RateWindows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateWindows")
+            .field("len", &self.len())
+            .field("max", &self.max)
+            .finish_non_exhaustive()
     }
 }
 
-/// Says that a request came too soon: 429 `rate_limit_exceeded`.
+/// A request that came too soon: 429 `rate_limit_exceeded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}, a request is admitted in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimitError {
-    /// How long until a request is admitted, exactly.
+    /// The exact time until a request is admitted.
     pub wait: Duration,
-    /// What stands in the way, for the operator's log.
+    /// The reason, for the operator's log.
     pub reason: RateLimitReason,
 }
 
@@ -290,18 +259,14 @@ impl RateLimitError {
     }
 }
 
-/// Says why a request is not admitted.
+/// The reason why a request is not admitted. Open: a later version may have more limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateLimitReason {
-    /// The credential has used up its quota.
+    /// A credential that has used up its quota.
     #[error("the quota is used up")]
     Quota,
-    /// [`RateWindows`] has as many windows as it may, and each of them could still refuse.
+    /// A full [`RateWindows`], of which each window could still refuse.
     #[error("as many credentials are active as there may be windows")]
     Room,
-}
-
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,37 +2,52 @@
 
 use alloc::vec::Vec;
 
-use super::line::{Line, NONE};
+use super::line::{Line, Links};
 use super::slots::index;
 
 /// All accounts, by their numbers.
-#[derive(Default)]
 pub(super) struct Accounts {
-    /// Apart from the rest, because while nobody waits nothing else is looked at.
+    /// The largest number of second and further attempts of an account.
+    most_further: u32,
+    /// Apart from the rest, because while nothing is in a line nothing else is read.
     held: Vec<Held>,
     table: Vec<Account>,
-    /// Those that wait, by [`Part`].
+    /// The accounts that wait, by [`Part`].
     waiting: [Waiting; 2],
 }
 
-/// What an account has in flight.
+/// The number of attempts that an account has in flight.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Held {
     pub(super) all: u32,
-    /// Of those, the second and further attempts of their endpoints.
+    /// The second and further attempts of their endpoints among those.
     pub(super) further: u32,
 }
 
-/// Who and what of an account waits.
+/// The endpoints of an account that wait, and its place among the accounts that wait.
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// Its endpoints that have a line, by the kind of room they wait for; in each at most once. An
-    /// entry may be outdated, but an endpoint is always in the line where it belongs.
-    rooms: [Line; 3],
-    neighbours: [Neighbours; 2],
+    /// The endpoints, by [`Room`].
+    rooms: Rooms,
+    /// The place among the accounts, by [`Part`].
+    links: [Links; 2],
 }
 
-/// What an account waits for.
+/// The endpoints of an account that wait, by [`Room`].
+pub(super) type Rooms = [Line; 3];
+
+/// The kind of room that an endpoint waits for, in the order in which an account gives them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// The part of slow endpoints.
+    Slow,
+    /// Any, for an endpoint that has nothing in flight.
+    Any,
+    /// The part of second and further attempts.
+    Further,
+}
+
+/// The kind of turn that an account waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// A turn of its slow endpoints.
@@ -41,39 +56,27 @@ pub(super) enum Part {
     Others,
 }
 
-/// The accounts that wait for one part, by how many attempts each has in flight. Of those that
-/// have as many, who has waited longest is first.
+/// The accounts that wait for one part.
 #[derive(Default)]
 struct Waiting {
-    /// The first and the last account, by attempts in flight.
-    ends: Vec<[u32; 2]>,
-    /// Nobody waits who has fewer in flight.
+    /// A queue for each number of attempts in flight. Who has waited longest is first.
+    lines: Vec<Line>,
+    /// A number of attempts: no account waits that has fewer in flight.
     lowest: usize,
     len: usize,
-}
-
-/// The accounts before and behind one that waits. [`NONE`] at an end.
-#[derive(Clone, Copy)]
-struct Neighbours {
-    before: u32,
-    behind: u32,
-}
-
-/// The neighbour of an account that does not wait.
-const ABSENT: u32 = NONE - 1;
-
-impl Default for Neighbours {
-    fn default() -> Self {
-        Self { before: ABSENT, behind: ABSENT }
-    }
 }
 
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    reason = "each account is in the table before it is used, and its neighbours are"
+    reason = "each account is in the table before it is used"
 )]
 impl Accounts {
+    pub(super) fn new(most_further: u32) -> Self {
+        let waiting = Default::default();
+        Self { most_further, held: Vec::new(), table: Vec::new(), waiting }
+    }
+
     /// Makes room for an account number.
     pub(super) fn reach(&mut self, account: u32) {
         if index(account) >= self.table.len() {
@@ -82,92 +85,70 @@ impl Accounts {
         }
     }
 
-    pub(super) fn held(&self, account: u32) -> Held {
-        self.held[index(account)]
+    pub(super) fn held(&mut self, account: u32) -> &mut Held {
+        &mut self.held[index(account)]
     }
 
-    pub(super) fn rooms(&mut self, account: u32) -> &mut [Line; 3] {
-        &mut self.table[index(account)].rooms
+    pub(super) fn has_further_room(&self, held: Held) -> bool {
+        held.further < self.most_further
     }
 
     pub(super) fn nobody_waits(&self) -> bool {
         self.waiting.iter().all(|waiting| waiting.len == 0)
     }
 
-    /// The first of those that wait for this part and have at most so many in flight.
+    /// Returns the next endpoint of this part: of the first account that has at most so many in flight.
     pub(super) fn first(&mut self, part: Part, most: u32) -> Option<u32> {
         let waiting = &mut self.waiting[part.index()];
         if waiting.len == 0 {
             return None;
         }
-        while waiting.ends[waiting.lowest][0] == NONE {
+        while waiting.lines[waiting.lowest].is_empty() {
             waiting.lowest += 1;
         }
-        (waiting.lowest <= index(most)).then(|| waiting.ends[waiting.lowest][0])
+        let account = waiting.lines[waiting.lowest].first;
+        let [slow, any, further] = self.table[index(account)].rooms;
+        let line = match part {
+            Part::Slow => slow,
+            Part::Others if any.is_empty() => further,
+            Part::Others => any,
+        };
+        (waiting.lowest <= index(most)).then_some(line.first)
     }
 
-    /// Changes what an account has in flight. If it waits, it goes behind those that have as many.
-    pub(super) fn hold(&mut self, account: u32, held: Held) {
-        if self.nobody_waits() {
-            self.held[index(account)] = held;
-            return;
-        }
-        let waits = [Part::Slow, Part::Others].map(|part| (part, self.waits(account, part)));
-        for (part, _) in waits {
-            self.set_waiting(account, part, false);
-        }
-        self.held[index(account)] = held;
-        for (part, waits) in waits {
-            self.set_waiting(account, part, waits);
-        }
-    }
-
-    /// Makes an account wait, or wait no more. One that waits already keeps its place.
-    pub(super) fn set_waiting(&mut self, account: u32, part: Part, waits: bool) {
-        if waits != self.waits(account, part) {
-            if waits { self.push(account, part) } else { self.remove(account, part) }
-        }
-    }
-
-    fn waits(&self, account: u32, part: Part) -> bool {
-        self.table[index(account)].neighbours[part.index()].before != ABSENT
-    }
-
-    fn neighbours(&mut self, account: u32, part: Part) -> &mut Neighbours {
-        &mut self.table[index(account)].neighbours[part.index()]
-    }
-
-    fn push(&mut self, account: u32, part: Part) {
-        let held = index(self.held(account).all);
-        let waiting = &mut self.waiting[part.index()];
-        if held >= waiting.ends.len() {
-            waiting.ends.resize(held + 1, [NONE; 2]);
-        }
-        let [first, last] = &mut waiting.ends[held];
-        let before = core::mem::replace(last, account);
-        if *first == NONE {
-            *first = account;
-        }
-        waiting.lowest = waiting.lowest.min(held);
-        waiting.len += 1;
-        *self.neighbours(account, part) = Neighbours { before, behind: NONE };
-        if before != NONE {
-            self.neighbours(before, part).behind = account;
+    /// Changes what an account has in flight and which of its endpoints wait. If it waits and has
+    /// another number in flight than before, it goes behind those that have as many.
+    pub(super) fn change(&mut self, account: u32, change: impl FnOnce(&mut Held, &mut Rooms)) {
+        let before = self.place(account);
+        change(&mut self.held[index(account)], &mut self.table[index(account)].rooms);
+        let after = self.place(account);
+        for part in [Part::Slow, Part::Others] {
+            let at = part.index();
+            if before[at] == after[at] {
+                continue;
+            }
+            let waiting = &mut self.waiting[at];
+            if let Some(held) = before[at] {
+                waiting.lines[held].remove(account, &mut self.table, |of| &mut of.links[at]);
+                waiting.len -= 1;
+            }
+            if let Some(held) = after[at] {
+                if held >= waiting.lines.len() {
+                    waiting.lines.resize(held + 1, Line::default());
+                }
+                waiting.lines[held].push(account, &mut self.table, |of| &mut of.links[at]);
+                waiting.lowest = waiting.lowest.min(held);
+                waiting.len += 1;
+            }
         }
     }
 
-    fn remove(&mut self, account: u32, part: Part) {
-        let held = index(self.held(account).all);
-        let Neighbours { before, behind } = core::mem::take(self.neighbours(account, part));
-        match before {
-            NONE => self.waiting[part.index()].ends[held][0] = behind,
-            before => self.neighbours(before, part).behind = behind,
-        }
-        match behind {
-            NONE => self.waiting[part.index()].ends[held][1] = before,
-            behind => self.neighbours(behind, part).before = before,
-        }
-        self.waiting[part.index()].len -= 1;
+    /// Returns the number of the queue in which an account waits for each part.
+    fn place(&self, account: u32) -> [Option<usize>; 2] {
+        let held = self.held[index(account)];
+        let [slow, any, further] = self.table[index(account)].rooms.map(|line| !line.is_empty());
+        let others = any || further && self.has_further_room(held);
+        [slow, others].map(|waits| waits.then_some(index(held.all)))
     }
 }
 
@@ -183,6 +164,16 @@ impl Part {
         match self {
             Self::Slow => 0,
             Self::Others => 1,
+        }
+    }
+}
+
+impl Room {
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::Slow => 0,
+            Self::Any => 1,
+            Self::Further => 2,
         }
     }
 }

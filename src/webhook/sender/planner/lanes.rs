@@ -3,21 +3,22 @@
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-/// One for each wait, one for first attempts, one for what was rebuilt, and one to spare.
+/// The number of lanes: 8. One for each wait, one for first attempts, one for what was rebuilt, and one
+/// to spare.
 const LANES: usize = 8;
 
 /// Deliveries that no line has yet, first due first.
 #[derive(Default)]
 pub(super) struct Lanes {
     lanes: [VecDeque<Entry>; LANES],
-    /// What fits into no lane.
+    /// The deliveries that fit into no lane.
     unordered: BTreeSet<Entry>,
 }
 
-/// Ordered by time, then by number, so that the order is total.
+/// A delivery in a lane. Ordered by time, then by number, so that the order is total.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
-    /// In microseconds since 1970, rounded up: never early, and less than a microsecond late.
+    /// The time in microseconds since 1970, rounded up: never early, and less than a microsecond late.
     pub(super) due: i64,
     pub(super) delivery: u64,
     pub(super) endpoint: u32,
@@ -25,7 +26,7 @@ pub(super) struct Entry {
 }
 
 impl Lanes {
-    /// All are in order, and fit into one lane.
+    /// Creates lanes of entries in order, which fit into one.
     pub(super) fn sorted(entries: Vec<Entry>) -> Self {
         let mut lanes = Self::default();
         let [first, ..] = &mut lanes.lanes;
@@ -53,7 +54,7 @@ impl Lanes {
         self.lanes.iter().map(VecDeque::len).fold(self.unordered.len(), usize::saturating_add)
     }
 
-    /// When the first delivery is due; `i64::MAX` if there is none.
+    /// Returns when the first delivery is due; `i64::MAX` if there is none.
     pub(super) fn first_due(&self) -> i64 {
         self.lanes.iter().map(first_due).fold(self.first_unordered(), i64::min)
     }
@@ -86,7 +87,7 @@ fn first_due(lane: &VecDeque<Entry>) -> i64 {
     lane.front().map_or(i64::MAX, |entry| entry.due)
 }
 
-/// `i64::MIN` if it is empty: then everything fits.
+/// Returns when the last entry is due; `i64::MIN` if there is none: then everything fits.
 fn last_due(lane: &VecDeque<Entry>) -> i64 {
     lane.back().map_or(i64::MIN, |entry| entry.due)
 }

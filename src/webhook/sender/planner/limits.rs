@@ -15,24 +15,24 @@
 /// All fields are listed, so that limits can be written as a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Of all endpoints together.
+    /// The limit of all endpoints together.
     pub overall: u32,
-    /// Of each endpoint. More than 65,535 count as 65,535.
+    /// The limit of each endpoint. More than 65,535 count as 65,535.
     pub per_endpoint: u32,
 }
 
 impl Limits {
-    /// The part of all slow endpoints.
+    /// Returns the part of all slow endpoints: an eighth, and one at least.
     pub(super) fn of_slow(self) -> u32 {
         (self.overall / 8).max(1)
     }
 
-    /// The part of accounts that have nothing in flight.
+    /// Returns the part of accounts that have nothing in flight: an eighth.
     pub(super) fn of_idle(self) -> u32 {
         self.overall / 8
     }
 
-    /// The part of one account's second and further attempts of its endpoints.
+    /// Returns the part of second and further attempts of one account's endpoints: a quarter.
     pub(super) fn of_further(self) -> u32 {
         self.overall.div_ceil(4)
     }

@@ -101,16 +101,15 @@ pub use self::pending::Pending;
 /// queue for each wait keeps all of them in order, and every step is O(1), however many are pending.
 /// Deliveries that come out of order, because of jitter or a clock that was set, go to a tree, at
 /// O(log n). A pending delivery takes 24 bytes in a buffer that may be half empty, or 12 in its
-/// endpoint's line. An endpoint number takes 8 bytes, and 28 more where any has had a line. An account
-/// number takes 48.
+/// endpoint's line. An endpoint number takes 32 bytes, an account number 48.
 pub struct Planner {
-    /// What is not due, or was not looked at yet.
+    /// The deliveries that are not due, or were not looked at yet.
     lanes: Lanes,
-    /// What is due.
+    /// The deliveries that are due, and the attempts in flight.
     turns: Turns,
 }
 
-/// How many deliveries a step moves into lines at most while others may send: deliveries that are
+/// The most deliveries that a step moves into lines while others may send: 64. Deliveries that are
 /// all due at once do not stop the process.
 const BATCH: usize = 64;
 
@@ -271,7 +270,7 @@ impl fmt::Debug for Planner {
     }
 }
 
-/// The last microsecond of the year 9999, rounded up, is not a timestamp.
+/// Returns the instant. The last microsecond of the year 9999, rounded up, is not a timestamp.
 fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_unix_micros(micros).unwrap_or(Timestamp::MAX)
 }

@@ -28,7 +28,7 @@ impl Pending {
     }
 }
 
-/// In microseconds since 1970.
+/// Returns microseconds since 1970.
 pub(super) fn round_up(at: Timestamp) -> i64 {
     at.unix_micros().saturating_add(i64::from(!at.subsec_nanos().is_multiple_of(1_000)))
 }

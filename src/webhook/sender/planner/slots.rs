@@ -7,15 +7,15 @@ use super::line::{Line, NONE};
 /// Numbers of deliveries, each at a place that a [`Line`] has.
 pub(super) struct Slots {
     places: Vec<Place>,
-    /// The last place without a delivery; the next one is the one before it.
+    /// The place that was freed last; its `next` is the one that was freed before it.
     free: u32,
     taken: usize,
 }
 
-/// A delivery, in two halves so that a place takes 12 bytes.
+/// A delivery as bytes, so that a place takes 12.
 #[derive(Clone, Copy)]
 struct Place {
-    halves: [u32; 2],
+    delivery: [u8; 8],
     /// The next place in the same line.
     next: u32,
 }
@@ -37,27 +37,26 @@ impl Slots {
         self.places.reserve_exact(deliveries);
     }
 
-    /// How many deliveries are in lines.
+    /// Returns how many deliveries are in lines.
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
 
     pub(super) fn push(&mut self, delivery: u64, line: &mut Line) {
-        let [a, b, c, d, e, f, g, h] = delivery.to_ne_bytes();
-        let halves = [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])];
+        let delivery = delivery.to_ne_bytes();
         let place = match self.free {
             NONE => {
-                self.places.push(Place { halves, next: NONE });
+                self.places.push(Place { delivery, next: NONE });
                 u32::try_from(self.places.len() - 1).expect("fewer than 2^32 are in lines")
             }
             place => {
                 self.free = self.places[index(place)].next;
-                self.places[index(place)].halves = halves;
+                self.places[index(place)].delivery = delivery;
                 place
             }
         };
         self.taken += 1;
-        if let Some(before) = line.push(place) {
+        if let Some(before) = line.append(place) {
             self.places[index(before)].next = place;
         }
     }
@@ -67,8 +66,7 @@ impl Slots {
         self.taken -= 1;
         let freed = &mut self.places[index(place)];
         freed.next = core::mem::replace(&mut self.free, place);
-        let [[a, b, c, d], [e, f, g, h]] = freed.halves.map(u32::to_ne_bytes);
-        Some(u64::from_ne_bytes([a, b, c, d, e, f, g, h]))
+        Some(u64::from_ne_bytes(freed.delivery))
     }
 
     /// Keeps those for which `keep` returns true, in their order.

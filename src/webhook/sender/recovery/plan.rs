@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use call_assistant::webhook::sender::{PlanError, RecoveryBy, WebhookPlan};
 ///
-/// assert_eq!(WebhookPlan::BelowPro.check_webhooks(), Err(PlanError::Webhooks));
+/// assert_eq!(WebhookPlan::Basic.check_webhooks(), Err(PlanError::Webhooks));
 /// assert_eq!(WebhookPlan::Pro.check_webhooks(), Ok(()));
 ///
 /// // Enabling an endpoint, or redelivering what it missed, through an API.
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookPlan {
     /// A plan below Pro: no webhooks.
-    BelowPro,
+    Basic,
     /// Pro: webhooks, and recovery from the dashboard.
     Pro,
     /// Business: webhooks, and recovery from the dashboard and by program.
@@ -59,7 +59,7 @@ impl WebhookPlan {
     /// The plan is below Pro.
     pub fn check_webhooks(self) -> Result<(), PlanError> {
         match self {
-            Self::BelowPro => Err(PlanError::Webhooks),
+            Self::Basic => Err(PlanError::Webhooks),
             Self::Pro | Self::Business => Ok(()),
         }
     }

@@ -7,9 +7,9 @@ function keysCard(a, keys) {
       h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "Hint"), h("th", {}, "State"), h("th", {}, "Scopes"), h("th", {}, "Last used"), h("th", {}, "Expires"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
       h("tbody", {}, keys.map((k) => keyed("row " + k.id, h("tr", {},
         h("td", { class: "strong" }, k.name || h("span", { class: "faint" }, "no name")),
-        h("td", { class: "mono faint nowrap" }, k.hint), h("td", {}, badge(k.state, STATE[k.state])),
-        h("td", { class: "mono" }, k.scopes.join(", ") || h("span", { class: "faint" }, "none")),
-        h("td", { class: "nowrap" }, when(k.last_used_at)), h("td", { class: "nowrap" }, when(k.expires_at)),
+        h("td", { class: "mono faint nowrap", "data-label": "Hint" }, k.hint), h("td", { "data-label": "State" }, badge(k.state, STATE[k.state])),
+        h("td", { class: "mono", "data-label": "Scopes" }, k.scopes.join(", ") || h("span", { class: "faint" }, "none")),
+        h("td", { class: "nowrap", "data-label": "Last used" }, when(k.last_used_at)), h("td", { class: "nowrap", "data-label": "Expires" }, when(k.expires_at)),
         h("td", { class: "end" }, k.revoked_at ? h("span", { class: "faint" }, "revoked ", when(k.revoked_at)) :
           keyed("revoke " + k.id, button("Revoke", { class: "small danger", "aria-label": `Revoke: ${k.name || k.hint}` }, () => revokeDialog(k)))))))))) :
       h("div", { class: "empty" }, h("b", {}, "No key yet"), "An integration needs one to read this account.", h("div", {}, add())));
@@ -22,8 +22,8 @@ function callsCard(a, calls) {
       h("thead", {}, h("tr", {}, h("th", {}, "Caller"), h("th", {}, "Summary"), h("th", {}, "Started"), h("th", {}, "Took"))),
       h("tbody", {}, calls.map((c) => keyed("row " + c.id, h("tr", {},
         h("td", { class: "nowrap two" }, h("span", { class: "strong clip", title: c.caller.display_name || undefined }, c.caller.display_name || "Unknown caller"), h("span", { class: "faint" }, c.caller.phone_number || "no number")),
-        h("td", {}, c.summary || h("span", { class: "faint" }, "no summary")),
-        h("td", { class: "nowrap" }, when(c.started_at)), h("td", { class: "nowrap" }, took(c.duration_seconds)))))))) :
+        h("td", { "data-label": "Summary" }, c.summary || h("span", { class: "faint" }, "no summary")),
+        h("td", { class: "nowrap", "data-label": "Started" }, when(c.started_at)), h("td", { class: "nowrap", "data-label": "Took" }, took(c.duration_seconds)))))))) :
       h("div", { class: "empty" }, h("b", {}, "No calls yet"), "Record one to see it here and in the public API."));
 }
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

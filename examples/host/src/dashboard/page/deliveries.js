@@ -1,15 +1,42 @@
 const KIND = { delivered: "good", failed: "bad", gone: "bad", waiting: "wait", sending: "info", parked: "", skipped: "" };
+// While somebody reads the list its rows stay where they are: what is new waits until it is asked for.
+let kept = null;
+const NEWS = "new deliveries";
+function reading() {
+  const rows = document.querySelector('[data-key="card deliveries"] tbody');
+  const chosen = getSelection();
+  return !!rows && (open.size > 0 || rows.getBoundingClientRect().top < 0 || rows.matches(":hover") || rows.contains(document.activeElement)
+    || (!chosen.isCollapsed && rows.contains(chosen.anchorNode)));
+}
+function settle(latest) {
+  const of = found?.of ?? selected;
+  if (kept?.of !== of || !reading()) kept = { of, rows: latest };
+  const fresh = new Map(latest.map((d) => [d.id, d]));
+  const known = new Set(kept.rows.map((d) => d.id));
+  const first = latest.findIndex((d) => known.has(d.id));
+  kept.rows = kept.rows.map((d) => fresh.get(d.id) ?? d);
+  kept.gone = kept.rows.filter((d) => !fresh.has(d.id));
+  return { rows: kept.rows, news: kept.rows === latest ? 0 : first < 0 ? latest.length : first };
+}
+// Rows that are still shown though others have taken their place: as they are now.
+async function fetchKept() {
+  for (const d of (kept?.gone ?? []).filter((d) => d.pending || MISSED.includes(d.status)).slice(0, 10)) {
+    const now = await ask("GET", at("deliveries", d.id));
+    kept.rows = kept.rows.map((row) => row.id === now.id ? now : row);
+  }
+}
 function deliveriesCard(deliveries, endpoints) {
   const options = (values, chosen) => values.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
   const filter = (name, label, values) => keyed("filter " + name, h("select", { "aria-label": label, on: { change: (e) => setFilter(name, e.target.value) } }, options(values, filters[name])));
   const written = (name, label, type) => keyed("filter " + name, h("input", { type: "text", "aria-label": label, title: label, size: type === "day" ? "11" : undefined, placeholder: type === "day" ? "YYYY-MM-DD" : label, value: filters[name], spellcheck: "false", autocomplete: "off", list: name === "type" ? "filter-types" : undefined, on: { change: (e) => { if (e.target.value !== filters[name]) setFilter(name, e.target.value); } } }));
-  const listed = found ? found.data : deliveries;
+  const { rows: listed, news } = settle(found ? found.data : deliveries);
   // What an address opens is shown whether it is listed or not.
   const linked = [...open].map((id) => details.get(id)).filter((d) => d && !listed.some((other) => other.id === d.id));
   const shown = [...linked, ...listed];
   const first = pages.length === 1, next = found ? found.next : deliveries.length === 50 ? deliveries[49].id : null;
   return card("deliveries", { "aria-labelledby": "h-deliveries" },
     h("header", {}, h("div", {}, h("h2", { id: "h-deliveries" }, "Deliveries"), h("p", {}, "Newest first. Six attempts each, kept for thirty days.")),
+      news ? keyed(NEWS, button(`${news} new, show`, { class: "primary news" }, () => { kept = null; draw(); })) : null,
       deliveries.length ? h("div", { class: "row filters", role: "search" },
         filter("status", "Status", [["", "Any status"], ["missed", "all that was missed"], ...Object.keys(KIND).map((s) => [s, s])]),
         filter("endpoint", "Endpoint", [["", "Any endpoint"], ...endpoints.map((e) => [e.id, clipped(e.url, 40)])]),
@@ -37,10 +64,10 @@ function deliveryRows(d) {
     h("td", { class: "nowrap" }, h("div", { class: "row" },
       keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id} to ${d.url}`, on: { click: toggle } }, chevron())),
       h("span", { class: "two" }, h("span", { class: "strong" }, d.type), h("span", { class: "mono faint" }, short(d.event_id))))),
-    h("td", {}, badge(d.status, KIND[d.status])),
-    h("td", {}, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
-    h("td", {}, pips(d)),
-    h("td", { class: "nowrap two" }, d.status === "waiting" && d.next_at ? h("span", {}, "next ", when(d.next_at)) : h("span", {}, when(d.ended_at || d.event_created_at)),
+    h("td", { "data-label": "Status" }, badge(d.status, KIND[d.status])),
+    h("td", { "data-label": "Endpoint" }, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
+    h("td", { "data-label": "Attempts" }, pips(d)),
+    h("td", { class: "nowrap two", "data-label": "Next or last" }, d.status === "waiting" && d.next_at ? h("span", {}, heldBehind(d) ? "held behind a suspect endpoint, due " : "next ", when(d.next_at)) : h("span", {}, when(d.ended_at || d.event_created_at)),
       h("span", { class: "faint" }, last ? outcome(last) : d.status === "skipped" ? "endpoint was disabled" : "")),
     h("td", { class: "end" }, MISSED.includes(d.status) ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" ? again("now", "Send now", "It is sent now", "send") : null)))];
   if (isOpen) rows.push(keyed("detail " + d.id, h("tr", { class: "detail" }, h("td", { colspan: "6" }, h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Attempts"), tries(d)), h("div", {}, h("h3", {}, "Body, as it is signed"), bodyOf(d)))))));
@@ -65,6 +92,7 @@ function bodyOf(d) {
   if (text === undefined) return h("p", { class: "faint" }, "Loading");
   return h("div", {}, h("pre", { class: "exact", tabindex: "0" }, text), h("p", { class: "faint" }, `${new TextEncoder().encode(text).length} bytes`));
 }
+const heldBehind = (d) => Date.parse(d.next_at) < clock() - 2000 && seen.endpoints.some((e) => e.id === d.endpoint_id && e.suspect_since);
 const short = (id) => id.length > 18 ? id.slice(0, 10) + "…" + id.slice(-5) : id;
 const good = (t) => /^2\d\d$/.test(t.outcome);
 const WORDS = { timeout: "timed out", refused: "connection refused", reset: "connection broke", dns: "name not found", tls: "TLS failed", forbidden: "address not allowed", unsent: "not sent" };

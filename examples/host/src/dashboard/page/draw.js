@@ -32,7 +32,7 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
-    head(a), tiles(a, keys, endpoints, deliveries, calls), standingCard(a, plans),
+    head(a), ...summary(endpoints), tiles(a, keys, endpoints, deliveries, calls), standingCard(a, plans),
     ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)]);
 }
 

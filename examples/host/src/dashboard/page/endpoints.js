@@ -2,7 +2,7 @@ function endpointsCard(a, endpoints) {
   const add = () => keyed("add endpoint", button("Add endpoint", { class: "small" }, () => endpointDialog(a)));
   return card("endpoints", { "aria-labelledby": "h-endpoints" },
     h("header", {}, h("div", {}, h("h2", { id: "h-endpoints" }, "Webhook endpoints"), h("p", {}, "Disabled by a 410, or by twenty failed deliveries in a row.")), endpoints.length ? add() : null),
-    endpoints.length ? h("div", { class: "endpoints" }, endpoints.map(endpointRow)) :
+    endpoints.length ? h("div", { class: "endpoints" }, ordered(endpoints).map(endpointRow)) :
       h("div", { class: "empty" }, h("b", {}, a.entitlements.webhooks ? "No endpoint yet" : "This plan has no webhooks"),
         a.entitlements.webhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
         a.entitlements.webhooks ? h("div", {}, add()) : null));
@@ -15,9 +15,36 @@ function alertsCard(alerts) {
       h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ", h("span", { class: "faint", title: alert.url }, clipped(alert.url, 60))),
       h("span", { class: "faint" }, when(alert.at)))))))];
 }
+// How many of the latest attempts failed, back to the last success: known before a delivery is given up.
+function failing(e) {
+  if (e.status !== "active") return null;
+  const tries = seen.deliveries.filter((d) => d.endpoint_id === e.id).flatMap((d) => d.attempts).filter((t) => t.outcome !== "unsent");
+  tries.sort((a, b) => Date.parse(b.began_at) - Date.parse(a.began_at));
+  const worked = tries.findIndex(good);
+  const count = worked < 0 ? tries.length : worked;
+  return count ? { count, last: outcome(tries[0]) } : null;
+}
+// What fails comes first, and nothing moves while the pointer or the focus is there.
+let order = [];
+function ordered(endpoints) {
+  const shown = document.querySelector(".endpoints");
+  const rank = (e) => failing(e) ? 0 : e.status === "active" ? 2 : 1;
+  const before = (e) => { const at = order.indexOf(e.id); return at < 0 ? Infinity : at; };
+  const busy = shown?.matches(":hover") || shown?.contains(document.activeElement);
+  const sorted = [...endpoints].sort((a, b) => busy ? (before(a) === before(b) ? 0 : before(a) - before(b)) : rank(a) - rank(b));
+  order = sorted.map((e) => e.id);
+  return sorted;
+}
+function summary(endpoints) {
+  if (!endpoints.length) return [];
+  const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
+  const lost = [...missed.values()].reduce((sum, counted) => sum + (counted.count || 0), 0);
+  const parts = [bad ? `${bad} of ${endpoints.length} endpoints failing` : null, off ? `${off} disabled` : null, lost ? `${lost} missed` : null].filter(Boolean);
+  return [keyed("summary", h("p", { class: "summary " + (bad ? "bad" : off || lost ? "wait" : "good") }, parts.join(" · ") || "No endpoint fails"))];
+}
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 function endpointRow(e) {
-  const active = e.status === "active";
+  const active = e.status === "active", fails = failing(e);
   const failures = e.consecutive_failures, limit = e.failures_to_disable;
   const shown = e.reason === "failing" ? limit : failures;
   const why = { gone: "the endpoint answered 410", failing: `${limit} deliveries in a row failed`, paused: "its owner paused it" }[e.reason];
@@ -26,7 +53,8 @@ function endpointRow(e) {
   const act = (key, text, props, run) => keyed(key + " " + e.id, button(text, { class: "small " + (props || ""), "aria-label": `${text}: ${e.url}` }, run));
   const run = (what, method, ...path) => () => attempt(what, () => ask(method, at("endpoints", e.id, ...path)));
   return keyed("row " + e.id, h("div", { class: "endpoint" },
-    h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+    h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+      fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
       h("span", { class: "faint" }, active ? ["active since ", when(e.since)] : [why || "disabled", ", ", when(e.since)], " · ", h("span", { class: "mono", title: e.id }, short(e.id)), hour ? [" · ", hour] : null),
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
     h("div", { class: "health" }, h("div", { class: "meter" + (active ? failures >= 15 ? " hot" : "" : " out"), "aria-hidden": "true" }, Array.from({ length: limit }, (_, i) => h("i", { class: i < shown ? "on" : "" }))),

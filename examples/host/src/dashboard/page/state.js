@@ -34,6 +34,7 @@ async function refreshAccount(asked) {
   tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
   await find();
   await fetchOpen();
+  await fetchKept();
   if (asked === selected) { draw(); countMissed(); }
 }
 let answeredAt = null;
@@ -60,7 +61,7 @@ function follow() {
   let id = name;
   try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
   const other = (id || null) !== selected;
-  if (other) { selected = id || null; seen = null; found = null; details.clear(); missed.clear(); }
+  if (other) { selected = id || null; seen = null; found = null; kept = null; details.clear(); missed.clear(); }
   for (const field of Object.keys(ANY)) filters[field] = query.get(field) ?? "";
   pages = ["", ...query.getAll("after")];
   open.clear();
@@ -98,7 +99,8 @@ async function find() {
   const asked = ++finding;
   // A filter that is refused finds nothing, and says why.
   const refused = (error) => { if (!error.status) throw error; return { data: [], next: null, refused: error.message }; };
-  const result = searching() ? await search().catch(refused) : null;
+  const of = JSON.stringify([selected, filters, pages]);
+  const result = searching() ? { ...await search().catch(refused), of } : null;
   // What was asked for later is not replaced by what was asked for earlier.
   if (asked === finding) found = result;
 }

@@ -23,7 +23,13 @@ impl Service {
         // One for each test: they run at the same time, and each removes its own.
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let name = format!("service-{}.json", MADE.fetch_add(1, Ordering::Relaxed));
-        let file = File::new(&name, &data(0).to_string());
+        // Three more tenants, who have no key.
+        let mut accounts = data(0);
+        for n in 2..=4 {
+            let tenant = json!({ "id": format!("acct_{n}"), "timezone": "UTC" });
+            accounts["accounts"].as_array_mut().unwrap().push(tenant);
+        }
+        let file = File::new(&name, &accounts.to_string());
         let api = world.start("api", &["--data", file.path(), "--allow-loopback-endpoints"]);
         Self { world, api, receiver: Receiver::start() }
     }
@@ -31,8 +37,15 @@ impl Service {
     /// Registers an endpoint whose receiver answers with these. Returns its path.
     #[track_caller]
     pub(crate) fn endpoint(&self, path: &str, replies: &[Reply]) -> String {
+        self.endpoint_of("acct_1", path, replies)
+    }
+
+    /// As [`endpoint`](Self::endpoint), of another account.
+    #[track_caller]
+    pub(crate) fn endpoint_of(&self, account: &str, path: &str, replies: &[Reply]) -> String {
         let url = self.receiver.url(path, replies);
-        let made = self.api.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": url }), 201);
+        let asked = json!({ "url": url });
+        let made = self.api.ask("POST", &format!("/accounts/{account}/endpoints"), &asked, 201);
         format!("/endpoints/{}", made["id"].as_str().unwrap())
     }
 

@@ -1,0 +1,141 @@
+//! A database that goes back while senders live.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::receiver::Reply;
+use crate::support::running::{PATIENCE, eventually};
+use crate::support::service::Service;
+
+const SENDER: [&str; 1] = ["--allow-loopback-endpoints"];
+const PENDING: &str = "SELECT count(*) FROM deliveries";
+
+/// Four tenants. Two answer once they are released, so that both have a backlog.
+struct Tenants {
+    service: Service,
+    endpoints: [String; 4],
+}
+
+const PATHS: [&str; 4] = ["/slow", "/second", "/third", "/also-slow"];
+
+impl Tenants {
+    async fn new() -> Self {
+        let service = Service::new().await;
+        let mut endpoints = [const { String::new() }; 4];
+        for (n, path) in PATHS.into_iter().enumerate() {
+            let reply = if path.ends_with("slow") { Reply::Held(204) } else { Reply::Status(204) };
+            endpoints[n] = service.endpoint_of(&format!("acct_{}", n + 1), path, &[reply]);
+        }
+        Self { service, endpoints }
+    }
+
+    fn ping(&self, tenant: usize, count: usize) {
+        (0..count).for_each(|_| self.service.ping(&self.endpoints[tenant]));
+    }
+
+    /// Waits until all that a slow tenant has room for is on its way.
+    fn is_busy(&self, tenant: usize) {
+        eventually("a backlog", || {
+            (self.service.receiver.got(PATHS[tenant]).len() == 8).then_some(())
+        });
+    }
+
+    /// Nobody has another tenant's event, and each of these has all of its own.
+    async fn each_has_its_own(&self, all: [usize; 4]) {
+        self.service.becomes(PENDING, 0).await;
+        for (n, path) in PATHS.into_iter().enumerate() {
+            let mut ids = BTreeSet::new();
+            for got in self.service.receiver.got(path) {
+                let event: Value = serde_json::from_slice(&got.body).unwrap();
+                assert_eq!(event["account_id"], format!("acct_{}", n + 1), "{path}: {event}");
+                ids.insert(event["id"].to_string());
+            }
+            assert!(ids.len() >= all[n], "{path}: {} of {}", ids.len(), all[n]);
+        }
+    }
+}
+
+// D-97: numbers are given again, to the events of others, while a sender has them planned.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_is_given_again_is_of_another_delivery() {
+    let tenants = Tenants::new().await;
+    let service = &tenants.service;
+    let sender = service.world.start("sender", &SENDER);
+    tenants.ping(0, 40);
+    tenants.is_busy(0);
+    let back = "WITH lost AS (
+            DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries ORDER BY id DESC LIMIT 24)
+            RETURNING id)
+        SELECT setval(pg_get_serial_sequence('deliveries', 'id'), (SELECT min(id) FROM lost), false)";
+    let first = service.count(back).await;
+    tenants.ping(1, 12);
+    tenants.ping(2, 12);
+    assert_eq!(
+        service.count("SELECT max(id) FROM deliveries").await,
+        first + 23,
+        "all are given again"
+    );
+    tenants.ping(3, 40);
+    tenants.is_busy(3);
+    let began = Instant::now();
+    service.receiver.release();
+    tenants.each_has_its_own([16, 12, 12, 40]).await;
+    assert!(began.elapsed() < Duration::from_secs(30), "not by reading again each minute");
+    assert!(sender.log().contains("the database went back: delivery "), "{}", sender.log());
+
+    // Nothing goes on and on with nothing to do.
+    let changes = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
+    let before = service.count(changes).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let a_second = (service.count(changes).await - before) / 2;
+    assert!(a_second < 200, "{a_second} transactions a second");
+}
+
+// D-97: an older copy of the whole database takes its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_copy_is_restored_under_a_living_sender() {
+    let mut tenants = Tenants::new().await;
+    let sender = tenants.service.world.start("sender", &SENDER);
+    tenants.ping(0, 12);
+    tenants.is_busy(0);
+    let folder = tenants.service.world.server.folder().to_owned();
+    let copy = |from: &str, to: &str| {
+        let (from, to) = (folder.join(from), folder.join(to));
+        assert!(Command::new("rm").arg("-rf").arg(&to).status().unwrap().success());
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    let server = &mut tenants.service.world.server;
+    server.stop();
+    copy("data", "copy");
+    server.launch().unwrap();
+
+    ready(&tenants).await;
+    tenants.ping(0, 30);
+    tenants.service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let server = &mut tenants.service.world.server;
+    server.kill();
+    copy("copy", "data");
+    server.launch().unwrap();
+
+    ready(&tenants).await;
+    tenants.ping(1, 15);
+    tenants.ping(2, 15);
+    tenants.ping(3, 30);
+    tenants.is_busy(3);
+    tenants.service.receiver.release();
+    tenants.each_has_its_own([12, 15, 15, 30]).await;
+    assert!(sender.log().contains("the database went back: "), "{}", sender.log());
+}
+
+/// Waits until the API answers again.
+async fn ready(tenants: &Tenants) {
+    let began = Instant::now();
+    while tenants.service.api.get("/v1/account").status != 200 {
+        assert!(began.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

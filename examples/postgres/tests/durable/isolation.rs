@@ -1,0 +1,59 @@
+//! What one tenant, one page or one statement may do to the rest: nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+// A page of the dashboard that takes longer than it may: people who ask for it again and again get no
+// answer, and customers of the public API get theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
+    let service = Service::new().await;
+    assert_eq!(service.api.get("/v1/account").status, 200);
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    // The statement of the page waits, as one over a million rows works.
+    let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
+        LOCK TABLE alerts IN ACCESS EXCLUSIVE MODE";
+    change.batch_execute(lock).await.unwrap();
+
+    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let path = "/accounts/acct_1/overview";
+                    let page = request(service.api.dashboard(), "GET", path, "", b"");
+                    assert_eq!(page.status, 503, "{}", page.text());
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for n in 0..50 {
+            let began = Instant::now();
+            let answer = service.api.get("/v1/account");
+            assert_eq!(answer.status, 200, "request {n}: {}", answer.text());
+            thread::sleep(Duration::from_millis(100).saturating_sub(began.elapsed()));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(asked.into_inner() >= 16, "the page was asked for");
+
+    // The server does not work on for who has gone.
+    eventually("the end of what was given up", || {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+            WHERE application_name = 'call-assistant' AND wait_event_type = 'Lock'";
+        let count = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(service.count(waiting))
+        });
+        (count == 0).then_some(())
+    });
+    change.rollback().await.unwrap();
+    held.keep();
+    service.api.ask("GET", "/accounts/acct_1/overview", &json!(null), 200);
+}
