@@ -122,7 +122,6 @@
 
 mod error;
 mod flow;
-mod flow_error;
 mod head;
 mod list;
 mod pace;
@@ -133,9 +132,8 @@ pub mod testing;
 
 pub use error::{Action, ClientError, ClientErrorReason, UnexpectedBody};
 pub use flow::{Flow, Progress, Step, Task, Ticket};
-pub use flow_error::FlowError;
 pub use head::ResponseHead;
-pub use list::{Batch, CallPages, CallSync, PagingError};
+pub use list::{Batch, CallPages, CallSync, FlowError, PagingError};
 pub use pace::Pace;
 pub use request::Client;
 pub use retry::Retry;

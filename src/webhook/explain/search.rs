@@ -139,38 +139,26 @@ const TRIES: [Try; 8] = [
     Try { changes: 0, only_encodings: false, question: Question::Millisecond },
 ];
 
-/// The parts of a delivery that a signer may put into its message.
-struct Parts<'a> {
-    /// The text of `t`.
-    time: &'a str,
-    /// The delivery header.
-    id: &'a [u8],
-    body: &'a [u8],
-}
-
-/// A way in which the message may have been built. The right one has no cause; a builder returns
-/// `None` where the parts rule its way out.
-type Construction = (Option<Cause>, for<'a> fn(&Parts<'a>) -> Option<Vec<&'a [u8]>>);
+/// A way in which the message may have been built of the time, the id and the body. The right one has
+/// no cause; a builder returns `None` where the parts rule its way out.
+type Construction = (Option<Cause>, fn([&[u8]; 3]) -> Option<Vec<&[u8]>>);
 
 const CONSTRUCTIONS: [Construction; 8] = [
-    (None, |it| Some(vec![it.time.as_bytes(), b".", it.body])),
-    (Some(MILLISECONDS), |it| {
-        let seconds = it.time.get(..it.time.len().checked_sub(3)?)?;
-        (seconds.len() > 8).then(|| vec![seconds.as_bytes(), b".", it.body])
+    (None, |[time, _, body]| Some(vec![time, b".", body])),
+    (Some(MILLISECONDS), |[time, _, body]| {
+        let seconds = time.get(..time.len().checked_sub(3)?)?;
+        (seconds.len() > 8).then(|| vec![seconds, b".", body])
     }),
-    (Some(SIGNED_MILLISECONDS), |it| Some(vec![it.time.as_bytes(), b"000.", it.body])),
-    (Some(TIME_PREPENDED), |it| {
-        let rest = it.body.strip_prefix(it.time.as_bytes())?;
-        rest.starts_with(b".").then(|| vec![it.body])
+    (Some(SIGNED_MILLISECONDS), |[time, _, body]| Some(vec![time, b"000.", body])),
+    (Some(TIME_PREPENDED), |[time, _, body]| {
+        body.strip_prefix(time)?.starts_with(b".").then(|| vec![body])
     }),
-    (Some(SIGNED_WITHOUT_TIME), |it| Some(vec![it.body])),
-    (Some(PERIOD_PREPENDED), |it| {
-        it.body.starts_with(b".").then(|| vec![it.time.as_bytes(), it.body])
+    (Some(SIGNED_WITHOUT_TIME), |[_, _, body]| Some(vec![body])),
+    (Some(PERIOD_PREPENDED), |[time, _, body]| body.starts_with(b".").then(|| vec![time, body])),
+    (Some(SIGNED_WITHOUT_PERIOD), |[time, _, body]| {
+        (!body.starts_with(b".")).then(|| vec![time, body])
     }),
-    (Some(SIGNED_WITHOUT_PERIOD), |it| {
-        (!it.body.starts_with(b".")).then(|| vec![it.time.as_bytes(), it.body])
-    }),
-    (Some(SIGNED_WITH_ID), |it| Some(vec![it.id, b".", it.time.as_bytes(), b".", it.body])),
+    (Some(SIGNED_WITH_ID), |[time, id, body]| Some(vec![id, b".", time, b".", body])),
 ];
 
 impl<'a> Search<'a> {
@@ -241,11 +229,11 @@ impl<'a> Search<'a> {
     /// may have happened to the secret.
     fn any_construction(&self, body: &[u8]) -> Option<Vec<Cause>> {
         let id = self.evidence.headers.value(DeliveryHeader::Delivery).unwrap_or_default();
-        let parts = Parts { time: self.reading.timestamp, id, body };
+        let parts = [self.reading.timestamp.as_bytes(), id, body];
         // The secrets as they are first, for a long body or many secrets.
         [AS_GIVEN, ALL].into_iter().find_map(|keys| {
             CONSTRUCTIONS.into_iter().find_map(|(cause, build)| {
-                let causes = self.sign(&build(&parts)?, keys)?;
+                let causes = self.sign(&build(parts)?, keys)?;
                 Some(cause.into_iter().chain(causes).collect())
             })
         })

@@ -1,4 +1,4 @@
-//! What a receiver counts.
+//! The counters of a receiver.
 
 use super::{Claim, ReceiptError};
 use crate::metrics::{Counters, label, tally};

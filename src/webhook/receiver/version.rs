@@ -1,4 +1,4 @@
-//! Which of two states of an object is newer.
+//! The age of an object's state.
 
 use serde::{Deserialize, Serialize};
 

@@ -20,6 +20,8 @@ pub trait Task: Run<<Self as Task>::Batch, <Self as Task>::Output> {
 }
 
 /// The effect of an answer.
+///
+/// Closed: a flow does something else for each.
 #[derive(Debug)]
 pub enum Applied<B, O> {
     Done(O),

@@ -1,6 +1,7 @@
 //! Walks through a list of calls: the next page, and what is new on it.
 
 mod cursors;
+mod flow_error;
 mod pages;
 mod sync;
 mod walk;
@@ -8,9 +9,10 @@ mod walk;
 use alloc::vec::Vec;
 
 pub use self::cursors::PagingError;
+pub use self::flow_error::FlowError;
 pub use self::pages::CallPages;
 pub use self::sync::CallSync;
-use super::flow_error::FlowError;
+
 use crate::model::{Call, UnreadableCall};
 
 /// The new calls of a page, and the state `S` after it: a [`CallPages`] or a [`CallSync`].

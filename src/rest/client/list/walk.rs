@@ -79,17 +79,15 @@ impl Walk {
         Some(!is_known)
     }
 
+    /// Returns whether this pass or an earlier one has passed a call.
     pub(super) fn has_passed(&self, call: &Call, is_settled: bool) -> bool {
-        [&self.place, &self.frontier]
-            .into_iter()
-            .flatten()
-            .any(|place| place.ids.contains(&call.id) || (is_settled && place.is_below(call)))
+        let mut places = [&self.place, &self.frontier].into_iter().flatten();
+        places.any(|place| place.has_passed(call, is_settled))
     }
 
     /// Returns whether an earlier pass has passed a call.
     pub(super) fn is_above_frontier(&self, call: &Call) -> bool {
-        let passed = |place: &Place| place.is_below(call) || place.ids.contains(&call.id);
-        self.frontier.as_ref().is_some_and(passed)
+        self.frontier.as_ref().is_some_and(|place| place.has_passed(call, true))
     }
 
     /// Returns the `started_at` of the last call of this pass.
@@ -137,6 +135,10 @@ impl Place {
         };
         ids.insert(call.id.clone());
         Self { started_at, ids }
+    }
+
+    fn has_passed(&self, call: &Call, is_settled: bool) -> bool {
+        self.ids.contains(&call.id) || (is_settled && self.is_below(call))
     }
 
     /// Returns whether a call started after the place.

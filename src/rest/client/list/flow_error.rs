@@ -1,7 +1,8 @@
-use super::{Action, ClientError, PagingError};
+use super::PagingError;
 use crate::rest::UnsendableError;
+use crate::rest::client::{Action, ClientError};
 
-/// The reason why a [`Flow`](super::Flow) stopped before its task was done.
+/// The reason why a [`Flow`](super::super::Flow) stopped before its task was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
