@@ -4,7 +4,6 @@ use alloc::string::String;
 use core::ops::Deref;
 
 use serde::{Deserialize, Deserializer};
-use sha2::{Digest, Sha256};
 
 use super::schedule::MAX_ATTEMPTS;
 
@@ -203,11 +202,4 @@ pub(super) fn attempt<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, 
         number @ 1..=MAX_ATTEMPTS => Ok(number),
         _ => Err(serde::de::Error::custom(format_args!("number is not from 1 to {MAX_ATTEMPTS}"))),
     }
-}
-
-/// Returns the first eight bytes of the SHA-256 of an id, as a number.
-pub(super) fn leading_number(id: impl AsRef<[u8]>) -> u64 {
-    let digest: [u8; 32] = Sha256::digest(id.as_ref()).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

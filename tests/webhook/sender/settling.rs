@@ -110,6 +110,15 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     assert_eq!(one.in_flight(&there), None);
     assert_eq!(one.in_flight(&here), Some(attempt));
 
+    // One that was sent before its row had a number is of that row.
+    let mut accepted = Delivery::accept(&super::event(start()), &here, start());
+    let early = accepted.begin(&here, start()).unwrap();
+    for (number, endpoint, expected) in [(9, 1, Ok(())), (9, 2, Err(MismatchError::Delivery))] {
+        let columns = DeliveryColumns::from(accepted);
+        let mut read = Delivery::from_columns(number, endpoint, columns).unwrap();
+        assert_eq!(read.finish(&early, answered(200), at(1)).map(drop), expected, "{endpoint}");
+    }
+
     // In a batch, whatever is given for it.
     let rows = BTreeMap::from([(1, one.into()), (2, other.into()), (3, abroad.into())]);
     let owners = BTreeMap::from([(1, here.into()), (2, there.into())]);

@@ -150,9 +150,9 @@ impl Tables {
             let Some(endpoint) = self.endpoint_of(number).filter(|row| !row.is_deleted()) else {
                 continue;
             };
-            let state = Delivery::accept(body, &endpoint.health, now);
-            self.tally.accepted(&state);
             let delivery = self.next_delivery;
+            let state = Delivery::accept(body, &endpoint.health, now).with_id(delivery);
+            self.tally.accepted(&state);
             self.next_delivery = delivery.saturating_add(1);
             let row = DeliveryRow {
                 id: DeliveryId::from_random(random::bytes()),

@@ -85,9 +85,12 @@ impl Attempt {
 
     /// Checks that it is an attempt of this delivery.
     pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
-        match self.of {
-            Some(of) if of != (delivery.id, delivery.endpoint) => Err(MismatchError::Delivery),
-            _ => Ok(()),
+        let Some((id, endpoint)) = self.of else { return Ok(()) };
+        // One that began before its row had a number has none.
+        let is_known = id != 0 && delivery.id != 0;
+        match (is_known && id != delivery.id) || endpoint != delivery.endpoint {
+            true => Err(MismatchError::Delivery),
+            false => Ok(()),
         }
     }
 

@@ -21,7 +21,7 @@ use super::schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_kept, is_reached,
     wait_after,
 };
-use super::stored::{MismatchError, leading_number, next_version, row};
+use super::stored::{MismatchError, next_version, row};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
@@ -59,15 +59,17 @@ use crate::webhook::event::EventBody;
 ///
 /// The event's id and bytes are other columns of the same row, and so are the two numbers that
 /// [`from_columns`](Self::from_columns) takes: of the row, and of the endpoint. An attempt knows both,
-/// and is refused by every other delivery and endpoint ([`MismatchError`]). Every change also changes [`version`](Self::version): store a delivery only if the stored row has the version
-/// that was read, else read again. That alone keeps any number of senders apart; [`Row`](super::Row)
-/// remembers the version.
+/// and is refused by every other delivery and endpoint ([`MismatchError`]).
+///
+/// Every change also changes [`version`](Self::version): store a delivery only if the stored row has
+/// the version that was read, else read again. That alone keeps any number of senders apart;
+/// [`Row`](super::Row) remembers the version.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "DeliveryColumns")]
 pub struct Delivery {
-    /// The number of its row, or what stands for it until the row has one.
+    /// The number of its row; 0 if it has none yet.
     pub(super) id: u64,
     /// The number of its endpoint.
     pub(super) endpoint: u32,
@@ -88,7 +90,7 @@ impl Delivery {
     #[must_use]
     pub fn accept(event: &EventBody, endpoint: &Endpoint, now: Timestamp) -> Self {
         Self {
-            id: leading_number(event.id().as_str()),
+            id: 0,
             endpoint: endpoint.id(),
             event_created_at: event.created_at(),
             status: if endpoint.is_active() { Status::Waiting } else { Status::Skipped },
@@ -98,6 +100,13 @@ impl Delivery {
             generation: endpoint.generation(),
             version: 0,
         }
+    }
+
+    /// Returns the delivery with the number of its row, for a host that keeps what it accepted. One that
+    /// is read from columns has its number.
+    #[must_use]
+    pub fn with_id(self, id: u64) -> Self {
+        Self { id, ..self }
     }
 
     /// Begins an attempt. Store the delivery, then send.
@@ -278,8 +287,8 @@ impl Delivery {
         (!self.is_pending()).then_some(self.at)
     }
 
-    /// Returns the number of its row. An accepted delivery has another until it is read from its row:
-    /// one that is made of its event's id.
+    /// Returns the number of its row. An accepted delivery has none, which is 0, and an attempt that
+    /// begins then is checked for its endpoint alone.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id

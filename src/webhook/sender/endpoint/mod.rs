@@ -10,6 +10,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 pub use self::address::{AddressError, check_public};
 pub use self::alert::{Alert, DisabledReason};
@@ -21,7 +22,7 @@ use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
     is_reached,
 };
-use super::stored::{MismatchError, leading_number, next_version, row};
+use super::stored::{MismatchError, next_version, row};
 use crate::Timestamp;
 
 /// The health of one endpoint. Its URL and secrets are other columns of the same row.
@@ -443,7 +444,9 @@ impl Endpoint {
 /// [owners](super#owners).
 #[must_use]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
-    remainder(leading_number(endpoint), shards)
+    let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    remainder(u64::from_be_bytes([a, b, c, d, e, f, g, h]), shards)
 }
 
 #[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
