@@ -237,10 +237,18 @@ fn only_scheduled_first_attempts_count_as_first() {
     let mut attempt = |delivery: &mut Delivery, outcome, now| {
         let attempt = delivery.begin(&endpoint, now).unwrap();
         let report = delivery.finish(&attempt, outcome, now).unwrap();
-        let entry = sender::LogEntry::new(&attempt, outcome, &report, delivery, None, now);
+        let entry = sender::LogEntry::new(
+            &Ended { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
+            &report,
+            delivery,
+        );
         tally.attempt(&entry, delivery);
         let again = delivery.finish(&attempt, outcome, now).unwrap();
-        let entry = sender::LogEntry::new(&attempt, outcome, &again, delivery, None, now);
+        let entry = sender::LogEntry::new(
+            &Ended { delivery: (), endpoint: (), attempt, outcome, at: now, response: None },
+            &again,
+            delivery,
+        );
         assert!(entry.late);
         tally.attempt(&entry, delivery);
     };

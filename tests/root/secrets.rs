@@ -13,7 +13,7 @@ use call_assistant::rest::{ApiKey, BaseUrl, GetAccount, ListCalls, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, Event};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender as delivery;
-use call_assistant::webhook::sender::{Excerpt, LogEntry, Outcome, Target};
+use call_assistant::webhook::sender::{Ended, Excerpt, LogEntry, Outcome, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -229,7 +229,18 @@ fn answers_that_echo() -> Vec<String> {
         let attempt = delivery.begin(&endpoint, now()).unwrap();
         let outcome = Outcome::Answered(StatusCode::BAD_GATEWAY);
         let report = delivery.finish(&attempt, outcome, now()).unwrap();
-        let entry = LogEntry::new(&attempt, outcome, &report, &delivery, Some(bytes), now());
+        let entry = LogEntry::new(
+            &Ended {
+                delivery: (),
+                endpoint: (),
+                attempt,
+                outcome,
+                at: now(),
+                response: Some(bytes),
+            },
+            &report,
+            &delivery,
+        );
         printed.extend([debug(&Excerpt::new(bytes)), debug(&entry)]);
     }
     printed

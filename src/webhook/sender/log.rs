@@ -7,11 +7,7 @@ use http::HeaderMap;
 use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 
-use super::delivery::Attempt;
-use super::delivery::Delivery;
-use super::delivery::FailureReason;
-use super::delivery::Outcome;
-use super::delivery::Status;
+use super::delivery::{Attempt, Delivery, FailureReason, Outcome, Status};
 use super::endpoint::Report;
 use crate::Timestamp;
 use crate::secret::excerpt;
@@ -64,6 +60,25 @@ pub struct LogEntry {
     pub headers: Option<Excerpt>,
 }
 
+/// An attempt that has ended, for [`settle`](super::settle) and [`LogEntry::new`].
+///
+/// All fields are listed, so that it can be written as a literal.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a, D, E> {
+    /// The host's id of the delivery.
+    pub delivery: D,
+    /// The host's id of its endpoint.
+    pub endpoint: E,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// Its result.
+    pub outcome: Outcome,
+    /// When it ended. Waits count from here.
+    pub at: Timestamp,
+    /// As much of the response's body as was read, for the log.
+    pub response: Option<&'a [u8]>,
+}
+
 /// The beginning of a response's body.
 ///
 /// ```
@@ -85,27 +100,20 @@ pub struct Excerpt {
 
 impl LogEntry {
     /// Creates the entry of an attempt that has just been finished. `report` is the result of
-    /// [`Delivery::finish`], `delivery` what that left, and `response` as much of the body as was
-    /// read.
+    /// [`Delivery::finish`], and `delivery` what that left.
     #[must_use]
-    pub fn new(
-        attempt: &Attempt,
-        outcome: Outcome,
-        report: &Report,
-        delivery: &Delivery,
-        response: Option<&[u8]>,
-        now: Timestamp,
-    ) -> Self {
+    pub fn new<D, E>(ended: &Ended<'_, D, E>, report: &Report, delivery: &Delivery) -> Self {
+        let Ended { attempt, outcome, at, response, .. } = ended;
         let waiting = delivery.status() == Status::Waiting;
         Self {
             attempt: attempt.number(),
             manual: attempt.is_manual(),
             began_at: attempt.began_at(),
-            took_ms: u64::try_from(now.since(attempt.began_at()).as_millis()).unwrap_or(u64::MAX),
-            outcome,
+            took_ms: u64::try_from(at.since(attempt.began_at()).as_millis()).unwrap_or(u64::MAX),
+            outcome: *outcome,
             late: report.is_late(),
             status: delivery.status(),
-            next_at: delivery.due(now).filter(|_| waiting),
+            next_at: delivery.due(*at).filter(|_| waiting),
             response: response.map(Excerpt::new),
             reason: None,
             headers: None,

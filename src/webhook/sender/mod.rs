@@ -33,7 +33,7 @@
 //!
 //! // 4. Finish, record, and store both. The next attempt follows ten seconds later.
 //! let report = delivery.finish(&attempt, Outcome::TimedOut, now)?;
-//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Noted); // a first attempt failed
+//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Updated); // a first attempt failed
 //! let next = now.saturating_add(Duration::from_secs(10));
 //! assert_eq!((delivery.status(), delivery.due(now)), (Status::Waiting, Some(next)));
 //!
@@ -44,7 +44,7 @@
 //! assert_eq!((lost.number(), attempt.number()), (2, 2));
 //!
 //! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now)?;
-//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Noted); // and that is over
+//! assert_eq!(endpoint.record(report, now)?, EndpointChange::Updated); // and that is over
 //! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
 //!
 //! // The first sender was not dead. What it reports now changes nothing.
@@ -294,7 +294,7 @@ pub use endpoint::{
     AddressError, Alert, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
     EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
 };
-pub use log::{Excerpt, LogEntry, MAX_EXCERPT_LEN};
+pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use planner::{Limits, Pending, Planner};
 pub use recovery::{
     MissedDeliveries, MissedSearch, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
@@ -305,6 +305,6 @@ pub use schedule::{
     FIRST_FAILURES_TO_SUSPECT, LONGEST_DELIVERY, MAX_ATTEMPTS, REMINDER_DAYS, RETENTION,
     RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
 };
-pub use settle::{Ended, Settled, settle};
+pub use settle::{Settled, settle};
 pub use stored::{ColumnError, MismatchError, Row, UnknownTextError, Write};
 pub use tally::{Gauges, SenderTally};

@@ -3,35 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::delivery::Attempt;
-use super::delivery::Delivery;
-use super::delivery::Outcome;
-use super::delivery::Status;
-use super::endpoint::Alert;
-use super::endpoint::DisabledReason;
-use super::endpoint::{Endpoint, EndpointChange};
-use super::log::LogEntry;
+use super::delivery::{Delivery, Status};
+use super::endpoint::{Alert, DisabledReason, Endpoint, EndpointChange};
+use super::log::{Ended, LogEntry};
 use super::stored::{MismatchError, Row, Write};
 use crate::Timestamp;
-
-/// An attempt that has ended, for [`settle`].
-///
-/// All fields are listed, so that it can be written as a literal.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended<'a, D, E> {
-    /// The host's id of the delivery.
-    pub delivery: D,
-    /// The host's id of its endpoint.
-    pub endpoint: E,
-    /// The attempt.
-    pub attempt: Attempt,
-    /// Its result.
-    pub outcome: Outcome,
-    /// When it ended. Waits count from here.
-    pub at: Timestamp,
-    /// As much of the response's body as was read, for the log.
-    pub response: Option<&'a [u8]>,
-}
 
 /// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
 ///
@@ -144,8 +120,7 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     // From here on it is known which endpoints are disabled.
     for (each, report, mut delivery) in finished {
         delivery.park(owner(&owners, &each.endpoint), each.at);
-        let entry =
-            LogEntry::new(&each.attempt, each.outcome, &report, &delivery, each.response, each.at);
+        let entry = LogEntry::new(each, &report, &delivery);
         settled.log.push((each.delivery.clone(), entry));
     }
     for (id, (mut row, endpoint, at)) in rows {

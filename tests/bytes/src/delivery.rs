@@ -359,14 +359,14 @@ impl Health {
             *self = Self { life, ..Self::default() };
             return match count > 0 || warned {
                 true => EndpointChange::Recovered { warned },
-                false => EndpointChange::Noted,
+                false => EndpointChange::Updated,
             };
         }
         if matches!(step, Step::Again { .. }) && first && !self.suspect {
             let began = *self.first_at.get_or_insert(now);
             self.firsts = self.firsts.saturating_add(1);
             if self.firsts < 5 {
-                return EndpointChange::Noted;
+                return EndpointChange::Updated;
             }
             // A minute, or more than two that only a wrong clock can have stored.
             let end = began.saturating_add(Duration::from_secs(60));

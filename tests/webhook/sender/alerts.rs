@@ -20,7 +20,8 @@ fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
         let now = |second| at(1_000 * round + second);
         for (second, outcome) in failures.into_iter().enumerate() {
             let change = record(&mut endpoint, 0, outcome, now(10 * second as u64));
-            let noted = if second < 4 { EndpointChange::Noted } else { EndpointChange::Unchanged };
+            let noted =
+                if second < 4 { EndpointChange::Updated } else { EndpointChange::Unchanged };
             assert_eq!(change, noted, "{round}, {second}");
         }
         let before = endpoint;
@@ -74,7 +75,7 @@ fn only_first_attempts_that_failed_make_it_suspect() {
     for again in 0..5 {
         let report = delivery.finish(&attempt, Outcome::TimedOut, at(70 * again)).unwrap();
         let change = endpoint.record(report, at(70 * again)).unwrap();
-        let noted = if again == 0 { EndpointChange::Noted } else { EndpointChange::Unchanged };
+        let noted = if again == 0 { EndpointChange::Updated } else { EndpointChange::Unchanged };
         assert_eq!(change, noted, "{again}");
     }
 }

@@ -145,7 +145,7 @@ fn the_log_says_what_came_of_an_attempt() {
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let end = start().saturating_add(Duration::from_micros(1_250_900));
     let report = delivery.finish(&attempt, answered(503), end).unwrap();
-    let entry = LogEntry::new(&attempt, answered(503), &report, &delivery, Some(b"down\xff"), end);
+    let entry = super::entry(attempt, (answered(503), end), &report, &delivery, Some(b"down\xff"));
     let text = concat!(
         r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,"#,
         r#""outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01.2509Z","#,
@@ -157,13 +157,13 @@ fn the_log_says_what_came_of_an_attempt() {
     // A clock set back while it ran does not make an attempt shorter than nothing.
     let report = delivery.finish(&attempt, Outcome::Reset, start()).unwrap();
     let before = start().saturating_sub(Duration::from_secs(5));
-    let entry = LogEntry::new(&attempt, Outcome::Reset, &report, &delivery, None, before);
+    let entry = super::entry(attempt, (Outcome::Reset, before), &report, &delivery, None);
     assert_eq!((entry.took_ms, entry.late, entry.response), (0, true, None));
 
     let mut last = failed_before(5, &endpoint, at(1));
     let attempt = last.begin(&endpoint, at(1)).unwrap();
     let report = last.finish(&attempt, Outcome::Dns, at(2)).unwrap();
-    let entry = LogEntry::new(&attempt, Outcome::Dns, &report, &last, None, at(2));
+    let entry = super::entry(attempt, (Outcome::Dns, at(2)), &report, &last, None);
     assert_eq!((entry.attempt, entry.next_at), (6, None));
 }
 
@@ -174,7 +174,7 @@ fn the_log_says_why_and_what_the_response_was_like() {
     let mut delivery = failed_before(1, &endpoint, start());
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let report = delivery.finish(&attempt, Outcome::Tls, at(2)).unwrap();
-    let mut entry = LogEntry::new(&attempt, Outcome::Tls, &report, &delivery, None, at(2));
+    let mut entry = super::entry(attempt, (Outcome::Tls, at(2)), &report, &delivery, None);
     assert_eq!((&entry.reason, &entry.headers), (&None, &None));
     entry.reason = Some(FailureReason::CertificateExpired);
     let mut fields = HeaderMap::new();
@@ -239,7 +239,7 @@ fn the_status_decides_whatever_becomes_of_the_body() {
             assert_eq!((attempt.began_at(), attempt.deadline()), (at(3), at(13)), "{status}");
             // The head came in time; how long the body took after it is nobody's business.
             let report = delivery.finish(&attempt, answered(status), at(4)).unwrap();
-            let entry = LogEntry::new(&attempt, answered(status), &report, &delivery, body, at(4));
+            let entry = super::entry(attempt, (answered(status), at(4)), &report, &delivery, body);
             assert_eq!(entry.response.is_some(), body.is_some(), "{status}");
             assert_eq!((entry.outcome, entry.late), (answered(status), false), "{status}");
             ends.push((report, delivery));

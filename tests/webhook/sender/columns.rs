@@ -92,18 +92,19 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
             _ => panic!("{line}"),
         }
     }
-    let all = Status::ALL.map(Status::as_str).into_iter();
-    let all = all.chain(DisabledReason::ALL.map(DisabledReason::as_str)).chain(["active"]);
+    let all = Status::ALL.iter().map(|status| status.as_str());
+    let reasons = DisabledReason::ALL.iter().map(|reason| reason.as_str());
+    let all = all.chain(reasons).chain(["active"]);
     assert_eq!(seen, all.collect(), "the fixtures have each status and each reason");
 }
 
 #[test]
 fn every_stored_text_is_read_again() {
-    for status in Status::ALL {
+    for status in Status::ALL.iter().copied() {
         assert_eq!(status.as_str().parse(), Ok(status));
         assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
     }
-    for reason in DisabledReason::ALL {
+    for reason in DisabledReason::ALL.iter().copied() {
         assert_eq!(reason.as_str().parse(), Ok(reason));
         assert_eq!(serde_json::to_string(&reason).unwrap(), format!("{:?}", reason.as_str()));
     }
@@ -251,11 +252,11 @@ fn the_oldest_kept_event_is_less_than_thirty_days_old() {
 }
 
 #[test]
-fn a_report_that_is_nothing_changes_no_endpoint() {
+fn a_report_that_is_empty_changes_no_endpoint() {
     let mut counted = Endpoint::new(1, start());
     let mut delivery = failed_before(5, &counted, start());
     let report = attempted(&mut delivery, &counted, answered(500), start(), start());
-    assert!(!report.is_nothing(), "a sixth failure");
+    assert!(!report.is_empty(), "a sixth failure");
     let _ = counted.record(report, start()).unwrap();
     for (failed, outcome, nothing) in [
         (0, answered(500), false),
@@ -267,7 +268,7 @@ fn a_report_that_is_nothing_changes_no_endpoint() {
     ] {
         let mut delivery = failed_before(failed, &counted, start());
         let report = attempted(&mut delivery, &counted, outcome, start(), start());
-        assert_eq!(report.is_nothing(), nothing, "{outcome} after {failed}");
+        assert_eq!(report.is_empty(), nothing, "{outcome} after {failed}");
         let mut endpoint = counted;
         let _ = endpoint.record(report, start()).unwrap();
         assert_eq!(endpoint == counted, nothing, "{outcome} after {failed}");

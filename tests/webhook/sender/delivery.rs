@@ -452,7 +452,7 @@ fn the_ends_of_time_are_ordinary() {
         assert_eq!(delivery.due(Timestamp::MAX), Some(Timestamp::MAX), "{now}");
         assert_eq!(
             endpoint.record(report, Timestamp::MIN).unwrap(),
-            EndpointChange::Noted,
+            EndpointChange::Updated,
             "{now}"
         );
     }

@@ -30,7 +30,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, EndpointChange, Outcome, RETRY_WAITS, Report,
+    Attempt, Delivery, Ended, Endpoint, EndpointChange, LogEntry, Outcome, RETRY_WAITS, Report,
 };
 use http::StatusCode;
 
@@ -44,6 +44,18 @@ pub(crate) fn delivery_from(json: &str) -> Result<Delivery, Box<dyn Error>> {
 /// An endpoint from its JSON, as that of a row.
 pub(crate) fn endpoint_from(json: &str) -> Result<Endpoint, Box<dyn Error>> {
     Ok(Endpoint::from_columns(1, serde_json::from_str(json)?)?)
+}
+
+/// The log's entry of an attempt that ended at `at`.
+pub(crate) fn entry(
+    attempt: Attempt,
+    (outcome, at): (Outcome, Timestamp),
+    report: &Report,
+    delivery: &Delivery,
+    response: Option<&[u8]>,
+) -> LogEntry {
+    let ended = Ended { delivery: (), endpoint: (), attempt, outcome, at, response };
+    LogEntry::new(&ended, report, delivery)
 }
 
 /// A ping that was created then.

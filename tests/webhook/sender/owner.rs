@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::{
     BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
-    EndpointSecrets, LogEntry, Outcome, RETENTION, RedeliverError, Status, Target,
+    EndpointSecrets, Outcome, RETENTION, RedeliverError, Status, Target,
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
@@ -72,7 +72,7 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
     let moved = Target::parse("https://new.example.com/hook").unwrap();
     let before = endpoint;
-    assert_eq!(endpoint.moved(at(5)), EndpointChange::Noted);
+    assert_eq!(endpoint.moved(at(5)), EndpointChange::Updated);
     assert_eq!((endpoint.failures(), endpoint.since()), (0, at(5)));
     assert_eq!(endpoint.generation(), before.generation());
     assert_eq!(endpoint.version(), before.version() + 1);
@@ -165,7 +165,7 @@ fn an_answer_counts_by_the_url_that_it_came_from() {
     let mut endpoint = endpoint_with_a_failure();
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let stalled = delivery.begin(&endpoint, start()).unwrap();
-    assert_eq!(endpoint.moved(at(1)), EndpointChange::Noted);
+    assert_eq!(endpoint.moved(at(1)), EndpointChange::Updated);
     let new = delivery.begin(&endpoint, at(31)).unwrap();
     assert_eq!(delivery.in_flight(&endpoint), Some(new));
     let mut late = delivery;
@@ -222,7 +222,7 @@ fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
         assert_eq!(refused, Err(RedeliverError::Disabled), "{name}");
         // The attempt in flight is still logged for what it was.
         let report = sending.finish(&in_flight, answered(200), at(5)).unwrap();
-        let entry = LogEntry::new(&in_flight, answered(200), &report, &sending, None, at(5));
+        let entry = super::entry(in_flight, (answered(200), at(5)), &report, &sending, None);
         assert_eq!((entry.status, entry.next_at), (Status::Delivered, None), "{name}");
         assert_eq!(endpoint.record(report, at(5)).unwrap(), EndpointChange::Unchanged, "{name}");
         let over = start().saturating_add(RETENTION);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::{
     Alert, Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
-    LogEntry, MismatchError, Outcome, RedeliverError, Row, Settled, Status, settle,
+    MismatchError, Outcome, RedeliverError, Row, Settled, Status, settle,
 };
 
-use super::{answered, at, failed_before, record, start};
+use super::{answered, at, entry, failed_before, record, start};
 use crate::dice::Dice;
 
 type Batch = (Vec<Ended<'static, u32, u8>>, Rows, Owners);
@@ -276,8 +276,7 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
 
     let mut delivery = *rows[&1];
     let report = delivery.finish(&attempts[0], answered(503), at(5)).unwrap();
-    let entry =
-        LogEntry::new(&attempts[0], answered(503), &report, &delivery, Some(b"down"), at(5));
+    let entry = entry(attempts[0], (answered(503), at(5)), &report, &delivery, Some(b"down"));
     assert_eq!(settled.log, [(1, entry)]);
     assert_eq!(settled.deliveries[0].1.value, delivery);
     assert_eq!(settled.again, [(1, 9, at(5).saturating_add(Duration::from_secs(3_600)))]);

@@ -65,7 +65,9 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "status" => {
                 for status in value.split(',') {
                     filter.statuses.push(status.parse::<Status>().map_err(|_| {
-                        let known = Status::ALL.map(Status::as_str).join(", ");
+                        let known: Vec<&str> =
+                            Status::ALL.iter().map(|status| status.as_str()).collect();
+                        let known = known.join(", ");
                         Bad::new("status", format!("not {known}"))
                     })?);
                 }

@@ -47,7 +47,7 @@ pub enum Status {
 
 impl Status {
     /// All states, in the order of a delivery's life.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Waiting,
         Self::Sending,
         Self::Delivered,
@@ -88,7 +88,7 @@ impl FromStr for Status {
     type Err = UnknownTextError;
 
     fn from_str(text: &str) -> Result<Self, UnknownTextError> {
-        let known = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        let known = Self::ALL.iter().copied().find(|status| status.as_str() == text);
         known.ok_or_else(|| UnknownTextError { field: "status", text: text.into() })
     }
 }

@@ -56,12 +56,14 @@ pub enum Alert {
 
 impl Alert {
     /// The values of [`kind`](Self::kind).
-    pub const KINDS: [&str; 5] = ["suspect", "recovered", "failing", "disabled", "still_disabled"];
+    pub const KINDS: &'static [&'static str] = &Self::NAMES;
+    const NAMES: [&'static str; 5] =
+        ["suspect", "recovered", "failing", "disabled", "still_disabled"];
 
     /// Returns which kind of alert it is, as in JSON.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
-        let [suspect, recovered, failing, disabled, still_disabled] = Self::KINDS;
+        let [suspect, recovered, failing, disabled, still_disabled] = Self::NAMES;
         match self {
             Self::Suspect => suspect,
             Self::Recovered => recovered,
@@ -124,7 +126,7 @@ pub enum DisabledReason {
 
 impl DisabledReason {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
+    pub const ALL: &'static [Self] = &[Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
 
     /// Tells whether it disables an endpoint by itself, without its owner.
     #[must_use]
@@ -148,7 +150,7 @@ impl FromStr for DisabledReason {
     type Err = UnknownTextError;
 
     fn from_str(text: &str) -> Result<Self, UnknownTextError> {
-        let known = Self::ALL.into_iter().find(|reason| reason.as_str() == text);
+        let known = Self::ALL.iter().copied().find(|reason| reason.as_str() == text);
         known.ok_or_else(|| UnknownTextError { field: "disabled", text: text.into() })
     }
 }

@@ -131,7 +131,7 @@ pub enum EndpointChange {
     Unchanged,
     /// First attempts in a row that failed: one more, or none any more. Or it was
     /// [moved](Endpoint::moved). There is something to store, and nobody to tell.
-    Noted,
+    Updated,
     /// The endpoint is suspect.
     Suspect,
     /// A delivery failed for good.
@@ -176,7 +176,7 @@ impl Report {
     /// Tells whether the report changes no endpoint: [`Endpoint::record`] returns
     /// [`EndpointChange::Unchanged`] for it, whatever the endpoint's state.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.effect == Effect::None
     }
 }
@@ -235,7 +235,11 @@ impl Endpoint {
                 self.failures = 0;
                 self.forget_first_failures();
                 self.changed();
-                if recovered { EndpointChange::Recovered { warned } } else { EndpointChange::Noted }
+                if recovered {
+                    EndpointChange::Recovered { warned }
+                } else {
+                    EndpointChange::Updated
+                }
             }
             Effect::Failure => {
                 self.failures = self.failures.saturating_add(1);
@@ -259,7 +263,7 @@ impl Endpoint {
         if more < FIRST_FAILURES_TO_SUSPECT {
             (self.first_failures, self.first_failed_at) = (more, Some(first));
             self.changed();
-            return EndpointChange::Noted;
+            return EndpointChange::Updated;
         }
         if self.is_suspect() || !is_reached(first.saturating_add(SUSPECT_SPAN), SUSPECT_SPAN, now) {
             return EndpointChange::Unchanged;
@@ -326,7 +330,7 @@ impl Endpoint {
         self.failures = 0;
         self.forget_first_failures();
         self.changed();
-        EndpointChange::Noted
+        EndpointChange::Updated
     }
 
     /// Makes a disabled endpoint active, with the count at zero, and returns since when it was

@@ -126,7 +126,7 @@ impl MissedDeliveries {
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
         let from = from.max(oldest_kept(now));
-        let statuses = Status::ALL.into_iter().filter(|status| status.is_missed()).collect();
+        let statuses = Status::ALL.iter().copied().filter(|status| status.is_missed()).collect();
         let until = until.max(from);
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }

@@ -115,8 +115,8 @@ fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> 
 /// Whether the reports mean nothing to a state that could be read when the attempts had ended and
 /// their results were not yet stored.
 fn may_be_untold(states: &[State], told: &[Told]) -> bool {
-    let is_nothing = |told: &Told| told.reports.iter().any(|report| report.is_nothing());
-    if told.iter().all(is_nothing) {
+    let is_empty = |told: &Told| told.reports.iter().any(|report| report.is_empty());
+    if told.iter().all(is_empty) {
         return true;
     }
     let ended = told.iter().map(|told| told.ended).max();

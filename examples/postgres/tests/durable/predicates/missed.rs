@@ -52,7 +52,7 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
     };
     let missed = match dice.roll(3) {
         0 => missed,
-        _ => missed.of_statuses(dice.some_of(&Status::ALL)),
+        _ => missed.of_statuses(dice.some_of(Status::ALL)),
     };
     match dice.roll(2) {
         0 => missed,

@@ -75,7 +75,7 @@ impl Filled {
         let mut rows = Vec::new();
         for id in 0_i64..400 {
             let created = dice.instant(now);
-            let status = dice.one_of(&Status::ALL);
+            let status = dice.one_of(Status::ALL);
             let columns = DeliveryColumns {
                 event_created_at: created,
                 status,
