@@ -15,8 +15,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    self, Delivery, DeliveryColumns, Ended, Endpoint, Limits, Outcome, Pending, Planner,
-    RETRY_WAITS, Row, Target, check_public,
+    self, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Pending, Planner, RETRY_WAITS, Row,
+    SenderLimits, Target, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -184,7 +184,7 @@ mod due {
     const TOOK: Duration = Duration::from_millis(20);
 
     fn filled(endpoints: u64) -> Planner {
-        let limits = Limits { overall: 1_000, per_endpoint: 10 };
+        let limits = SenderLimits { overall: 1_000, per_endpoint: 10 };
         let mut planner = Planner::new(limits);
         // Each wait's queue in its own order, as it comes about.
         let all = entries(endpoints);
@@ -236,7 +236,7 @@ mod due {
         let mut entries = entries(1);
         entries.sort_unstable();
         bencher.bench_local(|| {
-            let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+            let mut planner = Planner::new(SenderLimits { overall: 1, per_endpoint: 1 });
             for (delivery, endpoint, _) in &entries {
                 let now = start().saturating_add(Duration::from_millis(*delivery));
                 planner.add(pending(*delivery, *endpoint, now.saturating_add(wait(*delivery))));

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::time::Instant;
 use std::{fs, io};
 
-use call_assistant::webhook::sender::Limits;
+use call_assistant::webhook::sender::SenderLimits;
 use host::flags::Help;
 use tools::simulate::chart;
 use tools::simulate::day::{Scale, run};
@@ -50,7 +50,7 @@ fn main() -> io::Result<()> {
     let scale = Scale {
         endpoints: number(0, "ENDPOINTS", 1_000_000),
         deliveries: number(1, "DELIVERIES", 10_000_000).into(),
-        limits: Limits { overall: 5_000, per_endpoint: 4 },
+        limits: SenderLimits { overall: 5_000, per_endpoint: 4 },
         seed: 2026,
     };
     // Before the day, so that a wrong path does not waste it.

@@ -29,8 +29,8 @@ use call_assistant::rest::{
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender::{
-    self, DisabledReason, EndpointChange, Excerpt, Limits, MAX_EXCERPT_LEN, Outcome, Pending,
-    Planner, Target,
+    self, DisabledReason, EndpointChange, Excerpt, MAX_EXCERPT_LEN, Outcome, Pending, Planner,
+    SenderLimits, Target,
 };
 use call_assistant::webhook::{
     DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, receiver,
@@ -171,7 +171,7 @@ fn rate_windows_hold_little_and_give_it_back() {
 #[test]
 fn a_million_deliveries_are_planned_in_a_hundred_and_twenty_mebibytes() {
     const MILLION: u64 = 1_000_000;
-    let limits = Limits { overall: 448, per_endpoint: 8 };
+    let limits = SenderLimits { overall: 448, per_endpoint: 8 };
     for endpoints in [1, MILLION] {
         let pending = |delivery| {
             let endpoint = u32::try_from(delivery % endpoints).unwrap();

@@ -3,7 +3,9 @@ use core::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-use call_assistant::webhook::sender::{BeginError, Delivery, Endpoint, Outcome, Status, Target};
+use call_assistant::webhook::sender::{
+    BeginError, Delivery, DeliveryStatus, Endpoint, Outcome, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
 use crate::program::send_event::attempt;
@@ -40,6 +42,6 @@ fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
         Outcome::Answered(response.status())
     };
     assert_eq!(attempt((&mut delivery, &mut endpoint), what, receive, || now), Ok(()));
-    assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
+    assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Delivered, 2));
     assert_eq!(store.into_values().collect::<Vec<_>>(), [event.as_bytes()]);
 }

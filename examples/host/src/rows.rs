@@ -11,8 +11,8 @@ use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery, RecoveryStatus, SenderTally,
-    Status, Target,
+    Delivery, DeliveryStatus, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery,
+    RecoveryStatus, SenderTally, Target,
 };
 
 use serde::Serialize;
@@ -113,7 +113,7 @@ pub const LISTED_BODY: usize = 16 * 1024;
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     /// One of these; any, if there is none.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<DeliveryStatus>,
     pub endpoint: Option<EndpointId>,
     pub event_type: Option<String>,
     /// The event's id, or the delivery's, whole.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Ended, Settled, Status};
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus, Ended, Settled};
 
 /// The factors of this host's waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl Scale {
         }
         for (id, write) in &mut settled.deliveries {
             let mut columns = DeliveryColumns::from(write.value);
-            if columns.status == Status::Waiting {
+            if columns.status == DeliveryStatus::Waiting {
                 turn(id, &mut columns.at);
                 let (id, endpoint) = (write.value.id(), write.value.endpoint());
                 write.value = Delivery::from_columns(id, endpoint, columns).unwrap_or(write.value);

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Limits, Outcome};
+use call_assistant::webhook::sender::{Outcome, SenderLimits};
 
 use super::clock;
 use super::shutdown::Shutdown;
 
 /// The most attempts in flight. One account has at most half of them.
-pub const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+pub const LIMITS: SenderLimits = SenderLimits { overall: 448, per_endpoint: 8 };
 
 /// How long to wait after an attempt that could not be made: the missing resource needs time.
 pub const UNSENT: Duration = Duration::from_secs(1);

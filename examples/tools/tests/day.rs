@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::Limits;
+use call_assistant::webhook::sender::SenderLimits;
 use tools::simulate::chart;
 use tools::simulate::day::{MANNERS, Manner, Scale, run};
 
@@ -12,7 +12,7 @@ fn a_day_adds_up() {
     let scale = Scale {
         endpoints: 400,
         deliveries: 60_000,
-        limits: Limits { overall: 60, per_endpoint: 4 },
+        limits: SenderLimits { overall: 60, per_endpoint: 4 },
         seed: 7,
     };
     let mut last = 0.0;

@@ -8,8 +8,8 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
 use call_assistant::webhook::receiver::{Claim, Inbox};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE, Outcome,
-    Status, Target,
+    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    FAILURES_TO_DISABLE, Outcome, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
 use http::{HeaderValue, Request, StatusCode};
@@ -157,7 +157,7 @@ pub(crate) fn retry_over_the_whole_schedule(
         made.iter().zip(made.iter().skip(1)).map(|(a, b)| b.since(*a).as_secs()).collect();
     // The second attempt took its ten seconds before the wait that followed it began.
     table.show("DEL-4", "six attempts: after 10 s, 1 min, 10 min, 1 h, 6 h", {
-        waits == [10, 70, 600, 3_600, 21_600] && delivery.status() == Status::Delivered
+        waits == [10, 70, 600, 3_600, 21_600] && delivery.status() == DeliveryStatus::Delivered
     });
     table.show("DEL-3", "a redirect is a failure like any other", waits.len() == 5);
     table.show("DEL-13", "the same bytes each time, signed afresh", {
@@ -184,12 +184,12 @@ pub(crate) fn retry_over_the_whole_schedule(
     let mut delivery = Delivery::accept(&body, &hook.endpoint, world.now);
     let (made, _) =
         hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::NOT_FOUND))?;
-    let failed = delivery.status() == Status::Failed && made.len() == 6;
+    let failed = delivery.status() == DeliveryStatus::Failed && made.len() == 6;
     delivery.redeliver(&hook.endpoint, world.now)?;
     hook.deliver(world, &mut delivery, &body, |_, _| Outcome::Answered(StatusCode::OK))?;
     table.tell("another one fails six times, and is redelivered");
     table.show("DEL-10", "a failed delivery is made again on request", {
-        failed && delivery.status() == Status::Delivered
+        failed && delivery.status() == DeliveryStatus::Delivered
     });
     Ok(())
 }
@@ -210,7 +210,7 @@ pub(crate) fn disable_by_410(world: &mut World, table: &mut Table) -> Result<(),
         made.len() == 1
             && change == EndpointChange::Disabled(DisabledReason::Gone)
             && matches!(parked, Err(BeginError::Parked))
-            && later.status() == Status::Skipped
+            && later.status() == DeliveryStatus::Skipped
     });
     Ok(())
 }

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::SET_COOKIE;
 use serde::{Deserialize, Serialize};
 
-use super::delivery::{Attempt, Delivery, FailureReason, Outcome, Status};
+use super::delivery::{Attempt, Delivery, DeliveryStatus, FailureReason, Outcome};
 use super::endpoint::Report;
 use crate::Timestamp;
 use crate::secret::excerpt;
@@ -19,13 +19,13 @@ pub const MAX_EXCERPT_LEN: usize = 1024;
 /// ([`Delivery::is_kept`]).
 ///
 /// ```
-/// use call_assistant::webhook::sender::{Excerpt, LogEntry, Status};
+/// use call_assistant::webhook::sender::{Excerpt, LogEntry, DeliveryStatus};
 ///
 /// let stored = r#"{"attempt":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","took_ms":1250,
 ///     "outcome":"503","late":false,"status":"waiting","next_at":"2026-01-01T00:01:01Z",
 ///     "response":{"text":"down","cut":false}}"#;
 /// let entry: LogEntry = serde_json::from_str(stored)?;
-/// assert_eq!((entry.attempt, entry.status), (2, Status::Waiting));
+/// assert_eq!((entry.attempt, entry.status), (2, DeliveryStatus::Waiting));
 /// assert_eq!(entry.response, Some(Excerpt::new(b"down")));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -47,7 +47,7 @@ pub struct LogEntry {
     /// Whether it came too late to change the delivery. A late 410 still disables the endpoint.
     pub late: bool,
     /// The delivery's status after it.
-    pub status: Status,
+    pub status: DeliveryStatus,
     /// When the next attempt is due, if there is one.
     pub next_at: Option<Timestamp>,
     /// The beginning of the response's body.
@@ -104,7 +104,7 @@ impl LogEntry {
     #[must_use]
     pub fn new<D, E>(ended: &Ended<'_, D, E>, report: &Report, delivery: &Delivery) -> Self {
         let Ended { attempt, outcome, at, response, .. } = ended;
-        let waiting = delivery.status() == Status::Waiting;
+        let waiting = delivery.status() == DeliveryStatus::Waiting;
         Self {
             attempt: attempt.number(),
             manual: attempt.is_manual(),

@@ -6,7 +6,7 @@
 //! # use call_assistant::id::{AccountId, EventId};
 //! use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 //! # use call_assistant::webhook::sender::{
-//! #     BeginError, Delivery, Endpoint, EndpointChange, Outcome, Status, Target,
+//! #     BeginError, Delivery, Endpoint, EndpointChange, Outcome, DeliveryStatus, Target,
 //! # };
 //! # use call_assistant::webhook::{Signer, SigningSecret};
 //! # use http::StatusCode;
@@ -35,7 +35,7 @@
 //! let report = delivery.finish(&attempt, Outcome::TimedOut, now)?;
 //! assert_eq!(endpoint.record(report, now)?, EndpointChange::Updated); // a first attempt failed
 //! let next = now.saturating_add(Duration::from_secs(10));
-//! assert_eq!((delivery.status(), delivery.due(now)), (Status::Waiting, Some(next)));
+//! assert_eq!((delivery.status(), delivery.due(now)), (DeliveryStatus::Waiting, Some(next)));
 //!
 //! // The sender of the second attempt dies. When its lease expires, another makes the attempt.
 //! let lost = delivery.begin(&endpoint, next)?;
@@ -45,7 +45,7 @@
 //!
 //! let report = delivery.finish(&attempt, Outcome::Answered(StatusCode::NO_CONTENT), now)?;
 //! assert_eq!(endpoint.record(report, now)?, EndpointChange::Updated); // and that is over
-//! assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 2));
+//! assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Delivered, 2));
 //!
 //! // The first sender was not dead. What it reports now changes nothing.
 //! let report = delivery.finish(&lost, Outcome::Reset, now)?;
@@ -124,7 +124,7 @@
 //! become values by [`Delivery::from_columns`] and [`Endpoint::from_columns`], which take the row's
 //! number: where endpoints have text ids, as here, [`shard_of`] with `NonZeroU32::MAX` makes one. Writes
 //! come from [`Row::write`]. A row with a text that this version does not know is
-//! [left as it is](Status#a-status-of-a-later-version).
+//! [left as it is](DeliveryStatus#a-status-of-a-later-version).
 //!
 //! ```sql
 #![doc = include_str!("sql/tables.sql")]
@@ -288,14 +288,15 @@ mod stored;
 mod tally;
 
 pub use delivery::{
-    Attempt, BeginError, Delivery, DeliveryColumns, FailureReason, Outcome, RedeliverError, Status,
+    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, FailureReason, Outcome,
+    RedeliverError,
 };
 pub use endpoint::{
     AddressError, Alert, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
     EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
 };
 pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
-pub use planner::{Limits, Pending, Planner};
+pub use planner::{Pending, Planner, SenderLimits};
 pub use recovery::{
     MissedDeliveries, MissedSearch, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
     WebhookPlan,

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::delivery::{Delivery, Status};
+use super::delivery::{Delivery, DeliveryStatus};
 use super::endpoint::{Alert, DisabledReason, Endpoint, EndpointChange};
 use super::log::{Ended, LogEntry};
 use super::stored::{MismatchError, Row, Write};
@@ -125,7 +125,7 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     }
     for (id, (mut row, endpoint, at)) in rows {
         row.park(owner(&owners, endpoint), at);
-        if let (Status::Waiting, Some(due)) = (row.status(), row.due(at)) {
+        if let (DeliveryStatus::Waiting, Some(due)) = (row.status(), row.due(at)) {
             settled.again.push((id.clone(), endpoint.clone(), due));
         }
         settled.deliveries.extend(row.write().map(|write| (id.clone(), write)));

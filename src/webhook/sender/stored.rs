@@ -142,7 +142,7 @@ pub struct ColumnError {
     pub max: i32,
 }
 
-/// A stored text that this version does not know, such as a [`Status`](super::Status) of a
+/// A stored text that this version does not know, such as a [`DeliveryStatus`](super::DeliveryStatus) of a
 /// later version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {text:?}, which this version does not know")]

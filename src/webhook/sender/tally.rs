@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use http::StatusCode;
 
-use super::delivery::{Delivery, Outcome, Status};
+use super::delivery::{Delivery, DeliveryStatus, Outcome};
 use super::endpoint::{Alert, DisabledReason, EndpointChange};
 use super::log::LogEntry;
 use super::settle::Settled;
@@ -137,7 +137,7 @@ impl SenderTally {
     }
 
     /// Counts an attempt that was begun again, because the lease of its sender had expired: a
-    /// delivery that was read as [`Status::Sending`] and has begun.
+    /// delivery that was read as [`DeliveryStatus::Sending`] and has begun.
     pub fn lease_expired(&mut self) {
         self.leases.count(());
     }
@@ -148,11 +148,21 @@ impl SenderTally {
     }
 }
 
-label!(Accepted = "status", Status, [Status::Waiting, Status::Skipped], Status::as_str);
+label!(
+    Accepted = "status",
+    DeliveryStatus,
+    [DeliveryStatus::Waiting, DeliveryStatus::Skipped],
+    DeliveryStatus::as_str
+);
 
-label!(Ended = "status", Status, ENDED, Status::as_str);
+label!(Ended = "status", DeliveryStatus, ENDED, DeliveryStatus::as_str);
 
-const ENDED: [Status; 4] = [Status::Delivered, Status::Failed, Status::Gone, Status::Parked];
+const ENDED: [DeliveryStatus; 4] = [
+    DeliveryStatus::Delivered,
+    DeliveryStatus::Failed,
+    DeliveryStatus::Gone,
+    DeliveryStatus::Parked,
+];
 
 label!(Reason = "reason", DisabledReason, DisabledReason::ALL, DisabledReason::as_str);
 
@@ -204,9 +214,9 @@ label! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gauges {
-    /// Deliveries that are [`Status::Waiting`].
+    /// Deliveries that are [`DeliveryStatus::Waiting`].
     pub waiting: u64,
-    /// Deliveries that are [`Status::Sending`], or that an owner has in flight.
+    /// Deliveries that are [`DeliveryStatus::Sending`], or that an owner has in flight.
     pub sending: u64,
     /// The time for which the oldest delivery that is due has been due.
     pub oldest_due: Duration,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, MAX_URL_LEN, Outcome,
-    RedeliverError, Report, Status, Target, TargetError,
+    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    MAX_URL_LEN, Outcome, RedeliverError, Report, Target, TargetError,
 };
 use http::StatusCode;
 use url::Host;
@@ -95,7 +95,7 @@ fn another(endpoint: &mut Endpoint, health: &mut Health, how: usize, at: Timesta
     let mut now = at;
     let mut delivery = Delivery::accept(&event(now), endpoint, now);
     if health.disabled.is_some() {
-        assert_eq!((delivery.status(), delivery.due(now)), (Status::Skipped, None));
+        assert_eq!((delivery.status(), delivery.due(now)), (DeliveryStatus::Skipped, None));
         assert_eq!(delivery.begin(endpoint, now), Err(BeginError::Ended));
         return now;
     }
@@ -159,11 +159,11 @@ enum Step {
 fn seen(report: &Report, delivery: &Delivery, outcome: Outcome, now: Timestamp) -> Step {
     match delivery.status() {
         _ if report.is_late() => Step::Late,
-        Status::Delivered => Step::Delivered,
-        Status::Gone => Step::Gone,
-        Status::Failed => Step::Failed,
-        Status::Waiting if outcome == Outcome::Unsent => Step::Unsent,
-        Status::Waiting => Step::Again { at: delivery.due(now).unwrap() },
+        DeliveryStatus::Delivered => Step::Delivered,
+        DeliveryStatus::Gone => Step::Gone,
+        DeliveryStatus::Failed => Step::Failed,
+        DeliveryStatus::Waiting if outcome == Outcome::Unsent => Step::Unsent,
+        DeliveryStatus::Waiting => Step::Again { at: delivery.due(now).unwrap() },
         status => panic!("{status:?} after an attempt"),
     }
 }
@@ -196,7 +196,7 @@ enum Stands {
     Waiting(Timestamp),
     /// Until when, and which of the begun attempts.
     Sending(Timestamp, usize),
-    Ended(Status),
+    Ended(DeliveryStatus),
 }
 
 struct Model {
@@ -222,7 +222,7 @@ impl Model {
     fn accept(health: &Health, now: Timestamp) -> Self {
         let stands = match health.disabled {
             None => Stands::Waiting(now),
-            Some(_) => Stands::Ended(Status::Skipped),
+            Some(_) => Stands::Ended(DeliveryStatus::Skipped),
         };
         Self { created: now, stands, charged: 0, manual: false, life: health.life }
     }
@@ -244,7 +244,7 @@ impl Model {
                 return Err(BeginError::Leased { until });
             }
             _ if health.disabled.is_some() || health.life != self.life => {
-                self.stands = Stands::Ended(Status::Parked);
+                self.stands = Stands::Ended(DeliveryStatus::Parked);
                 return Err(BeginError::Parked);
             }
             Stands::Waiting(at) if !self.is_reached(now) => return Err(BeginError::Early { at }),
@@ -266,21 +266,23 @@ impl Model {
         let current = matches!(self.stands, Stands::Sending(_, at) if at == job);
         let pending = !matches!(self.stands, Stands::Ended(_));
         match verdict {
-            Verdict::Acknowledged if self.stands == Stands::Ended(Status::Delivered) => Step::Late,
+            Verdict::Acknowledged if self.stands == Stands::Ended(DeliveryStatus::Delivered) => {
+                Step::Late
+            }
             Verdict::Acknowledged => {
                 if !manual {
                     self.charged = self.charged.max(number);
                 }
-                self.stands = Stands::Ended(Status::Delivered);
+                self.stands = Stands::Ended(DeliveryStatus::Delivered);
                 Step::Delivered
             }
             Verdict::Gone if pending && life == self.life => {
                 self.charged += u8::from(current && !manual);
-                self.stands = Stands::Ended(Status::Gone);
+                self.stands = Stands::Ended(DeliveryStatus::Gone);
                 Step::Gone
             }
             Verdict::Failed if current && manual => {
-                self.stands = Stands::Ended(Status::Failed);
+                self.stands = Stands::Ended(DeliveryStatus::Failed);
                 Step::Failed
             }
             Verdict::Failed if current => {
@@ -292,7 +294,7 @@ impl Model {
                         Step::Again { at }
                     }
                     None => {
-                        self.stands = Stands::Ended(Status::Failed);
+                        self.stands = Stands::Ended(DeliveryStatus::Failed);
                         Step::Failed
                     }
                 }
@@ -312,7 +314,7 @@ impl Model {
             Stands::Sending(until, _) if !self.is_reached(now) => {
                 Err(RedeliverError::Leased { until })
             }
-            Stands::Ended(Status::Delivered) => Err(RedeliverError::Delivered),
+            Stands::Ended(DeliveryStatus::Delivered) => Err(RedeliverError::Delivered),
             _ if now.since(self.created) >= Duration::from_secs(30 * 86_400) => {
                 Err(RedeliverError::Expired)
             }
@@ -328,8 +330,8 @@ impl Model {
     fn check(&self, delivery: &Delivery, now: Timestamp) {
         let judged = |at| if self.is_reached(now) { now.min(at) } else { at };
         let (status, due) = match self.stands {
-            Stands::Waiting(at) => (Status::Waiting, Some(judged(at))),
-            Stands::Sending(until, _) => (Status::Sending, Some(judged(until))),
+            Stands::Waiting(at) => (DeliveryStatus::Waiting, Some(judged(at))),
+            Stands::Sending(until, _) => (DeliveryStatus::Sending, Some(judged(until))),
             Stands::Ended(status) => (status, None),
         };
         assert_eq!((delivery.status(), delivery.due(now)), (status, due));

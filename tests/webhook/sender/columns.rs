@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DisabledReason, Endpoint,
-    EndpointColumns, LogEntry, Outcome, RETENTION, Status, UnknownTextError, oldest_kept,
+    Attempt, BeginError, ColumnError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason,
+    Endpoint, EndpointColumns, LogEntry, Outcome, RETENTION, UnknownTextError, oldest_kept,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -92,7 +92,7 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
             _ => panic!("{line}"),
         }
     }
-    let all = Status::ALL.iter().map(|status| status.as_str());
+    let all = DeliveryStatus::ALL.iter().map(|status| status.as_str());
     let reasons = DisabledReason::ALL.iter().map(|reason| reason.as_str());
     let all = all.chain(reasons).chain(["active"]);
     assert_eq!(seen, all.collect(), "the fixtures have each status and each reason");
@@ -100,7 +100,7 @@ fn stored_forms_of_every_version_are_read_and_written_as_they_were() {
 
 #[test]
 fn every_stored_text_is_read_again() {
-    for status in Status::ALL.iter().copied() {
+    for status in DeliveryStatus::ALL.iter().copied() {
         assert_eq!(status.as_str().parse(), Ok(status));
         assert_eq!(serde_json::to_string(&status).unwrap(), format!("{:?}", status.as_str()));
     }
@@ -116,7 +116,7 @@ fn a_text_of_a_later_version_is_an_error_that_names_it() {
     for (text, shown) in
         [("queued", "\"queued\""), ("Waiting", "\"Waiting\""), ("a\nb", r#""a\nb""#)]
     {
-        let error: UnknownTextError = text.parse::<Status>().unwrap_err();
+        let error: UnknownTextError = text.parse::<DeliveryStatus>().unwrap_err();
         assert_eq!((error.field, error.text.as_str()), ("status", text));
         assert_eq!(
             error.to_string(),
@@ -230,7 +230,10 @@ fn parking_touches_only_what_no_one_may_send() {
         let mut parked = row;
         assert_eq!(parked.park(&endpoint, now), parks, "{name}");
         match parks {
-            true => assert_eq!((parked.status(), parked.ended_at()), (Status::Parked, Some(now))),
+            true => assert_eq!(
+                (parked.status(), parked.ended_at()),
+                (DeliveryStatus::Parked, Some(now))
+            ),
             false => assert_eq!(parked, row, "{name}"),
         }
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange,
-    LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries, Outcome, RETENTION, RETRY_WAITS,
-    RedeliverError, Status, jitter,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint,
+    EndpointChange, LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries, Outcome, RETENTION,
+    RETRY_WAITS, RedeliverError, jitter,
 };
 use http::StatusCode;
 
@@ -16,7 +16,7 @@ use super::{answered, at, attempted, event, failed_before, record, start};
 /// leads to. DEL-3, DEL-4, DEL-6, D-53, D-57.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Leads {
-    Ends(Status),
+    Ends(DeliveryStatus),
     Waits(u64),
     SameAgain,
 }
@@ -24,12 +24,18 @@ use Leads::{Ends, SameAgain, Waits};
 
 const TABLE: [(u8, Leads, Leads, Leads, Leads); 6] = [
     // failures  2xx                      410                 other failure          not ours
-    (0, Ends(Status::Delivered), Ends(Status::Gone), Waits(10), SameAgain),
-    (1, Ends(Status::Delivered), Ends(Status::Gone), Waits(60), SameAgain),
-    (2, Ends(Status::Delivered), Ends(Status::Gone), Waits(600), SameAgain),
-    (3, Ends(Status::Delivered), Ends(Status::Gone), Waits(3_600), SameAgain),
-    (4, Ends(Status::Delivered), Ends(Status::Gone), Waits(21_600), SameAgain),
-    (5, Ends(Status::Delivered), Ends(Status::Gone), Ends(Status::Failed), SameAgain),
+    (0, Ends(DeliveryStatus::Delivered), Ends(DeliveryStatus::Gone), Waits(10), SameAgain),
+    (1, Ends(DeliveryStatus::Delivered), Ends(DeliveryStatus::Gone), Waits(60), SameAgain),
+    (2, Ends(DeliveryStatus::Delivered), Ends(DeliveryStatus::Gone), Waits(600), SameAgain),
+    (3, Ends(DeliveryStatus::Delivered), Ends(DeliveryStatus::Gone), Waits(3_600), SameAgain),
+    (4, Ends(DeliveryStatus::Delivered), Ends(DeliveryStatus::Gone), Waits(21_600), SameAgain),
+    (
+        5,
+        Ends(DeliveryStatus::Delivered),
+        Ends(DeliveryStatus::Gone),
+        Ends(DeliveryStatus::Failed),
+        SameAgain,
+    ),
 ];
 
 const KINDS: [Outcome; 7] = [
@@ -91,7 +97,7 @@ fn every_sequence_of_outcomes_follows_the_table() {
                 SameAgain => now = end,
             }
             let seen = (delivery.status(), delivery.due(end), delivery.attempts());
-            assert_eq!(seen, (Status::Waiting, Some(now), failures), "{row}");
+            assert_eq!(seen, (DeliveryStatus::Waiting, Some(now), failures), "{row}");
             if let Some(before) = now.checked_sub(Duration::from_nanos(1)).filter(|b| *b >= end) {
                 let early = delivery.begin(&endpoint, before);
                 assert_eq!(early, Err(BeginError::Early { at: now }), "{row}");
@@ -128,24 +134,24 @@ fn every_status_has_its_verdict() {
     };
     for status in 100..=999 {
         let expected = match status {
-            200..=299 => Status::Delivered,
-            410 => Status::Gone,
-            _ => Status::Failed,
+            200..=299 => DeliveryStatus::Delivered,
+            410 => DeliveryStatus::Gone,
+            _ => DeliveryStatus::Failed,
         };
         assert_eq!(ends_as(answered(status)), expected, "{status}");
-        let success = expected == Status::Delivered;
+        let success = expected == DeliveryStatus::Delivered;
         assert_eq!(answered(status).is_success(), success, "{status}");
         assert_eq!(answered(status).to_string(), status.to_string());
         assert_eq!(status.to_string().parse(), Ok(answered(status)), "{status}");
     }
     for (outcome, word, expected) in [
-        (Outcome::TimedOut, "timeout", Status::Failed),
-        (Outcome::Refused, "refused", Status::Failed),
-        (Outcome::Reset, "reset", Status::Failed),
-        (Outcome::Dns, "dns", Status::Failed),
-        (Outcome::Tls, "tls", Status::Failed),
-        (Outcome::Forbidden, "forbidden", Status::Failed),
-        (Outcome::Unsent, "unsent", Status::Waiting),
+        (Outcome::TimedOut, "timeout", DeliveryStatus::Failed),
+        (Outcome::Refused, "refused", DeliveryStatus::Failed),
+        (Outcome::Reset, "reset", DeliveryStatus::Failed),
+        (Outcome::Dns, "dns", DeliveryStatus::Failed),
+        (Outcome::Tls, "tls", DeliveryStatus::Failed),
+        (Outcome::Forbidden, "forbidden", DeliveryStatus::Failed),
+        (Outcome::Unsent, "unsent", DeliveryStatus::Waiting),
     ] {
         assert_eq!((ends_as(outcome), outcome.is_success()), (expected, false), "{word}");
         assert_eq!(outcome.to_string(), word);
@@ -168,7 +174,7 @@ fn a_late_scheduler_skips_nothing() {
         assert_eq!(attempt.number(), number, "attempt {number}");
         let _ = delivery.finish(&attempt, Outcome::TimedOut, attempt.deadline()).unwrap();
     }
-    assert_eq!(delivery.status(), Status::Failed);
+    assert_eq!(delivery.status(), DeliveryStatus::Failed);
     assert_eq!(delivery.ended_at().unwrap().since(late), LONGEST_DELIVERY);
 }
 
@@ -197,7 +203,10 @@ fn an_outcome_after_the_lease_counts_if_nobody_took_over() {
     let mut delivery = failed_before(0, &endpoint, start());
     let report = attempted(&mut delivery, &endpoint, answered(500), start(), at(3_600));
     assert!(!report.is_late());
-    assert_eq!((delivery.status(), delivery.due(at(3_600))), (Status::Waiting, Some(at(3_610))));
+    assert_eq!(
+        (delivery.status(), delivery.due(at(3_600))),
+        (DeliveryStatus::Waiting, Some(at(3_610)))
+    );
 }
 
 /// D-84: what a sender says whose lease was taken over, by what the other made of it meanwhile.
@@ -212,27 +221,27 @@ fn late_outcomes_say_what_is_still_true() {
     let recovered = EndpointChange::Recovered { warned: false };
     let disabled = EndpointChange::Disabled(DisabledReason::Gone);
     // (what the second sender heard, the late outcome, whether it is too late, status, endpoint)
-    let rows: [(Option<Outcome>, Outcome, bool, Status, EndpointChange); 15] = [
+    let rows: [(Option<Outcome>, Outcome, bool, DeliveryStatus, EndpointChange); 15] = [
         // The second sender is still sending.
-        (None, ok, !LATE, Status::Delivered, recovered),
-        (None, gone, !LATE, Status::Gone, disabled),
-        (None, failed, LATE, Status::Sending, unchanged),
-        (None, unsent, LATE, Status::Sending, unchanged),
+        (None, ok, !LATE, DeliveryStatus::Delivered, recovered),
+        (None, gone, !LATE, DeliveryStatus::Gone, disabled),
+        (None, failed, LATE, DeliveryStatus::Sending, unchanged),
+        (None, unsent, LATE, DeliveryStatus::Sending, unchanged),
         // It was acknowledged: a second acknowledgement is no news.
-        (Some(ok), ok, LATE, Status::Delivered, unchanged),
-        (Some(ok), gone, LATE, Status::Delivered, disabled),
-        (Some(ok), failed, LATE, Status::Delivered, unchanged),
+        (Some(ok), ok, LATE, DeliveryStatus::Delivered, unchanged),
+        (Some(ok), gone, LATE, DeliveryStatus::Delivered, disabled),
+        (Some(ok), failed, LATE, DeliveryStatus::Delivered, unchanged),
         // It failed for the last time, and was counted: not twice.
-        (Some(failed), ok, !LATE, Status::Delivered, recovered),
-        (Some(failed), gone, LATE, Status::Failed, disabled),
-        (Some(failed), failed, LATE, Status::Failed, unchanged),
+        (Some(failed), ok, !LATE, DeliveryStatus::Delivered, recovered),
+        (Some(failed), gone, LATE, DeliveryStatus::Failed, disabled),
+        (Some(failed), failed, LATE, DeliveryStatus::Failed, unchanged),
         // The endpoint is gone already.
-        (Some(gone), ok, !LATE, Status::Delivered, unchanged),
-        (Some(gone), gone, LATE, Status::Gone, unchanged),
-        (Some(gone), failed, LATE, Status::Gone, unchanged),
+        (Some(gone), ok, !LATE, DeliveryStatus::Delivered, unchanged),
+        (Some(gone), gone, LATE, DeliveryStatus::Gone, unchanged),
+        (Some(gone), failed, LATE, DeliveryStatus::Gone, unchanged),
         // It was not sent, and is to be taken again.
-        (Some(unsent), failed, LATE, Status::Waiting, unchanged),
-        (Some(unsent), ok, !LATE, Status::Delivered, recovered),
+        (Some(unsent), failed, LATE, DeliveryStatus::Waiting, unchanged),
+        (Some(unsent), ok, !LATE, DeliveryStatus::Delivered, recovered),
     ];
     for (second, outcome, late, status, change) in rows {
         let row = format!("{second:?}, then late {outcome:?}");
@@ -284,7 +293,11 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
         let attempt = delivery.begin(&endpoint, at(60)).unwrap();
         assert_eq!((attempt.number(), attempt.is_manual()), (1, true));
         let report = delivery.finish(&attempt, answered(500), at(61)).unwrap();
-        assert_eq!((report.is_late(), delivery.status()), (false, Status::Failed), "{round}");
+        assert_eq!(
+            (report.is_late(), delivery.status()),
+            (false, DeliveryStatus::Failed),
+            "{round}"
+        );
         assert_eq!(endpoint.record(report, at(61)).unwrap(), EndpointChange::Unchanged, "{round}");
         assert_eq!((delivery.attempts(), endpoint.failures()), (6, 1), "{round}");
     }
@@ -292,11 +305,11 @@ fn a_manual_redelivery_is_one_attempt_that_can_only_help() {
     delivery.redeliver(&endpoint, at(90)).unwrap();
     // A fault of our own keeps it a manual redelivery.
     let _ = attempted(&mut delivery, &endpoint, Outcome::Unsent, at(90), at(90));
-    assert_eq!((delivery.status(), delivery.due(at(90))), (Status::Waiting, Some(at(90))));
+    assert_eq!((delivery.status(), delivery.due(at(90))), (DeliveryStatus::Waiting, Some(at(90))));
     let attempt = delivery.begin(&endpoint, at(91)).unwrap();
     assert!(attempt.is_manual());
     let report = delivery.finish(&attempt, answered(204), at(92)).unwrap();
-    assert_eq!((delivery.status(), delivery.attempts()), (Status::Delivered, 6));
+    assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Delivered, 6));
     assert!(!delivery.is_manual(), "nothing is pending");
     let recovered = EndpointChange::Recovered { warned: false };
     assert_eq!(endpoint.record(report, at(92)).unwrap(), recovered);
@@ -310,7 +323,7 @@ fn a_manual_410_disables_too() {
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
     delivery.redeliver(&endpoint, at(1)).unwrap();
     let report = attempted(&mut delivery, &endpoint, answered(410), at(1), at(2));
-    assert_eq!((report.is_late(), delivery.status()), (false, Status::Gone));
+    assert_eq!((report.is_late(), delivery.status()), (false, DeliveryStatus::Gone));
     assert_eq!(delivery.attempts(), 6);
     assert_eq!(
         endpoint.record(report, at(2)).unwrap(),
@@ -333,7 +346,7 @@ fn a_late_gone_counts_no_attempt() {
     assert_eq!((slow.number(), delivery.attempts()), (3, 4));
     let report = delivery.finish(&slow, answered(410), at(10_000)).unwrap();
     assert!(!report.is_late());
-    assert_eq!((delivery.status(), delivery.attempts()), (Status::Gone, 4));
+    assert_eq!((delivery.status(), delivery.attempts()), (DeliveryStatus::Gone, 4));
 }
 
 /// D-56, D-62: what may be redelivered, and until when.
@@ -391,7 +404,7 @@ fn what_is_as_good_as_parked_is_redelivered() {
     // The failure that comes so late is of an attempt that no longer counts.
     assert!(sending.finish(&lost, Outcome::Reset, at(31)).unwrap().is_late());
     assert!(!sending.finish(&again, answered(200), at(31)).unwrap().is_late());
-    assert_eq!(sending.status(), Status::Delivered);
+    assert_eq!(sending.status(), DeliveryStatus::Delivered);
     assert!(!missed.includes(&sending));
 
     let thirty_days = start().saturating_add(RETENTION);

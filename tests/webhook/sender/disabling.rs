@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, FAILURES_TO_DISABLE,
-    FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report, Status,
+    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    FAILURES_TO_DISABLE, FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report,
 };
 
 use super::{answered, at, attempted, event, failed_before, record, start};
@@ -172,17 +172,17 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     );
 
     assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
-    assert_eq!((waiting.status(), waiting.ended_at()), (Status::Parked, Some(at(2))));
+    assert_eq!((waiting.status(), waiting.ended_at()), (DeliveryStatus::Parked, Some(at(2))));
     // Before it is due, too: a host may park them all at once.
     assert_eq!(later.begin(&endpoint, at(2)), Err(BeginError::Parked));
     // The attempt in flight is heard: it enables nothing, but the receiver has the event.
     let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
-    assert_eq!((report.is_late(), sending.status()), (false, Status::Delivered));
+    assert_eq!((report.is_late(), sending.status()), (false, DeliveryStatus::Delivered));
     assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
     assert!(!endpoint.is_active());
 
     let mut skipped = Delivery::accept(&event(at(4)), &endpoint, at(4));
-    assert_eq!(skipped.status(), Status::Skipped);
+    assert_eq!(skipped.status(), DeliveryStatus::Skipped);
     assert_eq!(skipped.begin(&endpoint, at(5)), Err(BeginError::Ended));
 
     let missed = endpoint.enable(at(100)).unwrap();
@@ -201,7 +201,7 @@ fn a_disabled_endpoint_is_left_alone_and_not_flooded_when_enabled() {
     assert!(!missed.includes(&sending));
 
     let fresh = Delivery::accept(&event(at(301)), &endpoint, at(301));
-    assert_eq!(fresh.status(), Status::Waiting);
+    assert_eq!(fresh.status(), DeliveryStatus::Waiting);
 }
 
 /// D-55, D-56: what an endpoint missed is told by its life, whatever the clocks of those who accepted
@@ -233,7 +233,7 @@ fn what_was_missed_is_told_by_the_life_it_was_of() {
             let _ = attempted(&mut failed, &endpoint, Outcome::Reset, now, now);
             now = failed.due(now).unwrap_or(now);
         }
-        assert_eq!(failed.status(), Status::Failed);
+        assert_eq!(failed.status(), DeliveryStatus::Failed);
         failed
     });
     disable(&mut endpoint, days(10));
@@ -279,7 +279,7 @@ fn what_was_begun_before_enabling_says_nothing_after_it() {
     let _ = record(&mut endpoint, 0, answered(410), at(1));
     let _ = endpoint.enable(at(2));
     let report = slow.finish(&attempt, answered(410), at(3)).unwrap();
-    assert_eq!((report.is_late(), slow.status()), (false, Status::Gone));
+    assert_eq!((report.is_late(), slow.status()), (false, DeliveryStatus::Gone));
     assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
     assert!(endpoint.is_active());
 }

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Limits, Outcome, Pending, Planner, RETRY_WAITS};
+use call_assistant::webhook::sender::{Outcome, Pending, Planner, RETRY_WAITS, SenderLimits};
 
 use super::isolation::p99;
 use super::{answered, start};
 use support::millis as at;
 use support::simulation::Agenda;
 
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+const LIMITS: SenderLimits = SenderLimits { overall: 448, per_endpoint: 8 };
 const TIMEOUT: Millis = 10_000;
 /// How long each world runs, and how often the healthy endpoint has an event in it.
 const SPAN: Millis = 300_000;
@@ -64,7 +64,7 @@ enum Happens {
 }
 
 struct World {
-    limits: Limits,
+    limits: SenderLimits,
     manner: Manner,
     /// Of each adversary's account.
     endpoints: u32,
@@ -88,7 +88,7 @@ const HEALTHY: u32 = 0;
 const BY_CHANCE: Millis = 37;
 
 /// How long each event of the healthy endpoint waited that was sent.
-fn run(limits: Limits, accounts: u32, endpoints: u32, manner: Manner) -> World {
+fn run(limits: SenderLimits, accounts: u32, endpoints: u32, manner: Manner) -> World {
     let mut world = World {
         limits,
         manner,
@@ -260,8 +260,8 @@ fn with_more_accounts_than_attempts_each_has_its_turn() {
         for (limits, accounts, endpoints) in [
             (LIMITS, 100_u32, 20),
             (LIMITS, 600, 4),
-            (Limits { overall: 1, per_endpoint: 8 }, 1, 8),
-            (Limits { overall: 2, per_endpoint: 8 }, 3, 8),
+            (SenderLimits { overall: 1, per_endpoint: 8 }, 1, 8),
+            (SenderLimits { overall: 2, per_endpoint: 8 }, 3, 8),
         ] {
             let most = TIMEOUT * u64::from((2 * (accounts + 1)).div_ceil(limits.overall));
             let name = format!("{} beside {accounts} of {endpoints}, {manner:?}", limits.overall);

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, EndpointChange, Limits, Outcome, Pending, Planner,
+    Attempt, Delivery, Endpoint, EndpointChange, Outcome, Pending, Planner, SenderLimits,
 };
 
 use super::{answered, event, start};
 use support::millis as at;
 use support::simulation::Agenda;
 
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+const LIMITS: SenderLimits = SenderLimits { overall: 448, per_endpoint: 8 };
 const HOUR: u64 = 3_600_000;
 const TIMEOUT: u64 = 10_000;
 /// What one turn of the slow part takes `dead` endpoints.
@@ -51,7 +51,7 @@ struct Seen {
 }
 
 struct World {
-    limits: Limits,
+    limits: SenderLimits,
     /// How many endpoints an account has.
     per_account: u32,
     plans: Vec<Plan>,
@@ -65,12 +65,17 @@ struct World {
 }
 
 /// Events come until then; then everything is followed to its end.
-fn run(limits: Limits, plans: Vec<Plan>, until: Millis) -> Vec<Seen> {
+fn run(limits: SenderLimits, plans: Vec<Plan>, until: Millis) -> Vec<Seen> {
     run_accounts(limits, 1, plans, until)
 }
 
 /// The same where neighbours are of one account.
-fn run_accounts(limits: Limits, per_account: u32, plans: Vec<Plan>, until: Millis) -> Vec<Seen> {
+fn run_accounts(
+    limits: SenderLimits,
+    per_account: u32,
+    plans: Vec<Plan>,
+    until: Millis,
+) -> Vec<Seen> {
     let mut world = World {
         limits,
         per_account,

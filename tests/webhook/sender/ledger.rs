@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, DisabledReason, Outcome, Status};
+use call_assistant::webhook::sender::{Alert, DeliveryStatus, DisabledReason, Outcome};
 use stateright::Property;
 
 use super::world::{Past, Rules, World};
@@ -49,7 +49,7 @@ pub(super) struct Step {
     pub(super) outcome: Outcome,
     pub(super) late: bool,
     /// Of the delivery, before anybody parks it.
-    pub(super) status: Status,
+    pub(super) status: DeliveryStatus,
 }
 
 impl Ledger {
@@ -106,20 +106,20 @@ impl Ledger {
         let counts = !step.late && step.outcome != Outcome::Unsent;
         let failed = counts && !step.manual && step.outcome == Outcome::Reset;
         self.each[step.of].charged += u8::from(failed);
-        self.each[step.of].delivered |= step.status == Status::Delivered;
+        self.each[step.of].delivered |= step.status == DeliveryStatus::Delivered;
         if self.disabled.is_some() || self.life != step.life || unmoved {
             return None;
         }
         if step.outcome == answered(410) {
             return self.disable(DisabledReason::Gone, now);
         }
-        if counts && step.status == Status::Delivered {
+        if counts && step.status == DeliveryStatus::Delivered {
             let warned = self.suspect || self.streak >= 5;
             self.streak = 0;
             self.forget();
             return warned.then_some(Alert::Recovered);
         }
-        if failed && step.status == Status::Failed {
+        if failed && step.status == DeliveryStatus::Failed {
             self.streak += 1;
             return match self.streak {
                 20 => self.disable(DisabledReason::Failing, now),
@@ -172,7 +172,9 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
         Property::always("no accepted event is lost", |_, world: &World| world.loses_nothing()),
         Property::always("what is delivered stays so", |_, world: &World| {
             let mut each = world.rows.iter().zip(&world.ledger.each);
-            each.all(|(row, account)| !account.delivered || row.status() == Status::Delivered)
+            each.all(|(row, account)| {
+                !account.delivered || row.status() == DeliveryStatus::Delivered
+            })
         }),
         Property::always("six attempts at most are charged", |_, world: &World| {
             let mut each = world.rows.iter().zip(&world.ledger.each);

@@ -9,7 +9,7 @@
 //!
 //! 1 000 000 states are seen in an ordinary run, 6 800 000 more with `--release -- --ignored`.
 
-use call_assistant::webhook::sender::{DisabledReason, EndpointChange, Status};
+use call_assistant::webhook::sender::{DeliveryStatus, DisabledReason, EndpointChange};
 use stateright::Property;
 
 use super::answered;
@@ -26,14 +26,16 @@ pub(super) fn properties(past: &Past) -> Vec<Property<Rules>> {
             "acknowledged after it had failed for good",
             |_, world: &World| {
                 let mut each = world.rows.iter().zip(&world.ledger.each);
-                each.any(|(row, account)| row.status() == Status::Delivered && account.counted == 1)
+                each.any(|(row, account)| {
+                    row.status() == DeliveryStatus::Delivered && account.counted == 1
+                })
             },
         ));
     }
     // Nothing else is pending where there is one delivery.
     if past.failed.len() > 1 {
         all.push(Property::sometimes("parked", |_, world: &World| {
-            world.rows.iter().any(|row| row.status() == Status::Parked)
+            world.rows.iter().any(|row| row.status() == DeliveryStatus::Parked)
         }));
     }
     all

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use call_assistant::webhook::sender::{Ended, Row, Status, settle};
+use call_assistant::webhook::sender::{DeliveryStatus, Ended, Row, settle};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::ledger::Step;
@@ -50,7 +50,7 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
         }),
         Property::always("an attempt of a dead sender is found", |rules: &Rules, world: &World| {
             rules.mistake != Some(Mistake::WaitingAlone)
-                || world.rows.iter().all(|row| row.status() != Status::Sending)
+                || world.rows.iter().all(|row| row.status() != DeliveryStatus::Sending)
                 || world.senders.iter().any(|sender| !matches!(sender, Idle))
         }),
     ]

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
-    EndpointSecrets, Outcome, RETENTION, RedeliverError, Status, Target,
+    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    EndpointColumns, EndpointSecrets, Outcome, RETENTION, RedeliverError, Target,
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
@@ -40,10 +40,10 @@ fn a_paused_endpoint_is_disabled_until_it_is_enabled() {
 
     assert_eq!(waiting.begin(&endpoint, at(2)), Err(BeginError::Parked));
     let skipped = Delivery::accept(&event(at(2)), &endpoint, at(2));
-    assert_eq!(skipped.status(), Status::Skipped);
+    assert_eq!(skipped.status(), DeliveryStatus::Skipped);
     let report = sending.finish(&in_flight, answered(200), at(3)).unwrap();
     assert_eq!(endpoint.record(report, at(3)).unwrap(), EndpointChange::Unchanged);
-    assert_eq!((sending.status(), endpoint.is_active()), (Status::Delivered, false));
+    assert_eq!((sending.status(), endpoint.is_active()), (DeliveryStatus::Delivered, false));
 
     let missed = endpoint.enable(at(4)).unwrap();
     assert_eq!((endpoint.is_active(), endpoint.failures()), (true, 0));
@@ -115,12 +115,12 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
     let clocks: [fn(u64) -> u64; 3] = [|_| 0, |step| step, |step| 100 - step];
     for (does, clock) in orders.into_iter().flat_map(|does| clocks.map(|clock| (does, clock))) {
         for (failed, outcome, expected) in [
-            (0, answered(200), Status::Delivered),
-            (0, answered(410), Status::Gone),
-            (0, answered(500), Status::Waiting),
-            (0, Outcome::Unsent, Status::Waiting),
-            (5, Outcome::TimedOut, Status::Failed),
-            (5, answered(204), Status::Delivered),
+            (0, answered(200), DeliveryStatus::Delivered),
+            (0, answered(410), DeliveryStatus::Gone),
+            (0, answered(500), DeliveryStatus::Waiting),
+            (0, Outcome::Unsent, DeliveryStatus::Waiting),
+            (5, Outcome::TimedOut, DeliveryStatus::Failed),
+            (5, answered(204), DeliveryStatus::Delivered),
         ] {
             let row = format!("{does:?} {outcome:?} after {failed}, clock {}", clock(1));
             let mut endpoint = endpoint_with_a_failure();
@@ -149,7 +149,7 @@ fn answers_of_the_old_url_leave_a_moved_endpoint_unchanged() {
             );
             assert_eq!(endpoint, before, "{row}");
             // In one life with moves it goes on at the new URL; after enabling it is parked.
-            if expected == Status::Waiting {
+            if expected == DeliveryStatus::Waiting {
                 let parked = does.contains(&Enable);
                 assert_eq!(delivery.park(&endpoint, at(202)), parked, "{row}");
                 assert_eq!(delivery.redeliver(&endpoint, at(203)).is_ok(), parked, "{row}");
@@ -223,7 +223,7 @@ fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
         // The attempt in flight is still logged for what it was.
         let report = sending.finish(&in_flight, answered(200), at(5)).unwrap();
         let entry = super::entry(in_flight, (answered(200), at(5)), &report, &sending, None);
-        assert_eq!((entry.status, entry.next_at), (Status::Delivered, None), "{name}");
+        assert_eq!((entry.status, entry.next_at), (DeliveryStatus::Delivered, None), "{name}");
         assert_eq!(endpoint.record(report, at(5)).unwrap(), EndpointChange::Unchanged, "{name}");
         let over = start().saturating_add(RETENTION);
         let last = over.saturating_sub(Duration::from_nanos(1));
@@ -308,11 +308,21 @@ fn an_overlap_of_zero_ends_the_old_secret_at_once() {
 fn attempts_from_before_enabling_only_deliver() {
     for (outcome, waiting, redelivered, sending) in [
         // Their 2xx still delivers, also what was redelivered since.
-        (answered(200), Status::Delivered, Status::Delivered, Status::Delivered),
+        (
+            answered(200),
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Delivered,
+        ),
         // Their 410 and their failures leave a redelivery alone.
-        (answered(410), Status::Gone, Status::Waiting, Status::Sending),
-        (answered(500), Status::Failed, Status::Waiting, Status::Sending),
-        (Outcome::Unsent, Status::Waiting, Status::Waiting, Status::Sending),
+        (answered(410), DeliveryStatus::Gone, DeliveryStatus::Waiting, DeliveryStatus::Sending),
+        (answered(500), DeliveryStatus::Failed, DeliveryStatus::Waiting, DeliveryStatus::Sending),
+        (
+            Outcome::Unsent,
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Sending,
+        ),
     ] {
         let mut endpoint = Endpoint::new(1, start());
         let mut delivery = failed_before(5, &endpoint, start());

@@ -1,7 +1,7 @@
 //! Which plan includes what. DEL-12, D-76.
 
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, PlanError, RecoveryBy, Status, WebhookPlan,
+    Delivery, DeliveryStatus, Endpoint, PlanError, RecoveryBy, WebhookPlan,
 };
 
 use super::{answered, attempted, event, start};
@@ -37,6 +37,6 @@ fn what_is_pending_is_sent_after_a_downgrade() {
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
     let downgraded = WebhookPlan::Basic;
     let _ = attempted(&mut delivery, &endpoint, answered(200), start(), start());
-    assert_eq!(delivery.status(), Status::Delivered);
+    assert_eq!(delivery.status(), DeliveryStatus::Delivered);
     assert_eq!(downgraded.check_webhooks(), Err(PlanError::Webhooks), "no new event");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, Limits, Outcome, Pending, Planner, RETRY_WAITS, shard_of,
+    ATTEMPT_TIMEOUT, Outcome, Pending, Planner, RETRY_WAITS, SenderLimits, shard_of,
 };
 use http::StatusCode;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::{at, start};
 
 const DONE: Outcome = Outcome::Answered(StatusCode::NO_CONTENT);
-const WIDE: Limits = Limits { overall: u32::MAX, per_endpoint: u32::MAX };
+const WIDE: SenderLimits = SenderLimits { overall: u32::MAX, per_endpoint: u32::MAX };
 
 /// Each endpoint is of an account of its own.
 fn pending(delivery: u64, endpoint: u32, due: Timestamp, is_retry: bool) -> Pending {
@@ -57,7 +57,7 @@ fn nothing_is_planned_before_it_is_due() {
 
 #[test]
 fn the_limits_hold_and_what_waits_for_them_is_not_forgotten() {
-    let mut planner = Planner::new(Limits { overall: 3, per_endpoint: 2 });
+    let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 2 });
     for delivery in 0..4 {
         add(&mut planner, delivery, 0, start());
     }
@@ -78,7 +78,7 @@ fn the_limits_hold_and_what_waits_for_them_is_not_forgotten() {
         assert_eq!(drain(&mut planner, start()), left);
     }
     // Where there is room, the endpoint's own limit holds.
-    let mut planner = Planner::new(Limits { overall: 100, per_endpoint: 2 });
+    let mut planner = Planner::new(SenderLimits { overall: 100, per_endpoint: 2 });
     (0..4).for_each(|delivery| add(&mut planner, delivery, 0, start()));
     assert_eq!(drain(&mut planner, start()), [0, 1]);
     finish(&mut planner, 0, DONE);
@@ -90,7 +90,7 @@ fn the_limits_hold_and_what_waits_for_them_is_not_forgotten() {
 #[test]
 fn an_account_leaves_as_much_free_as_it_has_in_flight() {
     for (overall, held) in [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4), (100, 50), (448, 224)] {
-        let mut planner = Planner::new(Limits { overall, per_endpoint: 8 });
+        let mut planner = Planner::new(SenderLimits { overall, per_endpoint: 8 });
         for endpoint in 0..1_000 {
             planner.add(Pending { account: 7, ..pending(1, endpoint, start(), false) });
         }
@@ -100,7 +100,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
     for (accounts, each, free) in
         [(2, 149, 150), (3, 112, 112), (6, 64, 64), (7, 56, 56), (8, 49, 56)]
     {
-        let mut planner = Planner::new(Limits { overall: 448, per_endpoint: 8 });
+        let mut planner = Planner::new(SenderLimits { overall: 448, per_endpoint: 8 });
         for endpoint in 0..3_000 {
             let account = endpoint % accounts;
             planner.add(Pending { account, ..pending(1, endpoint, start(), false) });
@@ -121,7 +121,7 @@ fn an_account_leaves_as_much_free_as_it_has_in_flight() {
 /// An endpoint does not change its account, whatever is said later.
 #[test]
 fn an_endpoint_stays_in_its_account() {
-    let mut planner = Planner::new(Limits { overall: 4, per_endpoint: 4 });
+    let mut planner = Planner::new(SenderLimits { overall: 4, per_endpoint: 4 });
     for (delivery, account) in [(1, 5), (2, 6), (3, 0)] {
         planner.add(Pending { account, ..pending(delivery, 0, start(), false) });
     }
@@ -148,7 +148,7 @@ fn more_attempts_in_flight_than_fit_are_counted_as_what_fits() {
 /// hold up a thousand others.
 #[test]
 fn a_slow_endpoint_starves_nobody() {
-    let mut planner = Planner::new(Limits { overall: 64, per_endpoint: 8 });
+    let mut planner = Planner::new(SenderLimits { overall: 64, per_endpoint: 8 });
     for delivery in 0..100_000 {
         add(&mut planner, delivery, 0, start());
     }
@@ -186,7 +186,7 @@ fn a_slow_endpoint_starves_nobody() {
 /// room is no reason to.
 #[test]
 fn while_there_is_no_room_only_the_end_of_an_attempt_wakes() {
-    let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+    let mut planner = Planner::new(SenderLimits { overall: 1, per_endpoint: 1 });
     add(&mut planner, 1, 0, start());
     add(&mut planner, 2, 0, at(10));
     assert_eq!(drain(&mut planner, start()), [1]);
@@ -212,7 +212,7 @@ fn nothing_finishes_at_an_endpoint_that_is_not_known() {
 #[test]
 fn endpoints_in_line_take_turns() {
     for accounts in [1, 2, 3] {
-        let mut planner = Planner::new(Limits { overall: 1, per_endpoint: 1 });
+        let mut planner = Planner::new(SenderLimits { overall: 1, per_endpoint: 1 });
         for delivery in 0..9_u64 {
             let endpoint = u32::try_from(delivery / 3).unwrap();
             let account = endpoint % accounts;
@@ -238,7 +238,7 @@ fn endpoints_in_line_take_turns() {
 /// An endpoint that has a turn gets no second one when an attempt of it finishes.
 #[test]
 fn who_finishes_early_takes_no_turn_of_anothers() {
-    let mut planner = Planner::new(Limits { overall: 9, per_endpoint: 2 });
+    let mut planner = Planner::new(SenderLimits { overall: 9, per_endpoint: 2 });
     for (delivery, endpoint) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 1)] {
         add(&mut planner, delivery, endpoint, start());
     }
@@ -253,7 +253,7 @@ fn who_finishes_early_takes_no_turn_of_anothers() {
 /// Those whose time came at different instants, long ago, take turns as well.
 #[test]
 fn turns_are_taken_however_late_it_is() {
-    let mut planner = Planner::new(Limits { overall: 8, per_endpoint: 3 });
+    let mut planner = Planner::new(SenderLimits { overall: 8, per_endpoint: 3 });
     for (second, (delivery, endpoint)) in [(10, 0), (11, 0), (12, 0), (20, 1)].iter().enumerate() {
         add(&mut planner, *delivery, *endpoint, at(second.try_into().unwrap()));
     }
@@ -263,7 +263,7 @@ fn turns_are_taken_however_late_it_is() {
 /// A flood does not stop the process: a step looks at 64 of what is due, and the next at more.
 #[test]
 fn a_step_is_short_however_much_is_due() {
-    let mut planner = Planner::new(Limits { overall: 3, per_endpoint: 1 });
+    let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 1 });
     let due = |number| start().saturating_add(Duration::from_micros(number));
     for number in 0..200 {
         add(&mut planner, number, 0, due(number));
@@ -356,7 +356,7 @@ fn two_long_attempts_make_an_endpoint_slow_until_it_answers_quickly() {
         .zip(between.into_iter().cycle())
         .map(|((first, second), between)| (first, second, between))
     {
-        let mut planner = Planner::new(Limits { overall: 80, per_endpoint: 4 });
+        let mut planner = Planner::new(SenderLimits { overall: 80, per_endpoint: 4 });
         let outcomes = [Some(first), between.map(|outcome| (outcome, 8_000)), Some(second)];
         for (outcome, took) in outcomes.into_iter().flatten() {
             add(&mut planner, 0, 0, start());
@@ -377,7 +377,7 @@ fn two_long_attempts_make_an_endpoint_slow_until_it_answers_quickly() {
     }
     // A quick response in between: not in a row. What was not sent is no attempt.
     for (between, took) in [(DONE, 8_000), (Outcome::Unsent, 60_000)] {
-        let mut planner = Planner::new(Limits { overall: 80, per_endpoint: 4 });
+        let mut planner = Planner::new(SenderLimits { overall: 80, per_endpoint: 4 });
         let last = if between == DONE { Outcome::TimedOut } else { Outcome::Reset };
         for (outcome, took) in [(Outcome::TimedOut, 10_000), (between, took), (last, 1_000)] {
             add(&mut planner, 0, 0, start());
@@ -393,7 +393,7 @@ fn two_long_attempts_make_an_endpoint_slow_until_it_answers_quickly() {
 /// those that have nothing in flight.
 #[test]
 fn each_kind_of_endpoint_has_its_part() {
-    let mut planner = Planner::new(Limits { overall: 16, per_endpoint: 16 });
+    let mut planner = Planner::new(SenderLimits { overall: 16, per_endpoint: 16 });
     for endpoint in 0..5_u32 {
         for _ in 0..2 {
             add(&mut planner, 0, endpoint, start());
@@ -488,7 +488,7 @@ proptest! {
         // Endpoints of one account.
         per_account in 1_u32..5,
     ) {
-        let limits = Limits { overall, per_endpoint: each };
+        let limits = SenderLimits { overall, per_endpoint: each };
         let mut planner = Planner::new(limits);
         let mut waiting: BTreeMap<u64, (u32, Timestamp, bool)> = BTreeMap::new();
         let mut in_flight: Vec<u32> = Vec::new();
@@ -597,7 +597,7 @@ proptest! {
 /// Several endpoints go to another owner in one pass, wherever their deliveries are.
 #[test]
 fn what_another_owns_is_forgotten() {
-    let mut planner = Planner::new(Limits { overall: 10, per_endpoint: 1 });
+    let mut planner = Planner::new(SenderLimits { overall: 10, per_endpoint: 1 });
     for delivery in 0..40 {
         let due = if delivery < 20 { start() } else { at(40 - delivery) };
         add(&mut planner, delivery, u32::try_from(delivery % 4).unwrap(), due);
@@ -623,7 +623,7 @@ fn what_another_owns_is_forgotten() {
 /// What is in flight counts in a planner that is rebuilt, even beyond the limits.
 #[test]
 fn a_rebuilt_planner_counts_what_is_in_flight() {
-    let limits = Limits { overall: 10, per_endpoint: 2 };
+    let limits = SenderLimits { overall: 10, per_endpoint: 2 };
     let mut planner =
         Planner::rebuild(limits, (0..4).map(|delivery| pending(delivery, 7, start(), false)));
     for _ in 0..3 {

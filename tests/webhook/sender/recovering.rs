@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, Endpoint, Limits, Outcome, Pending, Planner, Recovery, RecoveryBy,
-    RecoveryStatus, Row, WebhookPlan, Write,
+    Attempt, Delivery, Endpoint, Outcome, Pending, Planner, Recovery, RecoveryBy, RecoveryStatus,
+    Row, SenderLimits, WebhookPlan, Write,
 };
 
 use super::isolation::p99;
@@ -15,7 +15,7 @@ use crate::dice::Dice;
 use support::millis as at;
 use support::simulation::Agenda;
 
-const LIMITS: Limits = Limits { overall: 448, per_endpoint: 8 };
+const LIMITS: SenderLimits = SenderLimits { overall: 448, per_endpoint: 8 };
 const MISSED: usize = 10_000;
 const HEALTHY: u32 = 200;
 /// What every endpoint takes to answer 200.

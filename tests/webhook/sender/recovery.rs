@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, Endpoint, MissedDeliveries, Outcome, RETENTION, RecoverError,
-    Recovery, RecoveryBy, RecoveryStatus, Row, Status, WebhookPlan, Write,
+    Delivery, DeliveryColumns, DeliveryStatus, Endpoint, MissedDeliveries, Outcome, RETENTION,
+    RecoverError, Recovery, RecoveryBy, RecoveryStatus, Row, WebhookPlan, Write,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -46,12 +46,15 @@ fn the_condition_for_a_statement_is_the_predicate() {
         let enabled = enabled.unwrap();
         let (from, until) = (at(dice.below(100_000)), at(dice.below(200_000)));
         let range = MissedDeliveries::between(from, until, at(110_000));
-        let of_two =
-            range.clone().of_statuses([Status::Skipped, Status::Delivered, Status::Failed]);
+        let of_two = range.clone().of_statuses([
+            DeliveryStatus::Skipped,
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Failed,
+        ]);
         for missed in [&enabled, &range, &range.clone().of_endpoint(&endpoint), &of_two] {
             let columns = DeliveryColumns {
                 event_created_at: at(dice.below(200_000)),
-                status: Status::ALL[dice.below(7) as usize],
+                status: DeliveryStatus::ALL[dice.below(7) as usize],
                 at: at(dice.below(200_000)),
                 attempts: 1,
                 manual: false,
@@ -62,7 +65,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
             assert_eq!(sql(missed, &columns), missed.includes(&row), "round {round}: {row:?}");
             found += usize::from(missed.includes(&row));
             pending += usize::from(missed.includes(&row) && row.is_pending());
-            assert!(!missed.includes(&row) || row.status() != Status::Delivered, "{row:?}");
+            assert!(!missed.includes(&row) || row.status() != DeliveryStatus::Delivered, "{row:?}");
         }
     }
     assert!(found > 50 && pending > 10, "{found} {pending}");
@@ -73,10 +76,19 @@ fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
     let all = MissedDeliveries::between(start(), at(100), at(100));
     assert_eq!(
         all.search().statuses,
-        [Status::Failed, Status::Gone, Status::Parked, Status::Skipped]
+        [
+            DeliveryStatus::Failed,
+            DeliveryStatus::Gone,
+            DeliveryStatus::Parked,
+            DeliveryStatus::Skipped
+        ]
     );
-    let some = all.clone().of_statuses([Status::Parked, Status::Delivered, Status::Waiting]);
-    assert_eq!(some.search().statuses, [Status::Parked]);
+    let some = all.clone().of_statuses([
+        DeliveryStatus::Parked,
+        DeliveryStatus::Delivered,
+        DeliveryStatus::Waiting,
+    ]);
+    assert_eq!(some.search().statuses, [DeliveryStatus::Parked]);
     assert!(all.includes_type(&EventType::Ping), "all types");
     let calls = all.of_types([EventType::CallEnded]);
     assert!(calls.includes_type(&EventType::CallEnded) && !calls.includes_type(&EventType::Ping));
@@ -114,7 +126,7 @@ fn each_step_redelivers_what_there_is_room_for() {
     assert_eq!((ids(&writes), recovery.after()), (vec![0, 1], Some(&1)));
     for (id, write) in &writes {
         let row = write.value;
-        assert_eq!((row.status(), row.is_manual()), (Status::Waiting, true), "{id}");
+        assert_eq!((row.status(), row.is_manual()), (DeliveryStatus::Waiting, true), "{id}");
         assert_eq!(row.due(at(60)), Some(at(60)), "{id}");
     }
     assert_eq!((recovery.status(), recovery.version()), (RecoveryStatus::Running, 1));
@@ -237,7 +249,7 @@ fn a_failure_of_a_recovery_counts_for_nothing() {
     let report = attempted(&mut row, &endpoint, Outcome::TimedOut, at(60), at(70));
     let before = endpoint;
     let _ = endpoint.record(report, at(70)).unwrap();
-    assert_eq!((row.status(), endpoint), (Status::Failed, before));
+    assert_eq!((row.status(), endpoint), (DeliveryStatus::Failed, before));
     assert_eq!(recovery.after(), Some(&0), "the next step searches after it");
 }
 

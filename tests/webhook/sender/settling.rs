@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DisabledReason, Ended, Endpoint,
-    MismatchError, Outcome, RedeliverError, Row, Settled, Status, settle,
+    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, Ended,
+    Endpoint, MismatchError, Outcome, RedeliverError, Row, Settled, settle,
 };
 
 use super::{answered, at, entry, failed_before, record, start};
@@ -222,7 +222,7 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
         for (id, row) in &rows_after {
             let touched = settled.log.iter().any(|(logged, _)| logged == id);
             let again = settled.again.iter().find(|(again, ..)| again == id);
-            let waits = touched && row.status() == Status::Waiting;
+            let waits = touched && row.status() == DeliveryStatus::Waiting;
             assert_eq!(again.map(|(_, _, due)| Some(*due)), waits.then(|| row.due(at(5))), "{id}");
         }
         for (id, reason) in &settled.disabled {
@@ -257,9 +257,19 @@ fn what_a_batch_disables_is_parked_in_it() {
     let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
     let statuses: Vec<_> =
         settled.deliveries.iter().map(|(id, write)| (*id, write.value.status())).collect();
-    assert_eq!(statuses, [(1, Status::Parked), (2, Status::Parked), (3, Status::Gone)]);
+    assert_eq!(
+        statuses,
+        [(1, DeliveryStatus::Parked), (2, DeliveryStatus::Parked), (3, DeliveryStatus::Gone)]
+    );
     let log: Vec<_> = settled.log.iter().map(|(_, entry)| (entry.status, entry.next_at)).collect();
-    assert_eq!(log, [(Status::Parked, None), (Status::Parked, None), (Status::Gone, None)]);
+    assert_eq!(
+        log,
+        [
+            (DeliveryStatus::Parked, None),
+            (DeliveryStatus::Parked, None),
+            (DeliveryStatus::Gone, None)
+        ]
+    );
     assert_eq!(settled.disabled, [(9, DisabledReason::Gone)]);
     assert!(settled.again.is_empty());
     assert_eq!(settled.deliveries[0].1.value.attempts(), 2, "the failure before it counts");
@@ -313,11 +323,11 @@ fn the_first_result_that_is_stored_counts() {
         &BTreeMap::from([(9, Row::from(endpoint))]),
     );
     let (stored, counted) = (first.deliveries[0].1.value, first.endpoints[0].1.value);
-    assert_eq!((stored.status(), counted.failures()), (Status::Failed, 1));
+    assert_eq!((stored.status(), counted.failures()), (DeliveryStatus::Failed, 1));
     for (outcome, status, failures) in [
-        (answered(500), Status::Failed, 1),
+        (answered(500), DeliveryStatus::Failed, 1),
         // D-84: a later 2xx still delivers.
-        (answered(200), Status::Delivered, 0),
+        (answered(200), DeliveryStatus::Delivered, 0),
     ] {
         let second = settle(
             &[ended(1, 9, attempts[0], outcome)],

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome,
-    Pending, Planner, Status,
+    Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    Outcome, Pending, Planner, SenderLimits,
 };
 
 use super::{answered, event, start};
@@ -140,7 +140,7 @@ struct World {
     seen: Tally,
 }
 
-const LIMITS: Limits = Limits { overall: 20, per_endpoint: 4 };
+const LIMITS: SenderLimits = SenderLimits { overall: 20, per_endpoint: 4 };
 
 impl World {
     fn new(seed: u64) -> Self {
@@ -322,7 +322,7 @@ impl World {
                     assert_eq!(receiver.disabled, None);
                     let early = row.due.map_or(Duration::ZERO, |due| due.since(now));
                     let wrong = early > FARTHEST;
-                    let taken_over = before.status() == Status::Sending;
+                    let taken_over = before.status() == DeliveryStatus::Sending;
                     assert!(early.is_zero() || wrong || taken_over, "before it was due");
                     self.seen.count("misdated", usize::from(wrong));
                     assert_eq!(attempt.deadline().since(now), Duration::from_secs(10));
@@ -411,25 +411,25 @@ impl World {
                 self.seen.count("late", 1);
                 assert_eq!(row.value, before);
             }
-            Status::Delivered => {
+            DeliveryStatus::Delivered => {
                 assert!(row.acknowledged);
                 if in_time {
                     receiver.streak = 0;
                 }
             }
-            Status::Waiting if outcome == Outcome::Unsent => {
+            DeliveryStatus::Waiting if outcome == Outcome::Unsent => {
                 self.seen.count("unsent", 1);
                 row.due = Some(now);
             }
-            Status::Waiting => {
+            DeliveryStatus::Waiting => {
                 row.charged += 1;
                 let seconds = [10, 60, 600, 3_600, 21_600][usize::from(row.charged) - 1];
                 // DEL-4, D-51: from the end of the attempt that failed, exactly.
                 row.due = Some(now.saturating_add(Duration::from_secs(seconds)));
                 assert_eq!(row.value.due(now), row.due);
             }
-            Status::Failed if attempt.is_manual() => self.seen.count("manual", 1),
-            Status::Failed => {
+            DeliveryStatus::Failed if attempt.is_manual() => self.seen.count("manual", 1),
+            DeliveryStatus::Failed => {
                 row.charged += 1;
                 assert_eq!(row.charged, 6);
                 if in_time {
@@ -437,7 +437,7 @@ impl World {
                     row.counted += 1;
                 }
             }
-            status => assert_eq!(status, Status::Gone),
+            status => assert_eq!(status, DeliveryStatus::Gone),
         }
         if in_time && receiver.streak == 20 {
             receiver.disabled = Some(DisabledReason::Failing);
@@ -511,9 +511,13 @@ impl World {
             assert!(row.charged <= 6 && row.counted <= 1, "delivery {at}");
             assert!(row.value.attempts() <= 6);
             match row.value.status() {
-                Status::Delivered => assert!(row.acknowledged, "delivery {at}"),
-                Status::Failed => assert!(row.charged == 6 || row.redelivered, "delivery {at}"),
-                Status::Waiting | Status::Sending => panic!("delivery {at} is pending"),
+                DeliveryStatus::Delivered => assert!(row.acknowledged, "delivery {at}"),
+                DeliveryStatus::Failed => {
+                    assert!(row.charged == 6 || row.redelivered, "delivery {at}")
+                }
+                DeliveryStatus::Waiting | DeliveryStatus::Sending => {
+                    panic!("delivery {at} is pending")
+                }
                 _ => {
                     let receiver = &self.receivers[row.endpoint];
                     assert!(receiver.disabled.is_some() || receiver.life > 0, "delivery {at}");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DisabledReason, Endpoint, Outcome, RETRY_WAITS, Report,
-    Row, Status,
+    Alert, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, Outcome,
+    RETRY_WAITS, Report, Row,
 };
 use stateright::{Checker, Model, Property};
 
@@ -173,7 +173,7 @@ impl Model for Rules {
             match sender {
                 Idle => {
                     let found = (0..world.rows.len()).filter(|of| {
-                        let waits = world.rows[*of].status() == Status::Waiting;
+                        let waits = world.rows[*of].status() == DeliveryStatus::Waiting;
                         let searched = waits || self.mistake != Some(Mistake::WaitingAlone);
                         searched && world.is_due(*of, world.clock(at))
                     });
@@ -343,7 +343,7 @@ impl Rules {
 
 impl Job {
     /// What the specification asks of an attempt whose end is stored.
-    pub(super) fn step(&self, outcome: Outcome, late: bool, status: Status) -> Step {
+    pub(super) fn step(&self, outcome: Outcome, late: bool, status: DeliveryStatus) -> Step {
         Step {
             of: self.of,
             number: self.attempt.number(),
@@ -455,7 +455,7 @@ impl World {
     /// is due no later than after the longest wait.
     pub(super) fn loses_nothing(&self) -> bool {
         self.rows.iter().zip(&self.ledger.each).all(|(row, account)| match row.status() {
-            Status::Waiting | Status::Sending => {
+            DeliveryStatus::Waiting | DeliveryStatus::Sending => {
                 let mut row = *row;
                 let due = row.due(self.now).unwrap();
                 let begun = row.begin(&self.endpoint, due);
@@ -463,8 +463,8 @@ impl World {
                     && (begun.is_ok()
                         || begun == Err(BeginError::Parked) && self.ledger.was_disabled)
             }
-            Status::Delivered => account.acknowledged,
-            Status::Failed => account.charged == 6 || self.ledger.was_disabled,
+            DeliveryStatus::Delivered => account.acknowledged,
+            DeliveryStatus::Failed => account.charged == 6 || self.ledger.was_disabled,
             _ => self.ledger.was_disabled,
         })
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, BeginError, Delivery, Endpoint, Limits, Outcome, Pending, Planner, RETRY_WAITS,
-    RedeliverError, Status,
+    ATTEMPT_LEASE, BeginError, Delivery, DeliveryStatus, Endpoint, Outcome, Pending, Planner,
+    RETRY_WAITS, RedeliverError, SenderLimits,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -79,7 +79,7 @@ fn a_stored_instant_counts_until_no_correct_clock_can_have_written_it() {
         for now in [last, stored.saturating_sub(NANO)] {
             assert_eq!(delivery.due(now), Some(stored), "{name} at {now}");
             let refused = match delivery.status() {
-                Status::Sending => BeginError::Leased { until: stored },
+                DeliveryStatus::Sending => BeginError::Leased { until: stored },
                 _ => BeginError::Early { at: stored },
             };
             assert_eq!(delivery.begin(&endpoint, now), Err(refused), "{name} at {now}");
@@ -134,7 +134,7 @@ fn planned(delivery: u64, due: Timestamp) -> Pending {
 /// A planner whose host's clock is set back a year does not sleep for a year.
 #[test]
 fn a_planner_sends_what_is_due_too_far_ahead() {
-    let limits = Limits { overall: 100, per_endpoint: 100 };
+    let limits = SenderLimits { overall: 100, per_endpoint: 100 };
     let mut planner = Planner::new(limits);
     let in_a_year = |seconds: u64| next_year().saturating_add(Duration::from_secs(seconds));
     // More orders than there are lanes.

@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
-use call_assistant::webhook::sender::Status;
+use call_assistant::webhook::sender::DeliveryStatus;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -64,9 +64,9 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
                 if value.is_empty() => {}
             "status" => {
                 for status in value.split(',') {
-                    filter.statuses.push(status.parse::<Status>().map_err(|_| {
+                    filter.statuses.push(status.parse::<DeliveryStatus>().map_err(|_| {
                         let known: Vec<&str> =
-                            Status::ALL.iter().map(|status| status.as_str()).collect();
+                            DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
                         let known = known.join(", ");
                         Bad::new("status", format!("not {known}"))
                     })?);

@@ -2,7 +2,7 @@
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{MissedDeliveries, Status};
+use call_assistant::webhook::sender::{DeliveryStatus, MissedDeliveries};
 use http::StatusCode;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
         let types = texts(&fields, "types", |text| Ok(EventType::from(text)))?;
         let statuses = texts(&fields, "statuses", |text| {
-            let missed = text.parse().ok().filter(|status: &Status| status.is_missed());
+            let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
             missed.ok_or("not failed, gone, parked or skipped")
         })?;
         let mut missed = MissedDeliveries::between(from, until, asked.now).of_types(types);

@@ -3,7 +3,9 @@
 use call_assistant::Timestamp;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{FAILURES_TO_DISABLE, LogEntry, Outcome, RecoveryBy, Status};
+use call_assistant::webhook::sender::{
+    DeliveryStatus, FAILURES_TO_DISABLE, LogEntry, Outcome, RecoveryBy,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -74,7 +76,7 @@ pub(super) struct Delivery<'a> {
     event_id: &'a str,
     #[serde(rename = "type")]
     event_type: &'a EventType,
-    status: Status,
+    status: DeliveryStatus,
     pending: bool,
     event_created_at: Timestamp,
     attempts_made: u8,

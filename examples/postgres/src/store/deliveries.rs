@@ -6,7 +6,9 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{Delivery, Gauges, LogEntry, Row as Stored, Status, Write};
+use call_assistant::webhook::sender::{
+    Delivery, DeliveryStatus, Gauges, LogEntry, Row as Stored, Write,
+};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
@@ -73,7 +75,7 @@ pub(super) async fn page(
         let number: i32 = row.field("endpoint")?;
         let Some(endpoint) = of.iter().find(|found| found.number == number) else { continue };
         // What a later version wrote in a word of its own is for that version to show.
-        if row.field::<&str>("status")?.parse::<Status>().is_err() {
+        if row.field::<&str>("status")?.parse::<DeliveryStatus>().is_err() {
             continue;
         }
         shown.push(shown_of(row, endpoint.shown.id.clone(), endpoint.shown.url.clone(), now)?);
@@ -151,7 +153,7 @@ pub(super) async fn send_now(
         return Err(Refused::Conflict(NO_WAIT.into()));
     };
     plan_of(&row)?.webhooks.check_webhooks()?;
-    if delivery_of(&row)?.status() != Status::Waiting {
+    if delivery_of(&row)?.status() != DeliveryStatus::Waiting {
         return Err(Refused::Conflict(NO_WAIT.into()));
     }
     execute(change, sql::DELIVERIES_SEND_NOW, &[&key.id, &At(now)]).await?;

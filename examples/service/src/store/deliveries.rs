@@ -14,8 +14,8 @@ use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryColumns, Ended, LogEntry, Outcome, RedeliverError, Row,
-    Status, Target, settle,
+    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Ended, LogEntry, Outcome,
+    RedeliverError, Row, Target, settle,
 };
 
 use super::{AccountRow, Tables};
@@ -81,12 +81,12 @@ impl DeliveryRow {
     /// When the next attempt is due. `None` while one is in flight, and when there is none to come.
     pub fn next_at(&self) -> Option<Timestamp> {
         let columns = DeliveryColumns::from(self.state);
-        (columns.status == Status::Waiting).then_some(columns.at)
+        (columns.status == DeliveryStatus::Waiting).then_some(columns.at)
     }
 
     /// Ends its wait at another time, if it waits.
     pub(super) fn make_due(&mut self, at: Timestamp) {
-        if self.state.status() == Status::Waiting {
+        if self.state.status() == DeliveryStatus::Waiting {
             let columns = DeliveryColumns { at, ..DeliveryColumns::from(self.state) };
             self.state = Delivery::from_columns(self.state.id(), self.state.endpoint(), columns)
                 .unwrap_or(self.state);
@@ -181,7 +181,7 @@ impl Tables {
         let row = self.deliveries.get_mut(&number).ok_or(None)?;
         let endpoint = usize::try_from(row.endpoint).ok().and_then(|at| self.endpoints.get(at));
         let endpoint = endpoint.ok_or(None)?;
-        let taken_over = row.state.status() == Status::Sending;
+        let taken_over = row.state.status() == DeliveryStatus::Sending;
         let begun = row.state.begin(&endpoint.health, now);
         if taken_over && begun.is_ok() {
             self.tally.lease_expired();
@@ -285,7 +285,7 @@ impl Tables {
         let number = self.delivery_number(id)?;
         self.account(self.delivery(id)?.account_id.as_str())?.check_webhooks()?;
         let row = self.deliveries.get_mut(&number).ok_or(Refused::NotFound("delivery"))?;
-        if row.state.status() != Status::Waiting {
+        if row.state.status() != DeliveryStatus::Waiting {
             return Err(Refused::Conflict("the delivery is not waiting for an attempt".into()));
         }
         row.make_due(now);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{DisabledReason, Gauges, Status};
+use call_assistant::webhook::sender::{DeliveryStatus, DisabledReason, Gauges};
 
 use super::Tables;
 use host::rows::Metrics;
@@ -24,7 +24,7 @@ impl Tables {
             }
             for row in endpoint.pending.iter().filter_map(|number| self.deliveries.get(number)) {
                 match row.state.status() {
-                    Status::Sending => one_more(&mut gauges.sending),
+                    DeliveryStatus::Sending => one_more(&mut gauges.sending),
                     _ => one_more(&mut gauges.waiting),
                 }
                 let late = row.next_at().map_or(Duration::ZERO, |due| now.since(due));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Outcome, Status, Target};
+use call_assistant::webhook::sender::{DeliveryStatus, Outcome, Target};
 use http::StatusCode;
 use serde_json::json;
 
@@ -174,8 +174,8 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     assert_eq!(again, None, "no attempt is to come");
     let id = tables.delivery_id(slow).unwrap().clone();
     let row = tables.delivery(id.as_str()).unwrap();
-    assert_eq!((row.state.status(), row.next_at()), (Status::Parked, None));
-    assert_eq!((row.log[0].status, row.log[0].next_at), (Status::Parked, None));
+    assert_eq!((row.state.status(), row.next_at()), (DeliveryStatus::Parked, None));
+    assert_eq!((row.log[0].status, row.log[0].next_at), (DeliveryStatus::Parked, None));
     assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
 }
 
@@ -222,7 +222,7 @@ fn accepted_before_the_sender_runs() {
             let tables = store.lock();
             let id = tables.delivery_id(sent.delivery)?;
             let row = tables.delivery(id.as_str()).unwrap();
-            (row.state.status() == Status::Delivered).then(|| assert_eq!(row.log.len(), 1))
+            (row.state.status() == DeliveryStatus::Delivered).then(|| assert_eq!(row.log.len(), 1))
         });
     }
     trigger.pull();

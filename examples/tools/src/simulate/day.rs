@@ -10,8 +10,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DisabledReason, Endpoint, EndpointChange, Limits, Outcome, Pending, Planner,
-    Status,
+    Attempt, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange, Outcome, Pending,
+    Planner, SenderLimits,
 };
 use http::StatusCode;
 
@@ -23,7 +23,7 @@ pub struct Scale {
     /// How many deliveries the day brings.
     pub deliveries: u64,
     /// How many attempts may be in flight.
-    pub limits: Limits,
+    pub limits: SenderLimits,
     /// Where the random numbers begin.
     pub seed: u64,
 }
@@ -214,7 +214,7 @@ impl Sender {
         self.report.decisions += 1;
         let tally = &mut self.report.tallies[target.manner as usize];
         tally.accepted += 1;
-        if delivery.status() == Status::Skipped {
+        if delivery.status() == DeliveryStatus::Skipped {
             tally.skipped += 1;
             return;
         }
@@ -287,8 +287,8 @@ impl Sender {
             return;
         }
         match status {
-            Status::Delivered => tally.delivered += 1,
-            Status::Gone => tally.gone += 1,
+            DeliveryStatus::Delivered => tally.delivered += 1,
+            DeliveryStatus::Gone => tally.gone += 1,
             _ => tally.failed += 1,
         }
         self.free.push(at);

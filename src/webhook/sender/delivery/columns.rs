@@ -5,7 +5,7 @@ use super::super::stored::{ColumnError, signed, small, unsigned};
 use serde::{Deserialize, Serialize};
 
 use super::Delivery;
-use super::status::Status;
+use super::status::DeliveryStatus;
 use crate::Timestamp;
 
 /// The columns of a row that holds a [`Delivery`].
@@ -43,8 +43,8 @@ use crate::Timestamp;
 pub struct DeliveryColumns {
     /// The event's `created_at`, from which thirty days count.
     pub event_created_at: Timestamp,
-    /// Its state: [`Status::as_str`] as a column.
-    pub status: Status,
+    /// Its state: [`DeliveryStatus::as_str`] as a column.
+    pub status: DeliveryStatus,
     /// When it is due, leased until, or has ended.
     pub at: Timestamp,
     /// Scheduled attempts that are finished, 0 to 6.

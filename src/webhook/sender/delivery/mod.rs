@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use self::attempt::Attempt;
 pub use self::columns::DeliveryColumns;
 pub use self::outcome::{FailureReason, Outcome};
-pub use self::status::{BeginError, RedeliverError, Status};
+pub use self::status::{BeginError, DeliveryStatus, RedeliverError};
 
 use super::endpoint::{Effect, Endpoint, Life, Report};
 use super::schedule::{
@@ -42,7 +42,7 @@ use crate::webhook::event::EventBody;
 ///     serde_json::to_string(&delivery)?,
 ///     concat!(
 ///         r#"{"event_created_at":"1970-01-01T00:00:00Z","#, // thirty days count from here
-///         r#""status":"waiting","#,          // see `Status`
+///         r#""status":"waiting","#,          // see `DeliveryStatus`
 ///         r#""at":"1970-01-01T00:01:00Z","#, // due, or leased until, or ended
 ///         r#""attempts":0,"#,                // scheduled attempts that are finished, 0 to 6
 ///         r#""manual":false,"#,              // whether a manual redelivery is pending
@@ -74,7 +74,7 @@ pub struct Delivery {
     /// The number of its endpoint.
     pub(super) endpoint: u32,
     pub(super) event_created_at: Timestamp,
-    pub(super) status: Status,
+    pub(super) status: DeliveryStatus,
     pub(super) at: Timestamp,
     pub(super) attempts: u8,
     pub(super) manual: bool,
@@ -93,7 +93,11 @@ impl Delivery {
             id: 0,
             endpoint: endpoint.id(),
             event_created_at: event.created_at(),
-            status: if endpoint.is_active() { Status::Waiting } else { Status::Skipped },
+            status: if endpoint.is_active() {
+                DeliveryStatus::Waiting
+            } else {
+                DeliveryStatus::Skipped
+            },
             at: now,
             attempts: 0,
             manual: false,
@@ -119,10 +123,10 @@ impl Delivery {
     /// delivery, which must then be stored.
     pub fn begin(&mut self, endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError> {
         match self.status {
-            Status::Sending if !self.is_reached(now) => {
+            DeliveryStatus::Sending if !self.is_reached(now) => {
                 return Err(BeginError::Leased { until: self.at });
             }
-            Status::Waiting | Status::Sending => {}
+            DeliveryStatus::Waiting | DeliveryStatus::Sending => {}
             _ => return Err(BeginError::Ended),
         }
         self.check(endpoint).map_err(BeginError::Mismatch)?;
@@ -133,18 +137,18 @@ impl Delivery {
         if !self.is_reached(now) {
             return Err(BeginError::Early { at: self.at });
         }
-        self.set(Status::Sending, now.saturating_add(ATTEMPT_LEASE));
+        self.set(DeliveryStatus::Sending, now.saturating_add(ATTEMPT_LEASE));
         Ok(self.attempt(endpoint, now))
     }
 
-    /// Returns the attempt in flight of a delivery that is [`Status::Sending`]: the same value that
+    /// Returns the attempt in flight of a delivery that is [`DeliveryStatus::Sending`]: the same value that
     /// [`begin`](Self::begin) returned, for the endpoint as it was read with its URL. `None` in any
     /// other state.
     ///
     /// For a store that begins by a statement of its own. Only whoever began an attempt sends it.
     #[must_use]
     pub fn in_flight(&self, endpoint: &Endpoint) -> Option<Attempt> {
-        (self.status == Status::Sending && self.check(endpoint).is_ok())
+        (self.status == DeliveryStatus::Sending && self.check(endpoint).is_ok())
             .then(|| self.attempt(endpoint, self.at.saturating_sub(ATTEMPT_LEASE)))
     }
 
@@ -153,13 +157,13 @@ impl Delivery {
     ///
     /// Nothing changes while a sender holds the lease.
     pub fn park(&mut self, endpoint: &Endpoint, now: Timestamp) -> bool {
-        let leased = self.status == Status::Sending && !self.is_reached(now);
+        let leased = self.status == DeliveryStatus::Sending && !self.is_reached(now);
         let parks = self.is_pending()
             && !leased
             && self.check(endpoint).is_ok()
             && !self.belongs_to(endpoint);
         if parks {
-            self.end(Status::Parked, now);
+            self.end(DeliveryStatus::Parked, now);
         }
         parks
     }
@@ -193,13 +197,13 @@ impl Delivery {
         now: Timestamp,
     ) -> Report {
         let before = self.version;
-        let leased = self.status == Status::Sending && self.version == attempt.lease;
+        let leased = self.status == DeliveryStatus::Sending && self.version == attempt.lease;
         let effect = match outcome {
             Outcome::Answered(status) if status.is_success() => self.acknowledged(attempt, now),
             Outcome::Answered(StatusCode::GONE) => self.gone(attempt, leased, now),
             _ if !leased => Effect::None,
             Outcome::Unsent => {
-                self.set(Status::Waiting, now);
+                self.set(DeliveryStatus::Waiting, now);
                 Effect::None
             }
             _ => self.failed(attempt, now),
@@ -215,11 +219,11 @@ impl Delivery {
     /// wait, twelve hours, after `now`.
     pub fn postpone(&mut self, by: Duration, now: Timestamp) -> bool {
         let at = self.at.saturating_add(by);
-        let allowed = self.status == Status::Waiting
+        let allowed = self.status == DeliveryStatus::Waiting
             && self.at < at
             && at.since(now) <= farthest(LONGEST_WAIT);
         if allowed {
-            self.set(Status::Waiting, at);
+            self.set(DeliveryStatus::Waiting, at);
         }
         allowed
     }
@@ -239,10 +243,10 @@ impl Delivery {
         if self.is_pending() && self.belongs_to(endpoint) {
             return Err(RedeliverError::Pending);
         }
-        if self.status == Status::Sending && !self.is_reached(now) {
+        if self.status == DeliveryStatus::Sending && !self.is_reached(now) {
             return Err(RedeliverError::Leased { until: self.at });
         }
-        if self.status == Status::Delivered {
+        if self.status == DeliveryStatus::Delivered {
             return Err(RedeliverError::Delivered);
         }
         if !is_kept(self.event_created_at, now) {
@@ -253,7 +257,7 @@ impl Delivery {
         }
         self.manual = true;
         self.generation = endpoint.generation();
-        self.set(Status::Waiting, now);
+        self.set(DeliveryStatus::Waiting, now);
         Ok(())
     }
 
@@ -302,7 +306,7 @@ impl Delivery {
 
     /// Returns its state.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> DeliveryStatus {
         self.status
     }
 
@@ -358,20 +362,20 @@ impl Delivery {
 
     fn is_reached(&self, now: Timestamp) -> bool {
         let longest = match self.status {
-            Status::Sending => ATTEMPT_LEASE,
+            DeliveryStatus::Sending => ATTEMPT_LEASE,
             _ => LONGEST_WAIT,
         };
         is_reached(self.at, longest, now)
     }
 
     fn acknowledged(&mut self, attempt: &Attempt, now: Timestamp) -> Effect {
-        if self.status == Status::Delivered {
+        if self.status == DeliveryStatus::Delivered {
             return Effect::None;
         }
         if !attempt.manual {
             self.attempts = self.attempts.max(attempt.number);
         }
-        self.end(Status::Delivered, now);
+        self.end(DeliveryStatus::Delivered, now);
         Effect::Success
     }
 
@@ -382,35 +386,35 @@ impl Delivery {
             if leased && !attempt.manual {
                 self.attempts = attempt.number;
             }
-            self.end(Status::Gone, now);
+            self.end(DeliveryStatus::Gone, now);
         }
         Effect::Gone
     }
 
     fn failed(&mut self, attempt: &Attempt, now: Timestamp) -> Effect {
         if attempt.manual {
-            self.end(Status::Failed, now);
+            self.end(DeliveryStatus::Failed, now);
             return Effect::None;
         }
         self.attempts = attempt.number;
         match wait_after(self.attempts) {
             Some(wait) => {
-                self.set(Status::Waiting, now.saturating_add(wait));
+                self.set(DeliveryStatus::Waiting, now.saturating_add(wait));
                 if attempt.number == 1 { Effect::FirstFailure } else { Effect::None }
             }
             None => {
-                self.end(Status::Failed, now);
+                self.end(DeliveryStatus::Failed, now);
                 Effect::Failure
             }
         }
     }
 
-    fn end(&mut self, status: Status, now: Timestamp) {
+    fn end(&mut self, status: DeliveryStatus, now: Timestamp) {
         self.manual = false;
         self.set(status, now);
     }
 
-    fn set(&mut self, status: Status, at: Timestamp) {
+    fn set(&mut self, status: DeliveryStatus, at: Timestamp) {
         self.status = status;
         self.at = at;
         self.version = next_version(self.version);

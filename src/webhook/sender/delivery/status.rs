@@ -10,12 +10,12 @@ use crate::Timestamp;
 /// The state of a delivery.
 ///
 /// ```
-/// use call_assistant::webhook::sender::Status;
+/// use call_assistant::webhook::sender::DeliveryStatus;
 ///
-/// assert_eq!(Status::Waiting.as_str(), "waiting"); // in JSON and in a column
-/// assert_eq!("parked".parse(), Ok(Status::Parked));
+/// assert_eq!(DeliveryStatus::Waiting.as_str(), "waiting"); // in JSON and in a column
+/// assert_eq!("parked".parse(), Ok(DeliveryStatus::Parked));
 ///
-/// let error = "queued".parse::<Status>().unwrap_err();
+/// let error = "queued".parse::<DeliveryStatus>().unwrap_err();
 /// assert_eq!(error.to_string(), r#"status is "queued", which this version does not know"#);
 /// ```
 ///
@@ -28,7 +28,7 @@ use crate::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Status {
+pub enum DeliveryStatus {
     /// The next attempt begins when it is due.
     Waiting,
     /// A sender has begun an attempt and holds a lease on it.
@@ -45,7 +45,7 @@ pub enum Status {
     Skipped,
 }
 
-impl Status {
+impl DeliveryStatus {
     /// All states, in the order of a delivery's life.
     pub const ALL: &'static [Self] = &[
         Self::Waiting,
@@ -84,7 +84,7 @@ impl Status {
     }
 }
 
-impl FromStr for Status {
+impl FromStr for DeliveryStatus {
     type Err = UnknownTextError;
 
     fn from_str(text: &str) -> Result<Self, UnknownTextError> {

@@ -109,7 +109,7 @@ impl fmt::Display for Alert {
 /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
 /// ```
 ///
-/// A text of a later version is an error that names it, as with [`Status`](super::super::Status).
+/// A text of a later version is an error that names it, as with [`DeliveryStatus`](super::super::DeliveryStatus).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

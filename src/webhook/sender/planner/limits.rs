@@ -1,11 +1,11 @@
 //! How many attempts may be in flight at once.
 
-/// Limits on the attempts that are in flight at once.
+/// The limits on the attempts that are in flight at once.
 ///
 /// ```
-/// use call_assistant::webhook::sender::Limits;
+/// use call_assistant::webhook::sender::SenderLimits;
 ///
-/// let limits = Limits { overall: 448, per_endpoint: 8 };
+/// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
 /// ```
 ///
 /// An attempt takes up to ten seconds. Set the overall limit to more than four times the number of
@@ -14,14 +14,14 @@
 ///
 /// All fields are listed, so that limits can be written as a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Limits {
+pub struct SenderLimits {
     /// The limit of all endpoints together.
     pub overall: u32,
     /// The limit of each endpoint. More than 65,535 count as 65,535.
     pub per_endpoint: u32,
 }
 
-impl Limits {
+impl SenderLimits {
     /// Returns the part of all slow endpoints: an eighth, and one at least.
     pub(super) fn of_slow(self) -> u32 {
         (self.overall / 8).max(1)

@@ -19,18 +19,18 @@ use super::delivery::Outcome;
 use super::schedule::{LONGEST_WAIT, farthest};
 use crate::Timestamp;
 
-pub use self::limits::Limits;
+pub use self::limits::SenderLimits;
 pub use self::pending::Pending;
 
 /// Decides which delivery to send next, under limits on what is in flight.
 ///
 /// ```
 /// use core::time::Duration;
-/// use call_assistant::webhook::sender::{Limits, Outcome, Pending, Planner};
+/// use call_assistant::webhook::sender::{SenderLimits, Outcome, Pending, Planner};
 /// use call_assistant::Timestamp;
 ///
 /// let due = Timestamp::UNIX_EPOCH;
-/// let mut planner = Planner::new(Limits { overall: 100, per_endpoint: 1 });
+/// let mut planner = Planner::new(SenderLimits { overall: 100, per_endpoint: 1 });
 /// planner.add(Pending { delivery: 10, endpoint: 0, account: 0, due, is_retry: false });
 /// planner.add(Pending { delivery: 11, endpoint: 0, account: 0, due, is_retry: false });
 /// planner.add(Pending { delivery: 20, endpoint: 1, account: 0, due, is_retry: false });
@@ -61,7 +61,7 @@ pub use self::pending::Pending;
 ///   endpoint, due retries go before first attempts, so the deliveries that decide whether it is
 ///   disabled are followed to their ends.
 /// - An account that has nothing in flight may use any free room. Any other leaves as many attempts
-///   free as it has in flight itself, and at least an eighth of [`overall`](Limits::overall). So one
+///   free as it has in flight itself, and at least an eighth of [`overall`](SenderLimits::overall). So one
 ///   account never has more than half of `overall` in flight, even while nobody else waits.
 /// - An endpoint that has nothing in flight may use any room of its account. Second and further
 ///   attempts use at most a quarter of `overall`, all endpoints of an account together.
@@ -116,7 +116,7 @@ const BATCH: usize = 64;
 impl Planner {
     /// Creates an empty planner.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: SenderLimits) -> Self {
         Self { lanes: Lanes::default(), turns: Turns::new(limits) }
     }
 
@@ -127,7 +127,7 @@ impl Planner {
     /// Do this before the process accepts events, or together with the first [`add`](Self::add): a
     /// delivery that is accepted in between would be added twice.
     #[must_use]
-    pub fn rebuild(limits: Limits, pending: impl IntoIterator<Item = Pending>) -> Self {
+    pub fn rebuild(limits: SenderLimits, pending: impl IntoIterator<Item = Pending>) -> Self {
         let mut planner = Self::new(limits);
         let mut all: Vec<_> = pending.into_iter().map(|each| planner.turns.know(each)).collect();
         all.sort_unstable();
@@ -143,9 +143,9 @@ impl Planner {
     /// ```
     /// use core::time::Duration;
     /// use call_assistant::Timestamp;
-    /// use call_assistant::webhook::sender::{Limits, Pending, Planner};
+    /// use call_assistant::webhook::sender::{SenderLimits, Pending, Planner};
     ///
-    /// let limits = Limits { overall: 448, per_endpoint: 8 };
+    /// let limits = SenderLimits { overall: 448, per_endpoint: 8 };
     /// let mut planner = Planner::new(limits).with_rate(20);
     /// let now = Timestamp::UNIX_EPOCH;
     /// let pending = Pending { delivery: 1, endpoint: 0, account: 0, due: now, is_retry: false };

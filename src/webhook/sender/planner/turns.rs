@@ -7,14 +7,14 @@ use core::time::Duration;
 use super::super::delivery::Outcome;
 use super::accounts::{Accounts, Held, Part, Room};
 use super::lanes::Entry;
-use super::limits::Limits;
+use super::limits::SenderLimits;
 use super::line::{Line, Links, NONE};
 use super::pending::Pending;
 use super::slots::{Slots, index};
 
 /// The endpoints' lines and turns, and what is in flight.
 pub(super) struct Turns {
-    limits: Limits,
+    limits: SenderLimits,
     /// The microseconds between two attempts of one endpoint; 0 without a rate.
     interval: i64,
     endpoints: Vec<Endpoint>,
@@ -61,7 +61,7 @@ const LONG: Duration = Duration::from_secs(8);
     reason = "counts what is in memory and within its limits; there is a line for each kind"
 )]
 impl Turns {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: SenderLimits) -> Self {
         Self {
             limits,
             interval: 0,
@@ -84,7 +84,7 @@ impl Turns {
         self.interval = micros;
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> SenderLimits {
         self.limits
     }
 

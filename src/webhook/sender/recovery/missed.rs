@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::delivery::{Delivery, Status};
+use super::super::delivery::{Delivery, DeliveryStatus};
 use super::super::endpoint::Endpoint;
 use super::super::schedule::{LONGEST_DELIVERY, oldest_kept};
 use super::super::stored::{self, Row, previous_version, signed};
@@ -16,15 +16,15 @@ use crate::webhook::event::EventType;
 /// ```
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::webhook::event::EventType;
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, Status};
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, MissedDeliveries, DeliveryStatus};
 /// # let now = Timestamp::UNIX_EPOCH;
 /// # let mut endpoint = Endpoint::new(1, now);
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
-///     let missed = missed.of_statuses([Status::Parked, Status::Skipped]).of_types([EventType::CallEnded]);
+///     let missed = missed.of_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).of_types([EventType::CallEnded]);
 ///     let search = missed.search();
 ///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
-///     assert_eq!(search.statuses, [Status::Parked, Status::Skipped]);
+///     assert_eq!(search.statuses, [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
 ///     assert_eq!(search.ended_in, Some(0)); // the generation before
 /// }
 /// ```
@@ -38,9 +38,9 @@ use crate::webhook::event::EventType;
 pub struct MissedDeliveries {
     from: Timestamp,
     until: Timestamp,
-    /// In the order of [`Status::ALL`].
+    /// In the order of [`DeliveryStatus::ALL`].
     #[serde(deserialize_with = "missed_statuses")]
-    statuses: Vec<Status>,
+    statuses: Vec<DeliveryStatus>,
     /// None: all types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     types: Vec<EventType>,
@@ -70,7 +70,7 @@ pub struct MissedSearch<'a> {
     /// The first `created_at` after the range.
     pub created_until: Timestamp,
     /// Statuses in which a delivery has ended.
-    pub statuses: &'a [Status],
+    pub statuses: &'a [DeliveryStatus],
     /// The generation that ended deliveries have; `None` for any.
     pub ended_in: Option<i32>,
     /// The oldest `created_at` of failed and gone deliveries.
@@ -126,16 +126,17 @@ impl MissedDeliveries {
     #[must_use]
     pub fn between(from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
         let from = from.max(oldest_kept(now));
-        let statuses = Status::ALL.iter().copied().filter(|status| status.is_missed()).collect();
+        let statuses =
+            DeliveryStatus::ALL.iter().copied().filter(|status| status.is_missed()).collect();
         let until = until.max(from);
         Self { from, until, statuses, types: Vec::new(), generation: None, failed_from: None }
     }
 
     /// Keeps only deliveries that ended in one of these statuses. Statuses that are not
-    /// [missed](Status::is_missed) are ignored. With [`Status::Parked`], what counts as parked is
+    /// [missed](DeliveryStatus::is_missed) are ignored. With [`DeliveryStatus::Parked`], what counts as parked is
     /// left too.
     #[must_use]
-    pub fn of_statuses(mut self, statuses: impl AsRef<[Status]>) -> Self {
+    pub fn of_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
         self.statuses.retain(|status| statuses.as_ref().contains(status));
         self
     }
@@ -177,7 +178,7 @@ impl MissedDeliveries {
             failed_from: self.failed_from.unwrap_or(self.from),
             not_pending_in: self
                 .generation
-                .filter(|_| self.statuses.contains(&Status::Parked))
+                .filter(|_| self.statuses.contains(&DeliveryStatus::Parked))
                 .map(signed),
             types: &self.types,
         }
@@ -191,13 +192,13 @@ impl MissedDeliveries {
         let created_at = delivery.event_created_at();
         let generation = signed(delivery.generation);
         let missed = match delivery.status() {
-            Status::Waiting | Status::Sending => {
+            DeliveryStatus::Waiting | DeliveryStatus::Sending => {
                 search.not_pending_in.is_some_and(|active| generation != active)
             }
             ended => {
                 search.statuses.contains(&ended)
                     && search.ended_in.is_none_or(|ended_in| generation == ended_in)
-                    && (matches!(ended, Status::Parked | Status::Skipped)
+                    && (matches!(ended, DeliveryStatus::Parked | DeliveryStatus::Skipped)
                         || search.failed_from <= created_at)
             }
         };
@@ -214,8 +215,8 @@ impl MissedDeliveries {
 /// Refuses what no range has: a recovery must not redeliver what was delivered.
 fn missed_statuses<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
-) -> Result<Vec<Status>, D::Error> {
-    let statuses = Vec::<Status>::deserialize(deserializer)?;
+) -> Result<Vec<DeliveryStatus>, D::Error> {
+    let statuses = Vec::<DeliveryStatus>::deserialize(deserializer)?;
     match statuses.iter().find(|status| !status.is_missed()) {
         Some(status) => Err(serde::de::Error::custom(format_args!(
             "statuses has {}, which is not missed",

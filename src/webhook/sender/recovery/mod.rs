@@ -41,7 +41,7 @@ use crate::Timestamp;
 /// let found = [(7, Row::from(skipped))]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
 /// let writes = recovery.step(room, &found, &endpoint, plan, now);
 /// // Store the writes and the recovery in one transaction.
-/// assert_eq!((writes[0].0, writes[0].1.value.status()), (7, Status::Waiting));
+/// assert_eq!((writes[0].0, writes[0].1.value.status()), (7, DeliveryStatus::Waiting));
 /// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -60,7 +60,7 @@ use crate::Timestamp;
 /// one of them.
 ///
 /// [`room`](Self::room) sets the pace: so many deliveries are pending at once. With half of
-/// [`Limits::per_endpoint`](super::Limits::per_endpoint), the endpoint's new events always find room.
+/// [`SenderLimits::per_endpoint`](super::SenderLimits::per_endpoint), the endpoint's new events always find room.
 ///
 /// # Its end
 /// It ends by itself when nothing is left, when its endpoint is disabled, when the plan does not

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, Attempt, Delivery, DeliveryColumns, Endpoint, EndpointColumns, RETRY_WAITS,
-    Report, Status,
+    ATTEMPT_LEASE, Attempt, Delivery, DeliveryColumns, DeliveryStatus, Endpoint, EndpointColumns,
+    RETRY_WAITS, Report,
 };
 use serde_json::json;
 
@@ -119,8 +119,10 @@ impl Step<'_> {
         let was = before.map(|before| before.status());
         match after.status() {
             _ if before.is_none() => Some(Assumption::Accepted),
-            Status::Parked if was != Some(Status::Parked) => Some(Assumption::Parked),
-            Status::Waiting if !before?.is_pending() => Some(Assumption::Redelivered),
+            DeliveryStatus::Parked if was != Some(DeliveryStatus::Parked) => {
+                Some(Assumption::Parked)
+            }
+            DeliveryStatus::Waiting if !before?.is_pending() => Some(Assumption::Redelivered),
             _ => None,
         }
     }
@@ -147,7 +149,7 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
     let Some(before) = step.before else {
         let new = DeliveryColumns::from(after);
         let is_new = (new.version, new.attempts, new.manual) == (0, 0, false)
-            && matches!(new.status, Status::Waiting | Status::Skipped);
+            && matches!(new.status, DeliveryStatus::Waiting | DeliveryStatus::Skipped);
         return is_new.then(Vec::new).ok_or("a new row is not new");
     };
     let columns = DeliveryColumns::from(before);
@@ -196,7 +198,7 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
 /// A row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
 fn on_the_wall(row: Delivery, ended: Timestamp) -> Delivery {
     let mut columns = DeliveryColumns::from(row);
-    if columns.status == Status::Waiting {
+    if columns.status == DeliveryStatus::Waiting {
         columns.at = ended.saturating_add(shorter(columns.at.since(ended)));
     }
     Delivery::from_columns(row.id(), row.endpoint(), columns).unwrap()
@@ -210,7 +212,7 @@ fn shorter(wait: Duration) -> Duration {
 
 /// What a result means for the endpoint that changes no delivery: only a 410 means anything.
 fn late_reports(entry: &Entry, at: Timestamp, generation: i32) -> Vec<Report> {
-    let ended = with_status(Status::Delivered, at);
+    let ended = with_status(DeliveryStatus::Delivered, at);
     let report =
         |generation| ended.clone().finish(&other(entry, generation), entry.outcome, at).unwrap();
     (0..=generation).map(report).collect()
@@ -233,7 +235,7 @@ fn other(entry: &Entry, generation: i32) -> Attempt {
     .unwrap()
 }
 
-fn with_status(status: Status, at: Timestamp) -> Delivery {
+fn with_status(status: DeliveryStatus, at: Timestamp) -> Delivery {
     Delivery::from_columns(
         1,
         1,

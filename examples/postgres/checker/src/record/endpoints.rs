@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    DeliveryColumns, DisabledReason, Endpoint, EndpointColumns, Status,
+    DeliveryColumns, DeliveryStatus, DisabledReason, Endpoint, EndpointColumns,
 };
 
 use super::deliveries::{Assumed, Assumption, Outcomes, Told};
@@ -77,7 +77,7 @@ fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
         match assumed.what {
             Assumption::Accepted => {
                 let is_read = state.until.is_none_or(|until| noted.true_time(row.at) <= until);
-                is_read && is_of_row && is_active == (row.status == Status::Waiting)
+                is_read && is_of_row && is_active == (row.status == DeliveryStatus::Waiting)
             }
             Assumption::Redelivered => is_of_row && is_active,
             Assumption::Parked => !is_of_row || !is_active,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{Row as Read, Status};
+use call_assistant::webhook::sender::{DeliveryStatus, Row as Read};
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
 use call_assistant_postgres::queue::{self, Key, Table};
 
@@ -16,7 +16,11 @@ async fn a_page_of_deliveries_is_what_its_filter_says() {
         let endpoints = dice.one_of::<&[i32]>(&[&[0], &[1], &[0, 1]]).to_vec();
         let shards: Vec<i16> = endpoints.iter().map(|number| shard(*number)).collect();
         let statuses: Option<Vec<&str>> = (dice.roll(2) == 0).then(|| {
-            Status::ALL.iter().filter(|_| dice.roll(2) == 0).map(|status| status.as_str()).collect()
+            DeliveryStatus::ALL
+                .iter()
+                .filter(|_| dice.roll(2) == 0)
+                .map(|status| status.as_str())
+                .collect()
         });
         let kind = (dice.roll(3) == 0).then(|| dice.one_of(&KINDS));
         let event = (dice.roll(9) == 0).then(|| format!("evt_{}", dice.roll(400)));

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{DeliveryColumns, MissedDeliveries, Status, oldest_kept};
+use call_assistant::webhook::sender::{
+    DeliveryColumns, DeliveryStatus, MissedDeliveries, oldest_kept,
+};
 use call_assistant_postgres::db::{At, delivery_of};
 use tokio_postgres::types::ToSql;
 
@@ -52,7 +54,7 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
     };
     let missed = match dice.roll(3) {
         0 => missed,
-        _ => missed.of_statuses(dice.some_of(Status::ALL)),
+        _ => missed.of_statuses(dice.some_of(DeliveryStatus::ALL)),
     };
     match dice.roll(2) {
         0 => missed,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint, Status};
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus, Endpoint};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{At, Session};
 use private_server::Settings;
@@ -75,7 +75,7 @@ impl Filled {
         let mut rows = Vec::new();
         for id in 0_i64..400 {
             let created = dice.instant(now);
-            let status = dice.one_of(Status::ALL);
+            let status = dice.one_of(DeliveryStatus::ALL);
             let columns = DeliveryColumns {
                 event_created_at: created,
                 status,
