@@ -20,7 +20,7 @@ async fn migrations_are_applied_once_and_checked() {
     let sql = "UPDATE migrations SET digest = ''";
     database.read(async |client| Ok::<_, DbError>(client.execute(sql, &[]).await?)).await.unwrap();
     let error = db::check(&database).await.unwrap_err();
-    assert_eq!(error.to_string(), "migration 1 is applied, and is not the one of this build");
+    assert_eq!(error.to_string(), "migration 1 as applied differs from the one of this build");
 }
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a

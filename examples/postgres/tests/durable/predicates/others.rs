@@ -51,12 +51,12 @@ async fn who_may_be_reminded_is_found() {
         let since = filled.now.saturating_sub(DAY * u32::try_from(filled.dice.roll(5)).unwrap());
         let since = since.saturating_sub(Duration::from_micros(filled.dice.roll(3)));
         let endpoint = Endpoint::from_columns(
-            1,
+            0,
             EndpointColumns {
                 disabled: filled.dice.one_of(&all),
                 since: since.saturating_add(Duration::from_micros(1)).floor_to_micros(),
                 reminders: i16::try_from(filled.dice.roll(3)).unwrap(),
-                ..EndpointColumns::from(Endpoint::new(1, filled.now))
+                ..EndpointColumns::from(Endpoint::new(0, filled.now))
             },
         );
         let Ok(mut endpoint) = endpoint else { continue };
