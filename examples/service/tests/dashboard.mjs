@@ -184,16 +184,21 @@ try {
   await run(`document.querySelector("tbody .expand").scrollIntoView({ block: "center" })`);
   const emitting = setInterval(() => emit("note"), 50);
   const lost = [];
+  let missed = 0;
   for (let n = 0; n < 100; n++) {
     const before = await run(`document.querySelector("tbody .expand").ariaExpanded`);
     const at = await middle("tbody .expand");
     await mouse("mousePressed", at);
+    // Between two messages to the browser the list may have moved: then this test has pressed beside it.
+    const hit = await run(`!!document.querySelector("tbody .expand:active")`);
     await new Promise((done) => setTimeout(done, 120));
     await mouse("mouseReleased", at);
-    if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === before) lost.push({ n, at, now: await middle("tbody .expand") });
+    if (!hit) missed++;
+    else if (await run(`document.querySelector("tbody .expand").ariaExpanded`) === before) lost.push({ n, at, now: await middle("tbody .expand") });
   }
   clearInterval(emitting);
   assert.deepEqual(lost, [], "clicks lost of 100");
+  assert.ok(missed <= 5, `${missed} clicks of 100 beside the row`);
   passed++;
   await set("type", "");
 
