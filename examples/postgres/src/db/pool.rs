@@ -163,7 +163,7 @@ impl Database {
         self.patience
     }
 
-    pub(super) fn breaker(&self) -> &Arc<Breaker> {
+    pub(super) fn breaker(&self) -> &Breaker {
         &self.breaker
     }
 

@@ -89,7 +89,7 @@ impl InHand {
     }
 }
 
-/// What a renewal of the leases found.
+/// The result of a renewal of the leases.
 #[derive(Debug)]
 struct Renewal {
     /// How many senders live.
