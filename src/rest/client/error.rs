@@ -49,9 +49,9 @@ pub struct ClientError {
     pub retry_after: Option<RetryAfter>,
     /// What is wrong.
     pub reason: ClientErrorReason,
-    excerpt: String,
+    excerpt: Box<str>,
     /// What the program has to do, if it has lost a part of the answer.
-    advice: Option<&'static str>,
+    advice: Option<Advice>,
 }
 
 /// The fault of a response.
@@ -128,9 +128,9 @@ impl ClientError {
             status: None,
             request_id: None,
             retry_after: None,
-            advice: tells_a_status(&cause).then_some(REPORT_ANY_STATUS),
+            advice: tells_a_status(&cause).then_some(Advice::ReportAnyStatus),
             reason: ClientErrorReason::NoResponse(cause),
-            excerpt: String::new(),
+            excerpt: Box::default(),
         }
     }
 
@@ -250,7 +250,7 @@ impl fmt::Display for ClientError {
             write!(f, " ({id})")?;
         }
         match self.advice {
-            Some(advice) => write!(f, "; {advice}"),
+            Some(advice) => write!(f, "; {}", advice.as_str()),
             None => Ok(()),
         }
     }
@@ -271,11 +271,29 @@ impl fmt::Debug for ClientError {
 
 impl Error for ClientError {}
 
-const REPORT_ANY_STATUS: &str = "the HTTP client made an error of a status: report every status as \
-    an answer (ureq: http_status_as_error(false), reqwest: no error_for_status)";
-const KEEP_HEADERS: &str =
-    "the answer was reported without headers: keep them, for Retry-After and Date";
-const BOUND_BODY: &str = "the body has more than 16 MiB: read no more than that of any answer";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Advice {
+    ReportAnyStatus,
+    KeepHeaders,
+    BoundBody,
+}
+
+impl Advice {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::ReportAnyStatus => {
+                "the HTTP client made an error of a status: report every status as an answer \
+                 (ureq: http_status_as_error(false), reqwest: no error_for_status)"
+            }
+            Self::KeepHeaders => {
+                "the answer was reported without headers: keep them, for Retry-After and Date"
+            }
+            Self::BoundBody => {
+                "the body has more than 16 MiB: read no more than that of any answer"
+            }
+        }
+    }
+}
 
 /// Returns whether the text of a lost answer is that of a status: `http status: 401`.
 fn tells_a_status(cause: &str) -> bool {
@@ -307,12 +325,12 @@ pub(super) fn read<A: ApiResponse>(
         _ => (ClientErrorReason::of_refusal(body), body),
     };
     let excerpt = match reason {
-        ClientErrorReason::NotFromService => excerpt(shown, ClientError::MAX_EXCERPT_LEN),
-        _ => String::new(),
+        ClientErrorReason::NotFromService => excerpt(shown, ClientError::MAX_EXCERPT_LEN).into(),
+        _ => Box::default(),
     };
     let advice = match body.len() {
-        0..=MAX_JSON_LEN => head.is_bare().then_some(KEEP_HEADERS),
-        _ => Some(BOUND_BODY),
+        0..=MAX_JSON_LEN => head.is_bare().then_some(Advice::KeepHeaders),
+        _ => Some(Advice::BoundBody),
     };
     let own_id = match &reason {
         ClientErrorReason::Refused(error) => error.request_id.clone(),
