@@ -76,6 +76,27 @@ fn head_is_get_without_the_body() {
     }
 }
 
+/// ERR-1, KEY-5, RATE-3: what the page shows of a refusal is what is sent.
+#[test]
+fn the_page_shows_whole_refusals() {
+    let unknown = get("/v1/account").with(|it| it.found = false);
+    let limited = get("/v1/account").with(|it| {
+        for _ in 0..60 {
+            it.rates.check(&it.key.id, Quota::ACCOUNT, it.now).unwrap();
+        }
+    });
+    for mut scenario in [unknown, limited] {
+        let answer = scenario.answer();
+        let mut text = format!("HTTP/1.1 {}\n", answer.status());
+        for (name, value) in answer.headers() {
+            text += &format!("{name}: {}\n", value.to_str().unwrap());
+        }
+        text += &format!("\n{}\n", std::str::from_utf8(answer.body()).unwrap());
+        let page = include_str!("../../../src/guide/protocol.md");
+        assert!(page.contains(&format!("```text\n{text}```")), "{text}");
+    }
+}
+
 /// HTTP-5, D-3.
 #[test]
 fn other_methods_are_refused_without_a_look_up() {
