@@ -1,4 +1,4 @@
-//! Receiving webhooks, asking the API and serving it, with the frameworks people use.
+//! Receiving webhooks, asking the API, and serving it, with the frameworks people use.
 //!
 //! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
 //! does with a genuine delivery) and [`asking::run`] or [`asking::run_async`] (the loop of a flow).
@@ -21,11 +21,7 @@
 //! | [`asking::ureq`] | ureq |
 //! | [`asking::hyper`] | hyper |
 //!
-//! | serving | with |
-//! |---|---|
-//! | [`serving::axum`] | axum |
-//!
-//! `src/bin/receive.rs` is the whole program of README: axum, and a table in SQLite.
+//! [`serving`] serves the API with axum. `src/bin/receive.rs` is the whole program of README.
 
 pub mod asking;
 pub mod receiving;
