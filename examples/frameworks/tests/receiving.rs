@@ -238,8 +238,8 @@ fn to_base64(bytes: &[u8]) -> String {
 /// The program of README, as a process: SIG-2, EVT-8.
 #[test]
 fn the_program_of_readme_keeps_each_event_once() {
-    use std::process::Command;
     use ::testing::running::{Folder, Running, eventually};
+    use std::process::Command;
 
     let readme = include_str!("../../../README.md");
     assert!(readme.contains(include_str!("../src/bin/receive.rs")), "README shows this program");
