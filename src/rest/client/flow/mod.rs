@@ -382,13 +382,12 @@ impl<T: Task> Flow<T> {
 
     /// Decides what follows a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
-        // A page that does not follow the previous one may be another machine's, a little behind.
-        let lost = ClientError::no_response("");
-        let retried = match &error {
-            FlowError::Client(error) => error,
-            _ => &lost,
+        let wait = match &error {
+            FlowError::Client(error) => self.retry.wait(error, self.tried, random, now),
+            // A page that does not follow the previous one may be another machine's, a little behind.
+            _ => self.retry.wait_unasked(self.tried, random),
         };
-        if let Some(length) = self.retry.wait(retried, self.tried, random, now) {
+        if let Some(length) = wait {
             return Position::Waiting(Wait::new(length, false, now));
         }
         // Nothing of a request for the first page would change.
