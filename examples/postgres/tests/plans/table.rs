@@ -71,7 +71,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          '{false}', '{1}', '{1}'",
     ),
     // A sender.
-    ("sender/poll", "'{:shard}', array[pg_snapshot_xmin(pg_current_snapshot())::text], '{0}', 250"),
+    ("sender/poll", "'{:shard}', '{0}', '{0}', pg_current_snapshot()::text, 250"),
     (
         "sender/deliveries",
         "batch(:pending, :count), (days(:pending, :count))[1], (days(:pending, :count))[:count]",
