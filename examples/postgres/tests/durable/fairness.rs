@@ -120,7 +120,8 @@ impl Tenants {
             ids.push(id);
         }
         let session = service.world.database.session().await.unwrap();
-        let insert = "INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback,
+        let insert =
+            "INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback,
                 secrets, since, failures, generation, version)
             SELECT id, $1, shard, now(), url, true, sealed, now(), 0, 0, 0
             FROM unnest($2::text[], $3::smallint[], $4::text[], $5::bytea[])
@@ -139,10 +140,10 @@ impl Tenants {
         let event = event(account, self.events);
         let change = self.session.transaction().await.unwrap();
         accept(&change, &event, None, event.created_at()).await.unwrap();
-        if account == OTHER {
-            self.accepted.insert(event.id().to_string(), event.created_at());
-        }
         change.commit().await.unwrap();
+        if account == OTHER {
+            self.accepted.insert(event.id().to_string(), now());
+        }
     }
 
     fn start(&self) -> Running {
@@ -151,7 +152,9 @@ impl Tenants {
 
     /// Waits until the shards were taken so many times in all.
     async fn taken(&self, times: i64) {
-        self.service.becomes(&format!("SELECT (sum(epoch) >= {times})::int::bigint FROM shards"), 1).await;
+        self.service
+            .becomes(&format!("SELECT (sum(epoch) >= {times})::int::bigint FROM shards"), 1)
+            .await;
     }
 
     /// Accepts ten events a second of the other tenant, and one of the late tenant every five seconds.

@@ -15,6 +15,7 @@ mod fairness;
 mod history;
 mod isolation;
 mod late;
+mod loops;
 mod personal_data;
 mod predicates;
 mod processes;
