@@ -11,13 +11,16 @@
     clippy::unwrap_used
 )]
 
+mod fairness;
 mod history;
 mod isolation;
 mod late;
+mod loops;
 mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod rotation;
 mod schema;
 mod sending;
 mod store;
