@@ -153,7 +153,7 @@ fn webhooks() -> Vec<String> {
     let signature = signer.sign(b"{}", now());
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
     let verifier = Verifier::new(secret.clone()).with_secret(random.clone());
-    let evidence = Evidence::new(headers, b"{}", SIGNING).known_secret(SIGNING);
+    let evidence = Evidence::new(headers, b"{}", SIGNING).with_known_secret(SIGNING);
     let mut own = HeaderMap::new();
     own.insert("x-token", HeaderValue::from_static(KEY));
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");

@@ -109,9 +109,9 @@ fn explained(question: &[u8]) -> Result<Value, String> {
         false => found.signature(value),
     };
     let evidence = Evidence::new(headers, body, secret);
-    let evidence = secrets.iter().fold(evidence, |evidence, text| evidence.known_secret(text));
+    let evidence = secrets.iter().fold(evidence, |evidence, text| evidence.with_known_secret(text));
     let evidence = known.iter().fold(evidence, |evidence, other| {
-        evidence.known_delivery(other.headers(&product), &other.body)
+        evidence.with_known_delivery(other.headers(&product), &other.body)
     });
     let explanation = evidence.explain(now);
     let cause = |cause: &Cause| json!({ "code": cause.as_str(), "sentence": cause.to_string() });

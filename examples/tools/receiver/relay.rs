@@ -275,7 +275,7 @@ impl Relay {
             let headers = DeliveryHeaders::from_map(&product, &headers);
             let evidence = secrets::evidence(headers, &body, &secrets)?;
             let evidence = recent.iter().fold(evidence, |evidence, (headers, body)| {
-                evidence.known_delivery(DeliveryHeaders::from_map(&product, headers), body)
+                evidence.with_known_delivery(DeliveryHeaders::from_map(&product, headers), body)
             });
             Some(format!("\n  {}", evidence.explain(now)))
         });

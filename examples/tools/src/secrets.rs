@@ -88,5 +88,5 @@ pub fn evidence<'a>(
 ) -> Option<Evidence<'a>> {
     let (first, others) = texts.split_first()?;
     let evidence = Evidence::new(headers, body, first);
-    Some(others.iter().fold(evidence, |evidence, text| evidence.known_secret(text)))
+    Some(others.iter().fold(evidence, |evidence, text| evidence.with_known_secret(text)))
 }

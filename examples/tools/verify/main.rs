@@ -210,7 +210,7 @@ fn explain(flags: &Flags) -> Result<u8, String> {
     let evidence = secrets::evidence(headers, &captured.body, &texts).ok_or("no signing secret")?;
     let evidence = evidence.with_tolerance(tolerance);
     let evidence = known.iter().fold(evidence, |evidence, other| {
-        evidence.known_delivery(other.headers(&product), &other.body)
+        evidence.with_known_delivery(other.headers(&product), &other.body)
     });
     let explanation = evidence.explain(now);
     say(&explanation.to_string());

@@ -15,7 +15,7 @@ use crate::webhook::verifier::Verifier;
 /// use call_assistant::webhook::explain::Evidence;
 ///
 /// let headers = DeliveryHeaders::new().signature(b"t=1767225600");
-/// let evidence = Evidence::new(headers, b"{}", "whsec_test").known_secret("whsec_staging");
+/// let evidence = Evidence::new(headers, b"{}", "whsec_test").with_known_secret("whsec_staging");
 /// let explanation = evidence.explain(Timestamp::UNIX_EPOCH);
 /// assert_eq!(explanation.to_string(), "proven: the signature header has no v1");
 /// ```
@@ -51,7 +51,7 @@ impl<'a> Evidence<'a> {
 
     /// Adds another secret: of another endpoint, of another environment, or a previous one.
     #[must_use]
-    pub fn known_secret(mut self, secret: &'a str) -> Self {
+    pub fn with_known_secret(mut self, secret: &'a str) -> Self {
         self.secrets.push(secret);
         self
     }
@@ -59,7 +59,7 @@ impl<'a> Evidence<'a> {
     /// Adds another delivery that was received at about the same time: its header or body may have
     /// been exchanged with this one's.
     #[must_use]
-    pub fn known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
+    pub fn with_known_delivery(mut self, headers: DeliveryHeaders<'a>, body: &'a [u8]) -> Self {
         self.deliveries.push((headers, body));
         self
     }

@@ -131,7 +131,7 @@ impl fmt::Display for Explanation {
 /// | `secret_base64` | the secret given is the base64 of the whole secret, as in a manifest of Kubernetes |
 /// | `secret_prefix_missing` | the secret given lacks its prefix `whsec_` |
 /// | `secret_label` | the secret given has text before `whsec_`: a variable's name, a label |
-/// | `secret_other` | another [known secret](super::Evidence::known_secret) signed the body |
+/// | `secret_other` | another [known secret](super::Evidence::with_known_secret) signed the body |
 /// | `secret_unusable` | the text given signed, but no [`SigningSecret`](crate::webhook::SigningSecret) accepts it: whoever guesses it can sign |
 /// | `secret_empty` | the secret given is empty; a guess |
 /// | `secret_not_expanded` | the secret given is a variable's name, such as `${WEBHOOK_SECRET}`; a guess |
@@ -173,7 +173,7 @@ impl fmt::Display for Explanation {
 /// | `body_period_prepended` | a period was put in front of it |
 /// | `body_rewritten` | it was read as JSON and written again in another style |
 /// | `body_numbers_rewritten` | its numbers were written in another form: `750` for `750.0` |
-/// | `body_changed` | it is not what was signed: that is a [known delivery](super::Evidence::known_delivery) of the same event |
+/// | `body_changed` | it is not what was signed: that is a [known delivery](super::Evidence::with_known_delivery) of the same event |
 /// | `body_empty` | it is empty, perhaps because something has read it before; a guess unless the body that was signed is known |
 /// | `body_cut_off` | it is JSON that ends too soon; a guess unless the body that was signed is known |
 /// | `body_gzip` | it is compressed with gzip; a guess, because the crate does not decompress it |

@@ -311,5 +311,5 @@ pub use schedule::{
     RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
 };
 pub use settle::{Settled, settle};
-pub use stored::{ColumnError, MismatchError, UnknownTextError};
+pub use stored::{ColumnError, MismatchError};
 pub use tally::{Gauges, SenderTally};

@@ -73,29 +73,29 @@ pub enum MismatchError {
     Endpoint,
 }
 
-/// A number in a column that this crate cannot have stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {value}, not from 0 to {max}")]
-#[non_exhaustive]
-pub struct ColumnError {
-    /// The column.
-    pub field: &'static str,
-    /// The number in it.
-    pub value: i32,
-    /// The largest number that is allowed.
-    pub max: i32,
-}
-
-/// A stored text that this version does not know, such as a [`DeliveryStatus`](super::DeliveryStatus) of a
-/// later version.
+/// A stored value that this version cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {text:?}, which this version does not know")]
 #[non_exhaustive]
-pub struct UnknownTextError {
-    /// What the text is for.
-    pub field: &'static str,
-    /// The text.
-    pub text: String,
+pub enum ColumnError {
+    /// A number that this crate never stores.
+    #[error("{field} is {value}, not from 0 to {max}")]
+    Number {
+        /// The column.
+        field: &'static str,
+        /// The number in it.
+        value: i32,
+        /// The largest number that is allowed.
+        max: i32,
+    },
+    /// A text that this version does not know, such as a
+    /// [`DeliveryStatus`](super::DeliveryStatus) of a later version.
+    #[error("{field} is {text:?}, which this version does not know")]
+    Text {
+        /// The column.
+        field: &'static str,
+        /// The text in it.
+        text: String,
+    },
 }
 
 #[expect(clippy::expect_used, reason = "every way to make a number keeps it within i32::MAX")]
@@ -104,12 +104,12 @@ pub(super) fn signed(number: u32) -> i32 {
 }
 
 pub(super) fn unsigned(field: &'static str, value: i32) -> Result<u32, ColumnError> {
-    u32::try_from(value).map_err(|_| ColumnError { field, value, max: i32::MAX })
+    u32::try_from(value).map_err(|_| ColumnError::Number { field, value, max: i32::MAX })
 }
 
 pub(super) fn small(field: &'static str, value: i16, max: u8) -> Result<u8, ColumnError> {
     let fits = u8::try_from(value).ok().filter(|value| *value <= max);
-    fits.ok_or_else(|| ColumnError { field, value: value.into(), max: max.into() })
+    fits.ok_or_else(|| ColumnError::Number { field, value: value.into(), max: max.into() })
 }
 
 /// The largest version or generation: what an `integer` column holds.

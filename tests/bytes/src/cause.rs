@@ -47,13 +47,13 @@ pub fn cause(bytes: &[u8]) {
     let signed = mishap.message.get(NOW.len() + 1..).unwrap_or_default();
     let evidence = Evidence::new(headers, &mishap.received, &mishap.given);
     let evidence = match mishap.codes[..] {
-        ["secret_other"] => evidence.known_secret("whsec_staging").known_secret(SECRET),
+        ["secret_other"] => evidence.with_known_secret("whsec_staging").with_known_secret(SECRET),
         ["delivery_other"] => match &mishap.other {
             Some((header, body)) => {
                 let headers = DeliveryHeaders::new().signature(header.as_bytes());
-                evidence.known_delivery(headers, body)
+                evidence.with_known_delivery(headers, body)
             }
-            None => evidence.known_delivery(DeliveryHeaders::new(), signed),
+            None => evidence.with_known_delivery(DeliveryHeaders::new(), signed),
         },
         _ => evidence,
     };

@@ -46,12 +46,12 @@ fn the_condition_for_a_statement_is_the_predicate() {
         let enabled = enabled.unwrap();
         let (from, until) = (at(dice.below(100_000)), at(dice.below(200_000)));
         let range = MissedDeliveries::between(from, until, at(110_000));
-        let of_two = range.clone().of_statuses([
+        let of_two = range.clone().with_statuses([
             DeliveryStatus::Skipped,
             DeliveryStatus::Delivered,
             DeliveryStatus::Failed,
         ]);
-        for missed in [&enabled, &range, &range.clone().of_endpoint(&endpoint), &of_two] {
+        for missed in [&enabled, &range, &range.clone().with_endpoint(&endpoint), &of_two] {
             let columns = DeliveryColumns {
                 event_created_at: at(dice.below(200_000)),
                 status: DeliveryStatus::ALL[dice.below(7) as usize],
@@ -83,14 +83,14 @@ fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
             DeliveryStatus::Skipped
         ]
     );
-    let some = all.clone().of_statuses([
+    let some = all.clone().with_statuses([
         DeliveryStatus::Parked,
         DeliveryStatus::Delivered,
         DeliveryStatus::Waiting,
     ]);
     assert_eq!(some.search().statuses, [DeliveryStatus::Parked]);
     assert!(all.includes_type(&EventType::Ping), "all types");
-    let calls = all.of_types([EventType::CallEnded]);
+    let calls = all.with_types([EventType::CallEnded]);
     assert!(calls.includes_type(&EventType::CallEnded) && !calls.includes_type(&EventType::Ping));
     assert_eq!(calls.search().types, [EventType::CallEnded]);
 }
@@ -255,7 +255,7 @@ fn a_failure_of_a_recovery_counts_for_nothing() {
 #[test]
 fn a_recovery_is_stored_like_this() {
     let (endpoint, missed, rows) = outage(2);
-    let missed = missed.of_types([EventType::CallEnded]);
+    let missed = missed.with_types([EventType::CallEnded]);
     let mut recovery =
         missed.recover::<u64>(2, RecoveryBy::Program, PLAN, &endpoint, at(60)).unwrap();
     let _ = recovery.step(1, &rows[..1], &endpoint, PLAN, at(60));

@@ -23,9 +23,9 @@ impl<S: Store, X> Dashboard<S, X> {
             let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
             missed.ok_or("not failed, gone, parked or skipped")
         })?;
-        let mut missed = MissedDeliveries::between(from, until, asked.now).of_types(types);
+        let mut missed = MissedDeliveries::between(from, until, asked.now).with_types(types);
         if !statuses.is_empty() {
-            missed = missed.of_statuses(statuses);
+            missed = missed.with_statuses(statuses);
         }
         if fields.flag("dry_run")?.unwrap_or(false) {
             let counted = self.store.count_missed(id, &missed).await?;

@@ -22,7 +22,7 @@ pub(super) async fn count(
     found: &StoredEndpoint,
     missed: &MissedDeliveries,
 ) -> Done<Missed> {
-    let missed = missed.clone().of_endpoint(&found.shown.health);
+    let missed = missed.clone().with_endpoint(&found.shown.health);
     let search = Search::new(found.shard, found.number, &missed);
     Ok(Missed { by_type: search.count(client).await? })
 }

@@ -49,7 +49,7 @@ impl Tables {
         missed: &MissedDeliveries,
     ) -> Result<Missed, Refused> {
         let (number, row) = self.endpoint(endpoint)?;
-        let missed = missed.clone().of_endpoint(&row.health);
+        let missed = missed.clone().with_endpoint(&row.health);
         let mut counted = Missed::default();
         for (_, row) in self.missed(row.account_id.as_str(), number, &missed, None)? {
             let of_type = counted.by_type.entry(row.body.event_type().as_str().to_owned());

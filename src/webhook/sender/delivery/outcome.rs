@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use http::StatusCode;
 
-use super::super::stored::UnknownTextError;
+use super::super::stored::ColumnError;
 use crate::json::open_enum;
 
 /// The result of an attempt, for [`Delivery::finish`](super::super::Delivery::finish).
@@ -86,12 +86,13 @@ impl fmt::Display for Outcome {
 }
 
 impl FromStr for Outcome {
-    type Err = UnknownTextError;
+    type Err = ColumnError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+    fn from_str(text: &str) -> Result<Self, ColumnError> {
         let word = Self::WORDS.into_iter().find(|outcome| outcome.text() == text);
         let status = || StatusCode::from_bytes(text.as_bytes()).ok().map(Self::Answered);
-        word.or_else(status).ok_or_else(|| UnknownTextError { field: "outcome", text: text.into() })
+        word.or_else(status)
+            .ok_or_else(|| ColumnError::Text { field: "outcome", text: text.into() })
     }
 }
 

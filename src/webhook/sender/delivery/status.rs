@@ -4,7 +4,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stored::{MismatchError, UnknownTextError};
+use super::super::stored::{ColumnError, MismatchError};
 use crate::Timestamp;
 
 /// The state of a delivery.
@@ -85,11 +85,11 @@ impl DeliveryStatus {
 }
 
 impl FromStr for DeliveryStatus {
-    type Err = UnknownTextError;
+    type Err = ColumnError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+    fn from_str(text: &str) -> Result<Self, ColumnError> {
         let known = Self::ALL.iter().copied().find(|status| status.as_str() == text);
-        known.ok_or_else(|| UnknownTextError { field: "status", text: text.into() })
+        known.ok_or_else(|| ColumnError::Text { field: "status", text: text.into() })
     }
 }
 

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::super::schedule::FAILURES_TO_DISABLE;
-use super::super::stored::UnknownTextError;
+use super::super::stored::ColumnError;
 
 /// A message to the owner of an endpoint.
 ///
@@ -189,10 +189,10 @@ impl DisabledReason {
 }
 
 impl FromStr for DisabledReason {
-    type Err = UnknownTextError;
+    type Err = ColumnError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownTextError> {
+    fn from_str(text: &str) -> Result<Self, ColumnError> {
         let known = Self::ALL.iter().copied().find(|reason| reason.as_str() == text);
-        known.ok_or_else(|| UnknownTextError { field: "disabled", text: text.into() })
+        known.ok_or_else(|| ColumnError::Text { field: "disabled", text: text.into() })
     }
 }

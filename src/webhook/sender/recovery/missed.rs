@@ -21,7 +21,7 @@ use crate::webhook::event::EventType;
 /// # let mut endpoint = Endpoint::new(1, now);
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
-///     let missed = missed.of_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).of_types([EventType::CallEnded]);
+///     let missed = missed.with_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).with_types([EventType::CallEnded]);
 ///     let search = missed.search();
 ///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
 ///     assert_eq!(search.statuses, [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
@@ -99,7 +99,8 @@ impl Endpoint {
         let disabled_at = self.activate(now)?;
         // By generation and not by time: clocks differ, and an event may be accepted by a host that
         // has not read yet that the endpoint is enabled.
-        let all = MissedDeliveries::between(Timestamp::MIN, Timestamp::MAX, now).of_endpoint(self);
+        let all =
+            MissedDeliveries::between(Timestamp::MIN, Timestamp::MAX, now).with_endpoint(self);
         let failed_from = Some(disabled_at.saturating_sub(LONGEST_DELIVERY));
         Some(MissedDeliveries { failed_from, ..all })
     }
@@ -129,14 +130,14 @@ impl MissedDeliveries {
     /// [missed](DeliveryStatus::is_missed) are ignored. With [`DeliveryStatus::Parked`], what counts as parked is
     /// left too.
     #[must_use]
-    pub fn of_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
+    pub fn with_statuses(mut self, statuses: impl AsRef<[DeliveryStatus]>) -> Self {
         self.statuses.retain(|status| statuses.as_ref().contains(status));
         self
     }
 
     /// Keeps only events of these types; with none, all types.
     #[must_use]
-    pub fn of_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
+    pub fn with_types(mut self, types: impl IntoIterator<Item = EventType>) -> Self {
         self.types = types.into_iter().collect();
         self
     }
@@ -144,7 +145,7 @@ impl MissedDeliveries {
     /// Adds what has been pending since before this endpoint was disabled: nobody has parked it yet,
     /// and it is not sent. The result of [`Endpoint::enable`] has it.
     #[must_use]
-    pub fn of_endpoint(self, endpoint: &Endpoint) -> Self {
+    pub fn with_endpoint(self, endpoint: &Endpoint) -> Self {
         Self { generation: self.generation.or(Some(endpoint.generation())), ..self }
     }
 

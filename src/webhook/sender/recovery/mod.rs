@@ -155,7 +155,7 @@ impl MissedDeliveries {
             return Err(RecoverError::Disabled);
         }
         Ok(Recovery {
-            missed: self.of_endpoint(endpoint),
+            missed: self.with_endpoint(endpoint),
             by,
             started_at: now,
             generation: endpoint.generation(),

@@ -54,7 +54,7 @@ fn each_accident_is_named_and_only_a_digest_proves_it() {
         let known: Vec<_> = accident.known.iter().map(Delivery::read).collect();
         let evidence = Evidence::new(headers(&values), &body, &secret);
         let evidence = known.iter().fold(evidence, |evidence, (values, body)| {
-            evidence.known_delivery(headers(values), body)
+            evidence.with_known_delivery(headers(values), body)
         });
         let explanation = evidence.explain(at(accident.now));
         let found = line(&explanation);

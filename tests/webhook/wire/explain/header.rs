@@ -123,7 +123,8 @@ fn what_stands_beside_the_right_digest_means_nothing() {
     let (_, other) = other.split_once(",v1=").unwrap();
     let text = format!("{time},v1={},v1={other}", digest.to_uppercase());
     let headers = DeliveryHeaders::new().signature(text.as_bytes());
-    let found = Evidence::new(headers, b"{}", SECRET).known_secret("whsec_other").explain(at(NOW));
+    let found =
+        Evidence::new(headers, b"{}", SECRET).with_known_secret("whsec_other").explain(at(NOW));
     assert_eq!(line(&found), "proven secret_other");
     assert!(found.to_string().ends_with("number 1"), "{found}");
 }

@@ -34,8 +34,8 @@ fn another_delivery() {
     let others = header(other);
     let others = DeliveryHeaders::new().signature(others.as_bytes());
     let found = Evidence::new(others, body, SECRET)
-        .known_delivery(DeliveryHeaders::new().signature(b"t=1,v1=lost"), b"{}")
-        .known_delivery(DeliveryHeaders::new(), other)
+        .with_known_delivery(DeliveryHeaders::new().signature(b"t=1,v1=lost"), b"{}")
+        .with_known_delivery(DeliveryHeaders::new(), other)
         .explain(at(NOW));
     assert_eq!(line(&found), "proven delivery_other");
     let words = "proven: header and body are not of one delivery: \
@@ -46,7 +46,7 @@ fn another_delivery() {
     let wrong = header(b"who knows");
     let wrong = DeliveryHeaders::new().signature(wrong.as_bytes());
     let found = Evidence::new(wrong, body, SECRET)
-        .known_delivery(DeliveryHeaders::new().signature(right.as_bytes()), b"lost")
+        .with_known_delivery(DeliveryHeaders::new().signature(right.as_bytes()), b"lost")
         .explain(at(NOW));
     assert_eq!(line(&found), "proven delivery_other");
     assert!(found.to_string().ends_with("the body is that of known delivery number 1"), "{found}");
@@ -54,7 +54,7 @@ fn another_delivery() {
     // Another attempt of the same event has the right body: what became of this one says more.
     let received = [body, b"\n"].concat();
     let found = Evidence::new(headers, &received, SECRET)
-        .known_delivery(DeliveryHeaders::new(), body)
+        .with_known_delivery(DeliveryHeaders::new(), body)
         .explain(at(NOW));
     assert_eq!(line(&found), "proven body_line_end_added");
 }
@@ -72,8 +72,9 @@ fn another_attempt_is_not_another_delivery() {
         ("signed with a rotated secret", retried, body, NOTHING),
         ("cut off", known, cut, "proven body_cut_off"),
     ] {
-        let found =
-            Evidence::new(headers, received, SECRET).known_delivery(known, body).explain(at(NOW));
+        let found = Evidence::new(headers, received, SECRET)
+            .with_known_delivery(known, body)
+            .explain(at(NOW));
         assert_eq!(line(&found), expected, "{what}");
     }
 }
@@ -98,7 +99,7 @@ fn a_header_sent_again_proves_nothing_of_the_body() {
         (&genuine[..20], "body_cut_off", format!("{this} is cut off")),
     ] {
         let found =
-            Evidence::new(seen, body, SECRET).known_delivery(seen, genuine).explain(at(NOW));
+            Evidence::new(seen, body, SECRET).with_known_delivery(seen, genuine).explain(at(NOW));
         assert_eq!(line(&found), format!("proven {code}"));
         assert_eq!(found.to_string(), words);
     }
@@ -116,8 +117,9 @@ fn the_work_is_bounded() {
     let text = |len: usize| format!(r#"{{"id":"{}","x":"{}"}}"#, "a".repeat(len), "a".repeat(len));
     let work = |header: &str, body: &[u8], known: &[&[u8]]| {
         let headers = DeliveryHeaders::new().signature(header.as_bytes());
-        let evidence = Evidence::new(headers, body, SECRET).known_secret("whsec_another");
-        let evidence = known.iter().fold(evidence, |it, body| it.known_delivery(headers, body));
+        let evidence = Evidence::new(headers, body, SECRET).with_known_secret("whsec_another");
+        let evidence =
+            known.iter().fold(evidence, |it, body| it.with_known_delivery(headers, body));
         let given = (1 + known.len()) * header.len()
             + known.iter().map(|body| body.len()).sum::<usize>()
             + body.len();
@@ -150,7 +152,7 @@ fn the_work_is_bounded() {
         let signature = header(known.as_bytes());
         let headers = DeliveryHeaders::new().signature(signature.as_bytes());
         let found = Evidence::new(headers, body.as_bytes(), SECRET)
-            .known_delivery(headers, known.as_bytes())
+            .with_known_delivery(headers, known.as_bytes())
             .explain(at(NOW));
         assert_eq!(line(&found), format!("proven {code}"), "{len}");
     }

@@ -53,8 +53,8 @@ fn another_secret() {
     let right = header(BODY.as_bytes());
     let headers = DeliveryHeaders::new().signature(right.as_bytes());
     let found = Evidence::new(headers, BODY.as_bytes(), "whsec_current")
-        .known_secret("whsec_staging")
-        .known_secret(SECRET)
+        .with_known_secret("whsec_staging")
+        .with_known_secret(SECRET)
         .explain(at(NOW));
     assert_eq!(line(&found), "proven secret_other");
     assert_eq!(found.to_string(), "proven: another of the known secrets signed it, number 2");
@@ -82,8 +82,8 @@ fn the_evidence_shows_neither_secrets_nor_bodies() {
     let header = header(b"{}");
     let headers = DeliveryHeaders::new().signature(header.as_bytes());
     let evidence = Evidence::new(headers, b"{}", SECRET)
-        .known_secret("whsec_another")
-        .known_delivery(headers, b"[]");
+        .with_known_secret("whsec_another")
+        .with_known_delivery(headers, b"[]");
     assert_eq!(
         format!("{evidence:?}"),
         format!("Evidence {{ headers: {headers:?}, body_len: 2, secrets: 2, deliveries: 1 }}")

@@ -49,16 +49,16 @@ fn some_missed(dice: &mut Dice, now: Timestamp) -> MissedDeliveries {
         }
         _ => {
             let missed = MissedDeliveries::between(dice.instant(now), dice.instant(now), now);
-            if dice.roll(2) == 0 { missed.of_endpoint(&endpoint) } else { missed }
+            if dice.roll(2) == 0 { missed.with_endpoint(&endpoint) } else { missed }
         }
     };
     let missed = match dice.roll(3) {
         0 => missed,
-        _ => missed.of_statuses(dice.some_of(DeliveryStatus::ALL)),
+        _ => missed.with_statuses(dice.some_of(DeliveryStatus::ALL)),
     };
     match dice.roll(2) {
         0 => missed,
-        _ => missed.of_types([EventType::from(dice.one_of(&KINDS))]),
+        _ => missed.with_types([EventType::from(dice.one_of(&KINDS))]),
     }
 }
 
