@@ -58,7 +58,7 @@
 //! | rotate an API key | [`rest::server::StoredKey`](rest::server::StoredKey#rotation) | `service` |
 //! | rotate cursor keys | [`rest::server::CursorKeys`](rest::server::CursorKeys#rotation) | `service` |
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
-//! | verify webhooks in another language | [`guide::languages`] | none |
+//! | write another language than Rust | [`guide::languages`] | none |
 //!
 //! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
 //! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.
