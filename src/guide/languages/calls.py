@@ -45,6 +45,9 @@ class _AnyStatus(HTTPErrorProcessor):
     https_response = http_response
 
 
+_OPENER = build_opener(_AnyStatus)
+
+
 class Calls:
     def __init__(self, base, key, tries=5, time_limit=30):
         if not re.fullmatch("[!-~]+", key):  # an HTTP library would show it in its error
@@ -105,7 +108,7 @@ class Calls:
     def _send(self, query):
         until = time.monotonic() + self._time_limit
         request = Request(self._url + urlencode(query), headers={"Authorization": "Bearer " + self._key})
-        with build_opener(_AnyStatus).open(request, timeout=self._time_limit) as response:
+        with _OPENER.open(request, timeout=self._time_limit) as response:
             body = bytearray()
             while piece := response.read1(65536):
                 body += piece
