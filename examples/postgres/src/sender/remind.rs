@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, Row};
+use call_assistant::webhook::sender::Alert;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use super::owner::Owned;
 use crate::clock;
@@ -23,6 +24,7 @@ const FIRST_REMINDER: Duration = Duration::from_secs(86_400);
 /// Reminds, until this is dropped.
 pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, counted: Counted) {
     let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looked_at = Vec::new();
     loop {
         let is_time = tokio::select! {
@@ -52,11 +54,11 @@ async fn remind(
         let (mut alerts, mut writes) = (Vec::new(), Vec::new());
         for row in &query(change, sql::ALERTS_REMIND, &[&shards, &since]).await? {
             // One that a later version wrote is for that version.
-            let Ok(endpoint) = endpoint_of(row, "") else { continue };
-            let (number, mut endpoint) = (row.field("number")?, Row::from(endpoint));
+            let Ok(mut endpoint) = endpoint_of(row, "") else { continue };
+            let number = row.field("number")?;
             if let Some(alert) = endpoint.remind(now) {
                 alerts.push((number, alert));
-                writes.extend(endpoint.write().map(|write| (number, write)));
+                writes.push((number, endpoint));
             }
         }
         queue::write_locked_endpoints(change, &writes).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner, Row};
+use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::history::History;
 use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
-use super::read::{self, Pending, Planned, Receiver, ToBegin};
+use super::read::{self, Pending, Planned, ToBegin};
 use super::settle::EndedAttempt;
 use super::{DRAIN, Message};
 use crate::clock;
@@ -31,7 +31,7 @@ use host::shutdown::Shutdown;
 const BATCH: usize = 128;
 
 /// The most deliveries in hand. With more, results wait for the database, and no attempt begins.
-const IN_HAND: usize = 4096;
+const IN_HAND: u32 = 4096;
 
 /// How long to wait after the database did not respond.
 const AFTER_ERROR: Duration = Duration::from_millis(200);
@@ -112,7 +112,7 @@ impl SenderTask {
 
     /// Takes what is due from the planner, and has it read.
     fn plan(&mut self, now: Timestamp) {
-        while self.reading < 4 && self.attempts.len() < IN_HAND && self.owned.borrow().is_valid() {
+        while self.may_plan() {
             let (mut planned, mut created) = (Vec::new(), Vec::new());
             while planned.len() < BATCH
                 && let Some((id, endpoint)) = self.planner.next(now)
@@ -150,10 +150,13 @@ impl SenderTask {
         }
     }
 
+    fn may_plan(&self) -> bool {
+        self.reading < 4 && self.in_hand.all() < IN_HAND && self.owned.borrow().is_valid()
+    }
+
     /// Returns when to plan next, if no message comes before.
     fn next_look(&self) -> Option<Timestamp> {
-        let may = self.reading < 4 && self.owned.borrow().is_valid();
-        self.planner.next_due().filter(|_| may)
+        self.planner.next_due().filter(|_| self.may_plan())
     }
 
     fn hear(&mut self, message: Message, now: Timestamp, goes_on: bool) {
@@ -270,7 +273,7 @@ impl SenderTask {
         if !self.owned.borrow().has(known.shard) {
             return self.put_back(id, endpoint, None);
         }
-        let mut row = Row::from(delivery);
+        let mut row = delivery;
         let attempt = match row.begin(&receiver.health, now) {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
@@ -282,16 +285,19 @@ impl SenderTask {
             Err(_) => return self.put_back(id, endpoint, None),
         };
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
-        let Receiver { target, secrets, .. } = receiver;
-        let Some(target) = target else {
+        let Some(destination) = &receiver.destination else {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
             let _ = self.ended.send(EndedAttempt { key, row, attempt, at: now, sent });
             return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
-        let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
-        let (target, client, ended) = (target.clone(), self.client.clone(), self.ended.clone());
+        let Ok(request) = attempt.request(destination, &body, now) else {
+            return self.put_back(id, endpoint, None);
+        };
+        let request = request.map(Full::from);
+        let target = destination.target().clone();
+        let (client, ended) = (self.client.clone(), self.ended.clone());
         let messages = self.sender.clone();
         let slot = Slot::new(move |outcome, took| {
             let _ = messages.send(Message::Finished { endpoint, outcome, took });
