@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint,
-    EndpointChange, LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries, Outcome, RETENTION,
-    RETRY_WAITS, RedeliverError, jitter,
+    ATTEMPT_LEASE, ATTEMPT_TIMEOUT, BeginError, ColumnError, Delivery, DeliveryStatus,
+    DisabledReason, Endpoint, EndpointChange, LONGEST_DELIVERY, MAX_ATTEMPTS, MissedDeliveries,
+    Outcome, RETENTION, RETRY_WAITS, RedeliverError, jitter,
 };
 use http::StatusCode;
 
@@ -159,7 +159,7 @@ fn every_status_has_its_verdict() {
     }
     for text in ["", "99", "1000", "+200", "20", "OK", "Timeout", "2 0"] {
         let error = text.parse::<Outcome>().unwrap_err();
-        assert_eq!((error.field, error.text.as_str()), ("outcome", text));
+        assert_eq!(error, ColumnError::Text { field: "outcome", text: text.into() });
     }
 }
 
