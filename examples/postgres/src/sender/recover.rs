@@ -10,7 +10,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
 
 use super::owner::Owned;
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements as sql;
 use crate::db::{
     At, Database, DbError, Fields as _, endpoint_of, execute, plan_of, query, query_opt,

@@ -7,7 +7,7 @@ use call_assistant::webhook::sender::{Alert, Row};
 use tokio::sync::watch;
 
 use super::owner::Owned;
-use crate::clock;
+use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, endpoint_of, query};

@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+mod clocks;
 mod history;
 mod isolation;
 mod late;
