@@ -96,6 +96,8 @@ impl Drop for Guard {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic, clippy::unwrap_used)]
+
     use std::future::ready;
 
     use super::Watch;

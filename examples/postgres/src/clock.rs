@@ -51,7 +51,7 @@ pub(crate) mod database {
         fn or_newer(self, new: Self) -> Self {
             let passed = new.when.saturating_duration_since(self.when);
             // What measures a span is wrong by less than a ten-thousandth.
-            let error = self.error.saturating_add(passed / 10_000);
+            let error = self.error.saturating_add(passed.mul_f64(0.0001));
             let expected = self.after(passed);
             let differ = expected.since(new.at).max(new.at.since(expected));
             match differ <= error.saturating_add(new.error) && error <= new.error {
@@ -63,6 +63,8 @@ pub(crate) mod database {
 
     #[cfg(test)]
     mod tests {
+        #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
         use super::*;
 
         #[test]

@@ -153,7 +153,7 @@ async fn measure(database: &Database) -> Result<Measured, DbError> {
         })
         .await?;
     let Measured { when, at, took, .. } = measured;
-    clock::database::hear(Heard { when: when.into_std(), at, error: took / 2 });
+    clock::database::hear(Heard { when: when.into_std(), at, error: took.mul_f64(0.5) });
     Ok(measured)
 }
 
@@ -163,7 +163,7 @@ async fn once(client: &Object) -> Result<Measured, DbError> {
     let row = query_opt(client, sql::CLOCKS_NOW, &[]).await?;
     let took = began.elapsed();
     let at = row.ok_or_else(|| DbError::row("a clock without a row"))?.field::<At>("at")?.0;
-    let half = took / 2;
+    let half = took.mul_f64(0.5);
     let own = before.saturating_add(half);
     let ahead_us = own.unix_micros().saturating_sub(at.unix_micros());
     Ok(Measured { when: began.checked_add(half).unwrap_or(began), at, ahead_us, took })
@@ -184,6 +184,8 @@ fn judge(own: i64, others: &[i64]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::arithmetic_side_effects)]
+
     use super::{Verdict, judge};
 
     // D-86

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::cli::{self, Role, Serving};
 use crate::clock;
@@ -88,16 +88,16 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
         Role::Sender { options, metrics } => {
             let watch = watch()?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
-            let (mut line, mut monitor) = (json!({}), None);
+            let (mut line, mut monitor) = (Map::new(), None);
             if let Some(address) = metrics {
                 let (address, task) =
                     serving::monitor(address, &options.database, ring, counted, &watch).await?;
-                line = json!({ "metrics": format!("http://{address}") });
+                line.insert("metrics".to_owned(), format!("http://{address}").into());
                 monitor = Some(task);
             }
             let running = sender::start(options, watch.clone()).await?;
-            line["ready"] = running.is_ready.into();
-            say(&line);
+            line.insert("ready".to_owned(), running.is_ready.into());
+            say(&line.into());
             running.ended().await;
             drop(monitor);
             watch.outcome()?;

@@ -326,6 +326,8 @@ fn columns(shards: &BTreeMap<i16, i64>) -> (Vec<i16>, Vec<i64>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
     use super::*;
 
     // D-97
