@@ -21,7 +21,7 @@
 //! | [`asking::ureq`] | ureq |
 //! | [`asking::hyper`] | hyper |
 //!
-//! [`serving`] serves the API with axum.
+//! [`serving`] serves the API with axum. `src/bin/receive.rs` is the whole program of README.
 
 pub mod asking;
 pub mod receiving;
