@@ -12,9 +12,11 @@
 )]
 
 mod clocks;
+mod fairness;
 mod history;
 mod isolation;
 mod late;
+mod loops;
 mod personal_data;
 mod predicates;
 mod processes;
