@@ -46,6 +46,7 @@ use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 
 use crate::clock;
+use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
@@ -67,6 +68,44 @@ pub enum Refused {
 impl From<PlanError> for Refused {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+/// The most endpoints of an account that are not deleted: 100, unless the command line says otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointLimit(u32);
+
+impl Default for EndpointLimit {
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+impl EndpointLimit {
+    /// The flag that sets another one.
+    pub const FLAG: Flag =
+        Flag::value("--max-endpoints", "N", "limit, in endpoints of one account [100]");
+
+    /// Reads the flag.
+    ///
+    /// # Errors
+    /// It is not a number.
+    pub fn read(flags: &Flags) -> Result<Self, String> {
+        Ok(Self(flags.read("--max-endpoints", Self::default().0)?))
+    }
+
+    /// Checks that an account with so many endpoints may have one more.
+    ///
+    /// # Errors
+    /// The limit is reached.
+    pub fn check(self, endpoints: u64) -> Done<()> {
+        let Self(most) = self;
+        match endpoints < u64::from(most) {
+            true => Ok(()),
+            false => Err(Refused::Conflict(format!(
+                "the account has {endpoints} endpoints, and the limit is {most}"
+            ))),
+        }
     }
 }
 
@@ -178,10 +217,12 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// One endpoint, also if it is deleted.
     fn endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
 
-    /// Registers an endpoint. A conflict if its id is taken.
+    /// Registers an endpoint. A conflict if its id is taken, or its account has as many as the
+    /// [limit](EndpointLimit) allows, also when several are added at once.
     fn add_endpoint(&self, new: NewEndpoint) -> impl Doing<EndpointRow>;
 
-    /// Gives an endpoint another URL: what is pending goes there, and its health stays.
+    /// Gives an endpoint another URL, and a new life: what is pending goes there, its count is zero,
+    /// and answers of the old URL leave it as it is.
     fn move_endpoint(&self, id: &str, target: Target) -> impl Doing<EndpointRow>;
 
     /// Disables an endpoint until it is enabled. A conflict if it is disabled.

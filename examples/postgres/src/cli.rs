@@ -10,6 +10,7 @@ use crate::sender;
 use host::dashboard::{Access, Token};
 use host::flags::{Flag, Flags, Help, last_words};
 use host::scale::{self, Scale};
+use host::store::EndpointLimit;
 
 /// The role of a process.
 #[derive(Debug)]
@@ -40,6 +41,7 @@ pub(crate) struct Serving {
     pub(crate) access: Access,
     pub(crate) data: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
+    pub(crate) endpoint_limit: EndpointLimit,
     pub(crate) metrics: Option<SocketAddr>,
 }
 
@@ -120,9 +122,21 @@ const MIGRATE: Help = Help {
 const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--metrics ADDR]",
+            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--max-endpoints N]\n\
+            \x20              [--metrics ADDR]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
-    flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        KEYS,
+        LISTEN,
+        DASHBOARD,
+        TOKEN_FILE,
+        DATA,
+        LOOPBACK,
+        EndpointLimit::FLAG,
+        METRICS,
+    ],
     positional: 0,
 };
 
@@ -161,6 +175,7 @@ const ALL: Help = Help {
         TIME_SCALE,
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
+        EndpointLimit::FLAG,
         METRICS,
     ],
     positional: 0,
@@ -180,6 +195,7 @@ const DEMO: Help = Help {
         TIME_SCALE,
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
+        EndpointLimit::FLAG,
         METRICS,
     ],
     positional: 0,
@@ -271,6 +287,7 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
         access: access(help, flags),
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
+        endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
         metrics: metrics(help, flags),
     };
     if !serving.dashboard.ip().is_loopback() && matches!(serving.access, Access::ThisMachine) {

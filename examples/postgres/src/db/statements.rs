@@ -62,6 +62,7 @@ statements! {
     ACCOUNTS_INSERT = "accounts/insert";
     ACCOUNTS_INSERT_KEY = "accounts/insert_key";
     ACCOUNTS_KEYS = "accounts/keys";
+    ACCOUNTS_LOCK = "accounts/lock";
     ACCOUNTS_ONE = "accounts/one";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
     ALERTS_DROP = "alerts/drop";
@@ -90,6 +91,7 @@ statements! {
     DELIVERIES_SEND_NOW = "deliveries/send_now";
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
+    ENDPOINTS_COUNT = "endpoints/count";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
     ENDPOINTS_MOVE = "endpoints/move";

@@ -126,7 +126,7 @@ impl Store for Postgres {
             .change(async |change| {
                 let account = accounts::one(change, new.account_id.as_str()).await?;
                 account.plan.webhooks.check_webhooks()?;
-                endpoints::insert(change, &self.ring, &new, now).await?;
+                endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
                 Ok(endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown)
             })
             .await
@@ -291,7 +291,8 @@ impl Postgres {
                 accounts::add_key(change, key).await?;
             }
             for endpoint in &new.endpoints {
-                endpoints::insert(change, &self.ring, endpoint, clock::now()).await?;
+                let limit = self.endpoint_limit;
+                endpoints::insert(change, &self.ring, limit, endpoint, clock::now()).await?;
             }
             calls::insert(change, id, Mode::Live, &new.calls).await?;
             calls::insert(change, id, Mode::Test, &new.test_calls).await?;

@@ -14,6 +14,7 @@
 mod history;
 mod isolation;
 mod late;
+mod owner;
 mod personal_data;
 mod predicates;
 mod processes;

@@ -138,6 +138,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     // The dashboard.
     ("accounts/change", "':account', 'pro', true, false"),
     ("accounts/insert", "'acct_new', NULL, 'UTC', 'pro', true, false"),
+    ("accounts/lock", "':account'"),
     ("accounts/one", "':account'"),
     ("accounts/all", ""),
     ("alerts/latest", "':account'"),
@@ -154,6 +155,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "endpoints/insert",
         "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0",
     ),
+    ("endpoints/count", "':account'"),
     ("endpoints/move", ":endpoint, 'https://x.example/', false"),
     ("endpoints/secrets", ":endpoint, 'sealed'"),
     ("endpoints/change", "'whep_:endpoint'"),
