@@ -49,7 +49,8 @@ use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
+    RecoveryRow,
 };
 
 /// The reason why an operation is refused.
@@ -229,7 +230,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn pause(&self, id: &str) -> impl Doing<EndpointRow>;
 
     /// Makes an endpoint active; one that is active stays as it is, and has missed nothing. A
-    /// conflict if it is deleted.
+    /// conflict if it is deleted. Once it is stored, that is the answer, whatever comes of the list.
     fn enable(&self, id: &str) -> impl Doing<Enabled>;
 
     /// Disables an endpoint for good. Its deliveries are kept for thirty days.
@@ -259,17 +260,30 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Recovery
 
-    /// Counts what a recovery would redeliver: the dry run.
+    /// Counts what a recovery would redeliver, up to a bound: the dry run.
     fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> impl Doing<Missed>;
 
     /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
-    /// one is running.
+    /// one is running. However much was missed, the answer comes at once: what is not counted by then
+    /// is counted while it runs.
     fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> impl Doing<RecoveryRow>;
+
+    /// Starts a recovery of each endpoint of an account, or of all accounts, that is active and has
+    /// missed something: those of one page, after the page that said so.
+    fn recover_all(
+        &self,
+        account: Option<&str>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> impl Doing<RecoveryPage>;
 
     /// The recoveries of an account, newest first: those that run, and some that have ended.
     fn recoveries(&self, account: &str) -> impl Doing<Vec<RecoveryRow>>;
 
     fn recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
+
+    /// Has a recovery rest, or go on. What is under way stays so. A conflict if it has ended.
+    fn pause_recovery(&self, id: &str, paused: bool) -> impl Doing<RecoveryRow>;
 
     /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
     fn cancel_recovery(&self, id: &str) -> impl Doing<RecoveryRow>;

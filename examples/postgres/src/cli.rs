@@ -3,6 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::MissedDeliveries;
+
+use crate::clock;
 use crate::counted::Counted;
 use crate::db::Address;
 use crate::key_ring::KeyRing;
@@ -27,6 +31,8 @@ pub(crate) enum Role {
     Demo { serving: Serving, sending: sender::Options },
     /// Erases an account, or one number from it.
     Erase { database: Address, account: String, number: Option<String> },
+    /// Recovers what the endpoints of an account, or of all, have missed.
+    Recover { database: Address, account: Option<String>, missed: MissedDeliveries },
     /// Seals the secrets again with the newest key.
     RotateKeys { database: Address, ring: KeyRing },
     /// Prints a new line for a key ring.
@@ -54,6 +60,7 @@ Usage: call-assistant-postgres ROLE [FLAGS]
   sender       sends webhooks; several processes share the work
   all          api and sender in one process
   erase        erases an account, or one caller's number in it
+  recover      recovers what the endpoints of an account, or of all accounts, have missed
   rotate-keys  seals the signing secrets again with the newest key of the ring
   keygen N     prints key N of a key ring
 
@@ -216,6 +223,26 @@ const ERASE: Help = Help {
     positional: 0,
 };
 
+const RECOVER: Help = Help {
+    usage: "call-assistant-postgres recover --database URL (--account ID | --all-accounts)\n\
+            \x20              [--from INSTANT] [--until INSTANT]",
+    about: "Starts a recovery of each active endpoint that has missed something, and prints how many it\n\
+            started. Senders make them. It may be run again.",
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        Flag::value("--account", "ID", "the account"),
+        Flag::switch("--all-accounts", "the endpoints of all accounts"),
+        Flag::value(
+            "--from",
+            "INSTANT",
+            "events from here on, as 2026-03-01T00:00:00Z [thirty days]",
+        ),
+        Flag::value("--until", "INSTANT", "events before this [all]"),
+    ],
+    positional: 0,
+};
+
 const ROTATE_KEYS: Help = Help {
     usage: "call-assistant-postgres rotate-keys --database URL [--keys FILE]",
     about: "Seals the signing secrets again with the first key of the ring. Every process must have the\n\
@@ -257,6 +284,7 @@ pub(crate) fn read() -> Role {
             sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
         }),
         "erase" => (&ERASE, erase),
+        "recover" => (&RECOVER, recover),
         "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
             database: database(help, flags),
             ring: ring(help, flags),
@@ -367,6 +395,22 @@ fn erase(help: &Help, flags: &Flags) -> Role {
         _ => help.exit("expected either --number or --whole-account"),
     };
     Role::Erase { database: database(help, flags), account: account.to_owned(), number }
+}
+
+fn recover(help: &Help, flags: &Flags) -> Role {
+    let account = match (flags.text("--account"), flags.has("--all-accounts")) {
+        (Some(account), false) => Some(account.to_owned()),
+        (None, true) => None,
+        _ => help.exit("expected either --account or --all-accounts"),
+    };
+    let instant = |name, default| match flags.text(name).map(Timestamp::parse) {
+        Some(Ok(at)) => at,
+        Some(Err(error)) => help.exit(&format!("{name}: {error}")),
+        None => default,
+    };
+    let (from, until) = (instant("--from", Timestamp::MIN), instant("--until", Timestamp::MAX));
+    let missed = MissedDeliveries::between(from, until, clock::now());
+    Role::Recover { database: database(help, flags), account, missed }
 }
 
 fn database(help: &Help, flags: &Flags) -> Address {

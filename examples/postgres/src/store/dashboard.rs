@@ -19,7 +19,8 @@ use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
+    RecoveryRow,
 };
 use host::store::{Done, Refused, Store};
 
@@ -151,16 +152,24 @@ impl Store for Postgres {
             .dashboard
             .change(async |change| endpoints::enable(change, &self.ring, id, now).await)
             .await?;
-        let missed = match enabled {
-            None => Vec::new(),
-            Some(missed) => {
-                self.dashboard
-                    .read(async |client| endpoints::missed(client, &found, &missed, now).await)
-                    .await?
+        let Some(missed) = enabled else {
+            let counted = Some(Missed::default());
+            return Ok(Enabled { endpoint: found.shown, missed: Vec::new(), counted });
+        };
+        let read = self.dashboard.read(async |client| {
+            let newest = endpoints::missed(client, &found, &missed, now).await?;
+            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed.0).await?))
+        });
+        // It is enabled by now, whatever comes of this.
+        let (missed, counted) = match read.await {
+            Ok((newest, counted)) => (newest, Some(counted)),
+            Err(error) => {
+                log::line(&format!("store: what endpoint {id} missed: {error:?}"));
+                (Vec::new(), None)
             }
         };
         let missed = missed.into_iter().map(DeliveryKey::public).collect();
-        Ok(Enabled { endpoint: found.shown, missed })
+        Ok(Enabled { endpoint: found.shown, missed, counted })
     }
 
     async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
@@ -241,12 +250,30 @@ impl Store for Postgres {
             .await
     }
 
+    async fn recover_all(
+        &self,
+        account: Option<&str>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> Done<RecoveryPage> {
+        let now = clock::now();
+        self.dashboard
+            .change(async |change| {
+                recoveries::start_all(change, account, &missed, after, now).await
+            })
+            .await
+    }
+
     async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
         self.dashboard.read(async |client| recoveries::all(client, account).await).await
     }
 
     async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
         self.dashboard.read(async |client| recoveries::one(client, id).await).await
+    }
+
+    async fn pause_recovery(&self, id: &str, paused: bool) -> Done<RecoveryRow> {
+        self.dashboard.change(async |change| recoveries::pause(change, id, paused).await).await
     }
 
     async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {

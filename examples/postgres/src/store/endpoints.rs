@@ -196,7 +196,7 @@ pub(super) async fn enable(
 /// and how often to look.
 const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
 
-/// The deliveries that an endpoint missed, newest first.
+/// The newest deliveries that an endpoint missed, newest first, once they are all stored.
 ///
 /// Events are accepted without a lock on the endpoint, so those of transactions that had begun
 /// before it was enabled are waited for.
@@ -213,12 +213,8 @@ pub(super) async fn missed(
         }
         tokio::time::sleep(SETTLE.1).await;
     }
-    let rows = query(
-        client,
-        sql::MISSED_ALL,
-        &[&found.shard, &found.number, &At(oldest_kept(now).floor_to_micros())],
-    )
-    .await;
+    let oldest = At(oldest_kept(now).floor_to_micros());
+    let rows = query(client, sql::MISSED_NEWEST, &[&found.number, &oldest]).await;
     let mut ids = Vec::new();
     for row in rows? {
         // One that a later version wrote is for that version.

@@ -20,6 +20,7 @@ use call_assistant::rest::server::CursorKeys;
 use tokio_postgres::error::SqlState;
 
 use self::api::Refusals;
+pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Database, DbError, StepError};
 use crate::key_ring::KeyRing;

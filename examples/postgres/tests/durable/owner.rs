@@ -36,7 +36,8 @@ async fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
     assert_eq!((&shown["status"], &shown["url"]), (&json!("active"), &json!(new)));
     assert_eq!(shown["consecutive_failures"], 0);
 
-    let waiting = service.api.ask("GET", "/accounts/acct_1/deliveries?status=waiting", &json!({}), 200);
+    let waiting =
+        service.api.ask("GET", "/accounts/acct_1/deliveries?status=waiting", &json!({}), 200);
     let waiting = waiting["data"][0]["id"].as_str().unwrap();
     service.api.ask("POST", &format!("/deliveries/{waiting}/send"), &json!({}), 202);
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
@@ -85,5 +86,10 @@ async fn an_account_has_so_many_endpoints_and_no_more() {
     service.endpoint("/again", &[Reply::Status(204)]);
 
     let raised = service.world.start("api", &["--max-endpoints", "101"]);
-    raised.ask("POST", "/accounts/acct_1/endpoints", &json!({ "url": "https://hooks.example.com/" }), 201);
+    raised.ask(
+        "POST",
+        "/accounts/acct_1/endpoints",
+        &json!({ "url": "https://hooks.example.com/" }),
+        201,
+    );
 }

@@ -91,7 +91,8 @@ fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
 // D-92
 #[test]
 fn an_account_has_so_many_endpoints_and_no_more() {
-    let message = |limit: u32| format!("the account has {limit} endpoints, and the limit is {limit}");
+    let message =
+        |limit: u32| format!("the account has {limit} endpoints, and the limit is {limit}");
     for (flags, limit) in [(&[][..], 100), (&["--max-endpoints", "3"][..], 3)] {
         let service = Service::start(flags);
         let endpoints = format!("{FJORD}/endpoints");
