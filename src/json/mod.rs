@@ -24,8 +24,9 @@
 //! # Open and closed enums
 //!
 //! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
-//! holds any text that this version does not know as an [`Unrecognized`]. Such an enum is
-//! `#[non_exhaustive]`, because a later version may name another text. Public enums without
+//! holds any text that this version does not know as an [`Unrecognized`]. Its `KNOWN` lists the
+//! others, for a form or a check. Such an enum is `#[non_exhaustive]`, because a later version may
+//! name another text. Public enums without
 //! `Other` are `#[non_exhaustive]` too, unless their documentation says after `Closed:` why nothing
 //! can be added.
 

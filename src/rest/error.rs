@@ -98,8 +98,7 @@ impl ErrorCode {
     }
 
     /// Returns the message for people that an error has by default.
-    #[must_use]
-    pub fn default_message(&self) -> &'static str {
+    fn default_message(&self) -> &'static str {
         match self {
             Self::InvalidParameter => "A parameter is invalid.",
             Self::InvalidCursor => "The cursor is invalid.",
@@ -158,12 +157,6 @@ impl ApiError {
             code,
             request_id: Some(request_id),
         }
-    }
-
-    /// Returns the same error with another message.
-    #[must_use]
-    pub fn with_message(self, message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..self }
     }
 }
 

@@ -73,7 +73,7 @@ fn any_id_in_documentation_is_found() {
 }
 
 /// The rooms whose documentation keeps the rules of CONTRIBUTING.
-const KEPT: [&str; 26] = [
+const KEPT: &[&str] = &[
     "src/guide/",
     "src/id.rs",
     "src/json/",
@@ -81,19 +81,7 @@ const KEPT: [&str; 26] = [
     "src/metrics.rs",
     "src/model/",
     "src/product.rs",
-    "src/rest/api_key.rs",
-    "src/rest/base_url.rs",
-    "src/rest/client/",
-    "src/rest/created_range.rs",
-    "src/rest/error.rs",
-    "src/rest/list_calls.rs",
-    "src/rest/operation.rs",
-    "src/rest/parameter_error.rs",
-    "src/rest/quota.rs",
-    "src/rest/request.rs",
-    "src/rest/response.rs",
-    "src/rest/server/tally.rs",
-    "src/rest/unsendable_error.rs",
+    "src/rest/",
     "src/secret/",
     "src/text/",
     "src/time/",

@@ -15,6 +15,13 @@ use crate::Timestamp;
 /// let half_a_second = Duration::from_millis(500);
 /// assert_eq!(Retry::new().wait(&error, 1, random, now), Some(half_a_second));
 /// assert_eq!(Retry::new().wait(&error, 5, random, now), None); // give up
+///
+/// // For a nightly program that nobody watches: an hour and more.
+/// let patient = Retry::new()
+///     .with_tries(20)
+///     .with_backoff(Duration::from_secs(1), Duration::from_secs(300))
+///     .with_longest_retry_after(Duration::from_secs(600));
+/// assert_eq!(patient.wait(&error, 19, random, now), Some(Duration::from_secs(300)));
 /// ```
 ///
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and

@@ -2,7 +2,7 @@
 
 use crate::id::AccountId;
 
-/// What of an account decides whether the API answers.
+/// The facts about an account that decide whether the API answers.
 ///
 /// ```
 /// use call_assistant::id::AccountId;

@@ -238,6 +238,7 @@
 //! | recovered | the first 2xx after one of these two |
 //! | disabled | by a 410 or 20 failures; [`Endpoint::missed`] says what it misses |
 //! | still disabled | after one day and after three: [`Endpoint::remind`] |
+//! | abandoned | its event is 31 days old, and nobody could end the delivery: the host parks it |
 //!
 //! Each fact is one alert, also over restarts and several processes, because it comes from a write
 //! of the endpoint's row, and the row's version lets one process write it. Store the alert in the
@@ -292,8 +293,9 @@ pub use delivery::{
     RedeliverError,
 };
 pub use endpoint::{
-    AddressError, Alert, DisabledReason, Endpoint, EndpointChange, EndpointColumns,
-    EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
+    AbandonedReason, AddressError, Alert, DisabledReason, Endpoint, EndpointChange,
+    EndpointColumns, EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public,
+    shard_of,
 };
 pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use planner::{Pending, Planner, SenderLimits};

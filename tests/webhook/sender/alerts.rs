@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Alert, Delivery, DisabledReason, Endpoint, EndpointChange, FIRST_FAILURES_TO_SUSPECT, Outcome,
-    REMINDER_DAYS, SUSPECT_SPAN,
+    AbandonedReason, Alert, Delivery, DisabledReason, Endpoint, EndpointChange,
+    FIRST_FAILURES_TO_SUSPECT, Outcome, REMINDER_DAYS, SUSPECT_SPAN,
 };
 
 use super::{answered, at, attempted, event, failed_before, record, start};
@@ -245,6 +245,16 @@ fn alerts_are_stored_and_told_like_this() {
             Alert::StillDisabled { reason: gone, days: 1 },
             r#"{"kind":"still_disabled","reason":"gone","days":1}"#,
             "disabled for 1 day: it answered 410",
+        ),
+        (
+            Alert::Abandoned { reason: AbandonedReason::Secret, deliveries: 2 },
+            r#"{"kind":"abandoned","reason":"secret","deliveries":2}"#,
+            "2 deliveries were given up after 31 days: the signing secrets cannot be decrypted",
+        ),
+        (
+            Alert::Abandoned { reason: AbandonedReason::Event, deliveries: 1 },
+            r#"{"kind":"abandoned","reason":"event","deliveries":1}"#,
+            "1 delivery was given up after 31 days: the event is missing",
         ),
     ] {
         assert_eq!(serde_json::to_string(&alert).unwrap(), json);

@@ -19,6 +19,7 @@ mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod rotation;
 mod schema;
 mod sending;
 mod store;

@@ -244,6 +244,18 @@ impl<T: Task> Flow<T> {
     }
 
     /// Reports what became of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
+    ///
+    /// | report | what |
+    /// |---|---|
+    /// | `Ok` | an answer of any status, also 401, 429 and 500, with its headers and its whole body |
+    /// | `Err` | no answer, or not all of it |
+    ///
+    /// The status tells who must act, `Retry-After` how long to wait, and `Date` what time it is at
+    /// the service. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
+    /// answer of this API: read one byte more at most. Where an HTTP client made an error of a
+    /// status, where an answer comes without any header, and where a body is longer, the error's
+    /// `Display` says so, and what to change. [Two HTTP clients](crate::rest::client#http-clients)
+    /// with the whole function.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,

@@ -52,24 +52,33 @@ pub enum Alert {
         /// One of [`REMINDER_DAYS`](super::super::REMINDER_DAYS).
         days: u8,
     },
+    /// Deliveries that nobody could end were parked, because their events are no longer kept. The
+    /// host says so: no transition does.
+    Abandoned {
+        /// Why nobody could.
+        reason: AbandonedReason,
+        /// How many deliveries.
+        deliveries: u32,
+    },
 }
 
 impl Alert {
     /// The values of [`kind`](Self::kind).
     pub const KINDS: &'static [&'static str] = &Self::NAMES;
-    const NAMES: [&'static str; 5] =
-        ["suspect", "recovered", "failing", "disabled", "still_disabled"];
+    const NAMES: [&'static str; 6] =
+        ["suspect", "recovered", "failing", "disabled", "still_disabled", "abandoned"];
 
     /// Returns which kind of alert it is, as in JSON.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
-        let [suspect, recovered, failing, disabled, still_disabled] = Self::NAMES;
+        let [suspect, recovered, failing, disabled, still_disabled, abandoned] = Self::NAMES;
         match self {
             Self::Suspect => suspect,
             Self::Recovered => recovered,
             Self::Failing { .. } => failing,
             Self::Disabled { .. } => disabled,
             Self::StillDisabled { .. } => still_disabled,
+            Self::Abandoned { .. } => abandoned,
         }
     }
 }
@@ -96,6 +105,39 @@ impl fmt::Display for Alert {
                 let plural = if *days == 1 { "" } else { "s" };
                 write!(f, "disabled for {days} day{plural}: {}", why(*reason))
             }
+            Self::Abandoned { reason, deliveries } => {
+                let what = if *deliveries == 1 { "delivery was" } else { "deliveries were" };
+                write!(f, "{deliveries} {what} given up after 31 days: {}", reason.describe())
+            }
+        }
+    }
+}
+
+/// The reason why nobody could end a delivery before its event was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AbandonedReason {
+    /// The endpoint's row is missing.
+    Endpoint,
+    /// The endpoint's signing secrets cannot be decrypted.
+    Secret,
+    /// The event's bytes are missing, or are no event.
+    Event,
+    /// The row of the delivery or of its endpoint is none that this version can read.
+    Row,
+    /// No known reason.
+    Unknown,
+}
+
+impl AbandonedReason {
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::Endpoint => "the endpoint is missing",
+            Self::Secret => "the signing secrets cannot be decrypted",
+            Self::Event => "the event is missing",
+            Self::Row => "a row cannot be read",
+            Self::Unknown => "nobody sent them",
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub use self::address::{AddressError, check_public};
-pub use self::alert::{Alert, DisabledReason};
+pub use self::alert::{AbandonedReason, Alert, DisabledReason};
 pub use self::columns::EndpointColumns;
 pub use self::secrets::EndpointSecrets;
 pub use self::target::{MAX_URL_LEN, Target, TargetError};
