@@ -2,6 +2,7 @@
 //!
 //! A process that ends in the middle of a step has done nothing, and whoever owns the shard makes it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -9,6 +10,7 @@ use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus, Row, W
 use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 
 use super::owner::Owned;
@@ -42,11 +44,12 @@ const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Steps, until this is dropped.
 pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>) {
+    let mut failed = HashMap::new();
     loop {
         let mut wait = IDLE;
         if owned.borrow().is_valid() {
             let shards: Vec<i16> = owned.borrow().shards.keys().copied().collect();
-            match step_all(&database, &shards, clock::now()).await {
+            match step_all(&database, &shards, &mut failed, clock::now()).await {
                 Ok(true) => wait = RUNNING,
                 Ok(false) => {}
                 Err(error) => {
@@ -60,28 +63,41 @@ pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>) {
 }
 
 /// Makes a step of each recovery that runs for an endpoint of these shards and waits for nobody, and
-/// returns whether there is one.
-async fn step_all(database: &Database, shards: &[i16], now: Timestamp) -> Result<bool, DbError> {
+/// returns whether there is one that has not failed a moment ago.
+async fn step_all(
+    database: &Database,
+    shards: &[i16],
+    failed: &mut HashMap<i64, Instant>,
+    now: Timestamp,
+) -> Result<bool, DbError> {
     let waited = At(now.saturating_sub(OLDER));
     let running =
         async |client: &Object| query(client, sql::RECOVERIES_RUNNING, &[&shards, &waited]).await;
     let running: Vec<tokio_postgres::Row> = database.read(running).await?;
-    for some in running.chunks(STEPS) {
+    failed.retain(|_, at| at.elapsed() < AFTER_ERROR);
+    let ids = running.iter().map(|row| row.field("id")).collect::<Result<Vec<i64>, _>>()?;
+    let ids: Vec<i64> = ids.into_iter().filter(|id| !failed.contains_key(id)).collect();
+    for some in ids.chunks(STEPS) {
         let mut steps = JoinSet::new();
-        for row in some {
-            let (id, database): (i64, _) = (row.field("id")?, database.clone());
+        for id in some.iter().copied() {
+            let database = database.clone();
             steps.spawn(async move {
-                match database.change(async |change| step(change, id, now).await).await {
-                    Ok(Some(ended)) => log::line(&ended),
-                    Ok(None) => {}
-                    // The others go on.
-                    Err(error) => log::line(&format!("{}: {error}", recovery_text(id))),
-                }
+                (id, database.change(async |change| step(change, id, now).await).await)
             });
         }
-        steps.join_all().await;
+        for (id, done) in steps.join_all().await {
+            match done {
+                Ok(Some(ended)) => log::line(&ended),
+                Ok(None) => {}
+                // The others go on.
+                Err(error) => {
+                    log::line(&format!("{}: {error}", recovery_text(id)));
+                    failed.insert(id, Instant::now());
+                }
+            }
+        }
     }
-    Ok(!running.is_empty())
+    Ok(running.len() > failed.len())
 }
 
 /// One step of a recovery: a transaction with the deliveries that it makes due. Says what came of it
