@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus, Row, Write};
+use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus};
 use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -129,7 +129,7 @@ async fn step(
     // What is not counted would be missing from the count, once it is redelivered.
     let to = window.into_iter().chain(progress.counted_to).min();
     let found = search.lock(change, after, to.unwrap_or(i64::MAX), room).await?;
-    let by_id: Vec<(i64, Row<Delivery>)> =
+    let by_id: Vec<(i64, Delivery)> =
         found.iter().map(|(key, locked)| (key.id, locked.row)).collect();
     let (all, last) = (u32::try_from(found.len()).unwrap_or(u32::MAX), by_id.last());
     // There may be more behind them.
@@ -137,11 +137,11 @@ async fn step(
     let room = if window_is_empty { all } else { room };
     let writes = recovery.step(room, &by_id, &endpoint_of(&row, "")?, plan_of(&row)?.webhooks, now);
 
-    let writes: Vec<(Key, Table, Write<Delivery>)> = writes
+    let writes: Vec<(Key, Table, Delivery)> = writes
         .into_iter()
-        .filter_map(|(id, write)| {
+        .filter_map(|(id, delivery)| {
             let (key, locked) = found.iter().find(|(key, _)| key.id == id)?;
-            Some((*key, locked.table, write))
+            Some((*key, locked.table, delivery))
         })
         .collect();
     let again: Vec<i64> = writes

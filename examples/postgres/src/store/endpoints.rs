@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, EndpointSecrets,
-    MissedDeliveries, Row as Stored, Target, oldest_kept,
+    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, MissedDeliveries, Target,
+    oldest_kept,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
@@ -78,7 +79,7 @@ pub(super) async fn insert(
     let counted = query_opt(change, sql::ENDPOINTS_COUNT, &[&account]).await?;
     limit.check(counted.map_or(Ok(0), |row| row.field::<i64>("count"))?.unsigned_abs())?;
     let shard = queue::shard_of(new.id.as_str());
-    let sealed = ring.seal(new.id.as_str(), &EndpointSecrets::new(new.secret.clone()), now);
+    let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
     let health = EndpointColumns::from(Endpoint::new(0, now));
     let inserted = execute(
@@ -119,10 +120,8 @@ pub(super) async fn change_target(
     let parameters: [&(dyn ToSql + Sync); 3] =
         [&found.number, &target.as_str(), &needs_loopback(target)];
     execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
-    let mut health = Stored::from(found.shown.health);
-    let _ = health.moved(now);
-    write(change, found.number, &health).await?;
-    found.shown.health = *health;
+    let _ = found.shown.health.moved(now);
+    write(change, &found).await?;
     found.shown.url = target.as_str().to_owned();
     Ok(found.shown)
 }
@@ -137,13 +136,13 @@ pub(super) async fn rotate(
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    let mut secrets = ring.open(id, &found.sealed, now).map_err(unreadable)?;
-    secrets
+    let mut signer = ring.open(id, &found.sealed, now).map_err(unreadable)?;
+    signer
         .rotate(new.secret, new.overlap, now)
         .map_err(|error| Refused::Conflict(error.to_string()))?;
-    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &secrets, now)];
+    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &signer, now)];
     execute(change, sql::ENDPOINTS_SECRETS, &parameters).await?;
-    found.shown.previous_secrets = secrets.previous(now).map(|(_, end)| end).collect();
+    found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();
     Ok(found.shown)
 }
 
@@ -156,19 +155,17 @@ pub(super) async fn disable(
     now: Timestamp,
 ) -> Done<StoredEndpoint> {
     let (_, mut found) = lock(change, ring, id, now).await?;
-    let mut health = Stored::from(found.shown.health);
     let changed = match how {
         Change::Pause => {
             refuse_deleted(&found)?;
-            health.pause(now)
+            found.shown.health.pause(now)
         }
-        Change::Delete => health.delete(now),
+        Change::Delete => found.shown.health.delete(now),
     };
     if changed == EndpointChange::Unchanged && matches!(how, Change::Pause) {
         return Err(Refused::Conflict("the endpoint is disabled".into()));
     }
-    write(change, found.number, &health).await?;
-    found.shown.health = *health;
+    write(change, &found).await?;
     Ok(found)
 }
 
@@ -183,10 +180,8 @@ pub(super) async fn enable(
     let (row, mut found) = lock(change, ring, id, now).await?;
     plan_of(&row)?.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
-    let mut health = Stored::from(found.shown.health);
-    let Some(missed) = health.enable(now) else { return Ok((found, None)) };
-    write(change, found.number, &health).await?;
-    found.shown.health = *health;
+    let Some(missed) = found.shown.health.enable(now) else { return Ok((found, None)) };
+    write(change, &found).await?;
     let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
     let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
     Ok((found, Some((missed, transaction))))
@@ -268,16 +263,19 @@ async fn lock(
 }
 
 /// Writes an endpoint's health where it has changed.
-async fn write(change: &Transaction<'_>, number: i32, health: &Stored<Endpoint>) -> Done<()> {
-    let Some(write) = health.write() else { return Ok(()) };
-    Ok(queue::write_locked_endpoints(change, &[(number, write)]).await?)
+async fn write(change: &Transaction<'_>, found: &StoredEndpoint) -> Done<()> {
+    let health = found.shown.health;
+    if health.if_version().is_none() {
+        return Ok(());
+    }
+    Ok(queue::write_locked_endpoints(change, &[(found.number, health)]).await?)
 }
 
 fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
     let id: &str = row.field("id")?;
     let sealed: Vec<u8> = row.field("secrets")?;
     let previous = match ring.open(id, &sealed, now) {
-        Ok(secrets) => secrets.previous(now).map(|(_, end)| end).collect(),
+        Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
         Err(error) => {
             log::line(&format!("store: endpoint {id}: {error}"));
