@@ -89,7 +89,8 @@ pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, V
             outcomes.assumed.extend(step.assumption().map(assumed));
         }
         let lives = |noted: &Noted, entry: &Entry| {
-            endpoints::lives(states, endpoint, noted.true_time(entry.began_at))
+            // By the clock of the database: its sender's may be wrong.
+            endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took))
         };
         match replay(step, lives) {
             Ok(reports) => {
