@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Row, SenderTally, Settled, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, SenderTally, Settled, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{Message, attempt_log};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::{Database, DbError, StepError};
 use crate::queue::{self, Key, Locked, Table};
@@ -25,13 +25,14 @@ use host::log;
 use host::post::Sent;
 use host::scale::Scale;
 use host::sending::UNSENT;
+use host::watch::Watch;
 
 /// An attempt that has ended.
 #[derive(Debug)]
 pub(super) struct EndedAttempt {
     pub(super) key: Key,
     /// The delivery as it was begun in memory.
-    pub(super) row: Row<Delivery>,
+    pub(super) row: Delivery,
     pub(super) attempt: Attempt,
     pub(super) at: Timestamp,
     /// Its outcome.
@@ -64,6 +65,7 @@ pub(super) struct Settler {
     pub(super) counted: Counted,
     pub(super) ended: mpsc::UnboundedReceiver<EndedAttempt>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
+    pub(super) watch: Watch,
 }
 
 impl Settler {
@@ -92,11 +94,12 @@ impl Settler {
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             let (database, scale) = (self.database.clone(), self.scale);
             let (messages, counted) = (self.messages.clone(), self.counted.clone());
-            tokio::spawn(async move {
+            let storing = async move {
                 let settled = store(&database, scale, batch, &messages, &counted).await;
                 counted.count(|tally| tally.settled(&settled));
                 drop(permit);
-            });
+            };
+            tokio::spawn(self.watch.without_panic("storing of attempts", storing));
         }
     }
 }
@@ -220,7 +223,7 @@ async fn try_store(
     let writes = settled
         .deliveries
         .iter()
-        .filter_map(|(id, write)| Some((*keys.get(id)?, rows.get(id)?.table, *write)));
+        .filter_map(|(id, row)| Some((*keys.get(id)?, rows.get(id)?.table, *row)));
     let (of_deliveries, of_endpoints, ()) = tokio::try_join!(
         queue::write(change, writes.collect::<Vec<_>>()),
         queue::write_endpoints(change, &settled.endpoints),
@@ -249,10 +252,7 @@ async fn as_stored(
     let mut rows = queue::lock(change, &keys).await?;
     for ended in batch {
         if let Some(stored) = rows.get_mut(&ended.key.id)
-            && ended
-                .row
-                .write()
-                .is_some_and(|write| DeliveryColumns::from(*stored.row).version == write.if_version)
+            && ended.row.if_version() == Some(DeliveryColumns::from(stored.row).version)
         {
             stored.row = ended.row;
         }
@@ -264,7 +264,7 @@ fn settle_rows(
     batch: &[EndedAttempt],
     scale: Scale,
     rows: &BTreeMap<i64, Locked>,
-    endpoints: &BTreeMap<i32, Row<Endpoint>>,
+    endpoints: &BTreeMap<i32, Endpoint>,
 ) -> Settled<i64, i32> {
     let ended: Vec<Ended<'_, i64, i32>> = batch
         .iter()
