@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use call_assistant::webhook::sender::RETENTION;
 use deadpool_postgres::Object;
+use tokio::time::MissedTickBehavior;
 use tokio_postgres::Row;
 
 use crate::clock;
@@ -17,6 +18,7 @@ const EVERY: Duration = Duration::from_secs(60);
 /// Adds and drops days, and forgets old alerts, until this is dropped.
 pub(super) async fn keep(database: Database) {
     let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // A week ahead, so that one that is refused for a long transaction has a week to be tried

@@ -11,9 +11,11 @@
     clippy::unwrap_used
 )]
 
+mod fairness;
 mod history;
 mod isolation;
 mod late;
+mod loops;
 mod personal_data;
 mod predicates;
 mod processes;

@@ -60,7 +60,7 @@ pub(crate) fn data(calls: u64) -> Value {
 impl World {
     pub(crate) async fn new(settings: Settings) -> Self {
         let server = PrivateServer::start(settings).unwrap();
-        let database = Database::new(&server.url(), 2).unwrap();
+        let database = Database::new(&server.url(), 4).unwrap();
         db::migrate(&database).await.unwrap();
         Self { server, database, ring: KeyRing::new_line(1) }
     }
