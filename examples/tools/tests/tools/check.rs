@@ -225,7 +225,10 @@ fn each_wrong_receiver_is_found_by_its_rule() {
                     assert_eq!(broken, *expected, "{wrong:?}");
                 }
                 let all = told.stdout + &told.stderr;
-                assert!(!all.contains(&SECRET[6..]) && !all.contains("v1="), "{all}");
+                assert!(
+                    !all.contains(SECRET.trim_start_matches("whsec_")) && !all.contains("v1="),
+                    "{all}"
+                );
             });
         }
     });
