@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::{ResponseHead, RetryAfter};
 use crate::id::{MAX_ID_LEN, RequestId};
-use crate::json::{MAX_JSON_LEN, ParseError, ParseErrorKind};
+use crate::json::{ParseError, ParseErrorKind};
 use crate::rest::{ApiError, ApiResponse, ErrorCode};
 use crate::secret::{excerpt, one_line};
 
@@ -50,8 +50,8 @@ pub struct ClientError {
     /// What is wrong.
     pub reason: ClientErrorReason,
     excerpt: Box<str>,
-    /// What the program has to do, if it has lost a part of the answer.
-    advice: Option<Advice>,
+    /// Whether the response came without any header.
+    is_bare: bool,
 }
 
 /// The fault of a response.
@@ -128,9 +128,9 @@ impl ClientError {
             status: None,
             request_id: None,
             retry_after: None,
-            advice: tells_a_status(&cause).then_some(Advice::ReportAnyStatus),
             reason: ClientErrorReason::NoResponse(cause),
             excerpt: Box::default(),
+            is_bare: false,
         }
     }
 
@@ -166,6 +166,23 @@ impl ClientError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.action() == Action::Retry
+    }
+
+    /// Returns what the program has to do if it lost a part of the answer before it reported it.
+    fn advice(&self) -> Option<&'static str> {
+        match &self.reason {
+            ClientErrorReason::NoResponse(cause) if tells_a_status(cause) => Some(
+                "the HTTP client made an error of a status: report every status as an answer \
+                 (ureq: http_status_as_error(false), reqwest: no error_for_status)",
+            ),
+            ClientErrorReason::Unreadable(error) if error.kind() == ParseErrorKind::TooLong => {
+                Some("read no more than that of any answer")
+            }
+            _ if self.is_bare => {
+                Some("the answer was reported without headers: keep them, for Retry-After and Date")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the code, if the service refused.
@@ -249,8 +266,8 @@ impl fmt::Display for ClientError {
         if let Some(id) = &self.request_id {
             write!(f, " ({id})")?;
         }
-        match self.advice {
-            Some(advice) => write!(f, "; {}", advice.as_str()),
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
         }
     }
@@ -264,36 +281,11 @@ impl fmt::Debug for ClientError {
             .field("retry_after", &self.retry_after)
             .field("reason", &self.reason)
             .field("excerpt", &format_args!("{} bytes", self.excerpt.len()))
-            .field("advice", &self.advice)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
 impl Error for ClientError {}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Advice {
-    ReportAnyStatus,
-    KeepHeaders,
-    BoundBody,
-}
-
-impl Advice {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::ReportAnyStatus => {
-                "the HTTP client made an error of a status: report every status as an answer \
-                 (ureq: http_status_as_error(false), reqwest: no error_for_status)"
-            }
-            Self::KeepHeaders => {
-                "the answer was reported without headers: keep them, for Retry-After and Date"
-            }
-            Self::BoundBody => {
-                "the body has more than 16 MiB: read no more than that of any answer"
-            }
-        }
-    }
-}
 
 /// Returns whether the text of a lost answer is that of a status: `http status: 401`.
 fn tells_a_status(cause: &str) -> bool {
@@ -328,10 +320,6 @@ pub(super) fn read<A: ApiResponse>(
         ClientErrorReason::NotFromService => excerpt(shown, ClientError::MAX_EXCERPT_LEN).into(),
         _ => Box::default(),
     };
-    let advice = match body.len() {
-        0..=MAX_JSON_LEN => head.is_bare().then_some(Advice::KeepHeaders),
-        _ => Some(Advice::BoundBody),
-    };
     let own_id = match &reason {
         ClientErrorReason::Refused(error) => error.request_id.clone(),
         _ => None,
@@ -351,7 +339,7 @@ pub(super) fn read<A: ApiResponse>(
         }),
         reason,
         excerpt,
-        advice,
+        is_bare: head.is_bare(),
     })
 }
 

@@ -85,13 +85,18 @@ impl Retry {
         random: [u8; 8],
         now: Timestamp,
     ) -> Option<Duration> {
-        let spent = tried >= self.tries && self.tries != u32::MAX;
-        if spent || !error.is_transient() {
+        if !error.is_transient() {
             return None;
         }
         let asked = error.retry_after.map_or(Duration::ZERO, |after| after.from_now(now));
-        let asked = asked.min(self.longest_retry_after);
-        Some(asked.saturating_add(self.backoff(tried, random)))
+        let backoff = self.wait_unasked(tried, random)?;
+        Some(asked.min(self.longest_retry_after).saturating_add(backoff))
+    }
+
+    /// Returns how long to wait where no answer says it.
+    pub(super) fn wait_unasked(&self, tried: u32, random: [u8; 8]) -> Option<Duration> {
+        let spent = tried >= self.tries && self.tries != u32::MAX;
+        if spent { None } else { Some(self.backoff(tried, random)) }
     }
 
     fn backoff(&self, tried: u32, random: [u8; 8]) -> Duration {

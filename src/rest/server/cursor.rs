@@ -28,6 +28,8 @@ const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 const LABEL: &[u8] = b"calls cursor";
 
 /// The contents of a cursor: where a page ended, and the bounds of its list.
+///
+/// Closed: a cursor holds nothing else, and another one has another version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The `started_at` of the last call of the page.

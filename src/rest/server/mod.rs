@@ -1,8 +1,8 @@
 //! Answers requests of the REST API: credentials, rate limits, cursors and pages.
 //!
 //! ```
+//! use call_assistant::id::RequestId;
 //! use call_assistant::rest::server::{Received, RequestHead};
-//! use call_assistant::{Timestamp, id::RequestId};
 //!
 //! let head = RequestHead::new("GET", "/v1/calls/", None).with_host(b"api.example.com");
 //! let rejection = Received::new(&head, RequestId::from_random([1; 16])).unwrap_err();
@@ -142,8 +142,8 @@
 //!
 //! # Order of checks
 //!
-//! The first check that fails is the response, whatever else is wrong: one well-formed `Host`, which
-//! HTTP/1.0 may omit, and then the [order of the protocol](crate::guide::protocol#order-of-refusals).
+//! The first check that fails is the response, whatever else is wrong. The
+//! [protocol](crate::guide::protocol#order-of-refusals) has the table; HTTP/1.0 may omit `Host`.
 //!
 //! The first three need no look-up. An unknown sender learns nothing further. Of the account's
 //! obstacles the most final one comes first, so that nobody debugs the scopes of a key for an
@@ -219,10 +219,9 @@
 //!
 //! # What may grow
 //!
-//! Enums are `#[non_exhaustive]`, but for [`KeyState`]: a new operation, parameter or reason is not a breaking change, and
-//! a host answers an operation that it does not know with [`Authorized::internal_error`]. Structs
-//! that the host fills in ([`AccountStatus`], [`CallRow`], [`StoredKey`]) are exhaustive: a
-//! new field must not compile until the host fills it in.
+//! A new operation, parameter or reason is not a breaking change: a host answers an operation that it
+//! does not know with [`Authorized::internal_error`]. Enums that have all their variants and structs
+//! that the host fills in say so after `Closed:`, such as [`KeyState`] and [`CallRow`].
 
 mod account_status;
 mod cursor;

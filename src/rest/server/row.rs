@@ -19,8 +19,9 @@ use crate::rest::Mode;
 /// ```
 ///
 /// The public object does not name its account, so a list in memory or a missing `WHERE` could
-/// serve one customer's calls to another. Fill in what the row says, not what was requested. The
-/// struct is exhaustive: a new field must not compile until the store fills it in.
+/// serve one customer's calls to another. Fill in what the row says, not what was requested.
+///
+/// Closed: a new field must not compile until the store fills it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The account that the call belongs to.

@@ -42,6 +42,8 @@ use crate::secret::mac;
 /// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
 /// serialised form, in which unknown fields are ignored.
 ///
+/// Closed: a new field must not compile until the store fills it in.
+///
 /// ```text
 /// created ──> [valid] ──────────────> expired   from `expires_at` on
 ///                └──────────────────> revoked   from the moment it is recorded
