@@ -127,7 +127,11 @@ impl Maker {
         let signers: Vec<_> = secrets.iter().cloned().map(Signer::new).collect();
         let mut all = secrets.into_iter();
         let newest = all.next().ok_or("no signing secret")?;
-        let signer = all.try_fold(Signer::new(newest), Signer::and);
+        // Longer than a check takes, and ten minutes ahead.
+        let (now, a_day) = (clock::machine(), Duration::from_secs(86_400));
+        let signer = all.try_fold(Signer::new(newest), |signer, older| {
+            signer.with_previous(older, now.saturating_add(a_day), now)
+        });
         let signer = signer.map_err(|error| error.to_string())?.with_product(product.clone());
         let bare = texts.first().and_then(|text| text.strip_prefix("whsec_")).unwrap_or_default();
         let mut mistaken = vec![("without its prefix", bare.as_bytes().to_vec())];

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::Outcome;
 use call_assistant::webhook::{Signer, SigningSecret};
+use call_assistant::{Product, Timestamp};
 use http::header::TRANSFER_ENCODING;
 use http::{HeaderMap, HeaderValue};
 use http_body_util::Full;
@@ -43,15 +44,11 @@ pub(super) async fn send(
     }
     // Receivers go by the machine's clock, wherever the service's has been moved to.
     let mut now = clock::machine();
-    let (mut body, mut signer) = (Cow::Borrowed(&begun.body), Cow::Borrowed(&begun.signer));
+    let mut body = Cow::Borrowed(&begun.body);
     let mut client = Cow::Borrowed(client);
     let mut at_once = 1;
     match fault {
         Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
-        Some(DeliveryFault::WrongSignature) => {
-            let secret = SigningSecret::from_random(random::bytes());
-            signer = Cow::Owned(Signer::new(secret));
-        }
         Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
         Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
         Some(DeliveryFault::ChangedObject) => {
@@ -70,6 +67,7 @@ pub(super) async fn send(
         Some(DeliveryFault::Burst) => at_once = BURST,
         Some(
             DeliveryFault::Twice
+            | DeliveryFault::WrongSignature
             | DeliveryFault::NoSignature
             | DeliveryFault::OldSecret
             | DeliveryFault::TwoDigests
@@ -77,22 +75,20 @@ pub(super) async fn send(
         )
         | None => {}
     }
-    let patience = scale.timeout(begun.attempt.deadline().since(begun.attempt.began_at()));
-    let request = || {
-        let request = begun.attempt.request(&begun.target, &body, &signer, now);
-        let mut request = request.map(Full::from);
-        change_headers(fault, request.headers_mut());
-        request
+    let Ok(mut request) = begun.attempt.request(&begun.destination, &body, now) else {
+        return post::Sent::without_answer(Outcome::Unsent, clock::machine());
     };
-    let post = || client.send(&begun.target, request(), patience, slot);
+    change_headers(fault, request.headers_mut(), body.as_bytes(), now);
+    let patience = scale.timeout(begun.attempt.deadline().since(begun.attempt.began_at()));
+    let target = begun.destination.target();
+    let post = || client.send(target, request.clone().map(Full::from), patience, slot);
     if fault == Some(DeliveryFault::Twice) {
         let _ = post().await;
     }
     let mut others = JoinSet::new();
     for _ in 1..at_once {
-        let (client, target, slot) =
-            (client.clone().into_owned(), begun.target.clone(), slot.clone());
-        let request = request();
+        let (client, target, slot) = (client.clone().into_owned(), target.clone(), slot.clone());
+        let request = request.clone().map(Full::from);
         others.spawn(async move { client.send(&target, request, patience, &slot).await });
     }
     let sent = post().await;
@@ -104,11 +100,18 @@ pub(super) async fn send(
 }
 
 /// Makes of the header fields what a fault makes of them.
-fn change_headers(fault: Option<DeliveryFault>, headers: &mut HeaderMap) {
+fn change_headers(
+    fault: Option<DeliveryFault>,
+    headers: &mut HeaderMap,
+    body: &[u8],
+    now: Timestamp,
+) {
     let name = Product::default().signature_header().clone();
     let signature = headers.get(&name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (time, digests) = signature.split_once(',').unwrap_or_default();
+    let foreign = || Signer::new(SigningSecret::from_random(random::bytes())).sign(body, now);
     let changed = match fault {
+        Some(DeliveryFault::WrongSignature) => foreign().as_str().to_owned(),
         Some(DeliveryFault::NoSignature) => {
             headers.remove(&name);
             return;
@@ -122,8 +125,7 @@ fn change_headers(fault: Option<DeliveryFault>, headers: &mut HeaderMap) {
             format!("{time},{oldest}")
         }
         Some(DeliveryFault::TwoDigests) => {
-            let foreign = Signer::new(SigningSecret::from_random(random::bytes()));
-            let foreign = foreign.sign(b"", clock::machine());
+            let foreign = foreign();
             let (_, foreign) = foreign.as_str().split_once(',').unwrap_or_default();
             format!("{time},{foreign},{digests}")
         }
