@@ -44,6 +44,10 @@ const METHODS: &str = "GET, HEAD";
 /// The counter of a host with a database that can be restored under it.
 const WENT_BACK: &str = "call_assistant_database_went_back";
 
+/// The gauges of a host whose clock may differ from its database's.
+const CLOCK: &str = "call_assistant_clock_ahead_seconds";
+const DATABASE_CLOCK: &str = "call_assistant_database_clock_wrong";
+
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
     pub fn new(store: S) -> Self {
@@ -91,6 +95,12 @@ impl<S: Store> Monitor<S> {
             counted.gauges.write(&mut text)?;
             if let Some(times) = counted.went_back {
                 text.counter(WENT_BACK, "how often the database went back", [([], times)])?;
+            }
+            if let Some(clock) = counted.clock {
+                let help = "how far this process's clock is ahead of the database's";
+                text.gauge(CLOCK, help, [([], clock.ahead)])?;
+                let help = "whether all processes' clocks differ alike from the database's";
+                text.gauge(DATABASE_CLOCK, help, [([], u8::from(clock.database_is_wrong))])?;
             }
             if let Some(api) = api {
                 api.write(&mut text)?;

@@ -199,6 +199,17 @@ pub struct Metrics {
     pub gauges: Gauges,
     /// How often the database went back; `None` where there is no database.
     pub went_back: Option<u64>,
+    /// This process's clock beside the database's; `None` where there is none, or nobody has looked.
+    pub clock: Option<ClockRow>,
+}
+
+/// How a process's clock compares with its database's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockRow {
+    /// How many seconds it is ahead; negative if it is behind.
+    pub ahead: f64,
+    /// Whether all processes differ alike, so that it is the database's that is wrong.
+    pub database_is_wrong: bool,
 }
 
 /// Something that an owner should be told.

@@ -7,7 +7,7 @@ use deadpool_postgres::Object;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::Row;
 
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use host::log;
@@ -15,7 +15,7 @@ use host::log;
 /// How often to look. Each of the senders does, one at a time.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Adds and drops days, and forgets old alerts, until this is dropped.
+/// Adds and drops days, and forgets old alerts and dead processes, until this is dropped.
 pub(super) async fn keep(database: Database) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,6 +43,10 @@ pub(super) async fn keep(database: Database) {
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
         if let Err(error) = database.read(forget).await {
             log::line(&format!("old alerts: {error}"));
+        }
+        let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
+        if let Err(error) = database.read(forget).await {
+            log::line(&format!("old processes: {error}"));
         }
     }
 }
