@@ -68,7 +68,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
                 Refused::Conflict(why) | Refused::Unavailable(why) => why,
                 Refused::Plan(error) => error.to_string(),
             })?;
-            println!("{}", json!({ "recoveries": started }));
+            println!("{}", serde_json::json!({ "recoveries": started }));
         }
         Role::RotateKeys { database, ring } => {
             let database = Database::at(&database, 1)?;
