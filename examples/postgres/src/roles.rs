@@ -11,10 +11,11 @@ use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
 use crate::db::{self, Database};
 use crate::key_ring::KeyRing;
-use crate::ops::{erase, rotate};
+use crate::ops::{erase, recover, rotate};
 use crate::sender;
 use crate::serving;
 use host::flags::last_words;
+use host::store::Refused;
 use host::watch::Watch;
 use host::{data, demo};
 use host::{log, random, shutdown};
@@ -56,6 +57,18 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
                 None => erase::account(&database, &account).await?,
             };
             println!("{}", erased.line());
+        }
+        Role::Recover { database, account, missed } => {
+            let database = Database::at(&database, 1)?;
+            db::check(&database).await?;
+            let now = clock::now();
+            let started = recover::all(&database, account.as_deref(), &missed, now).await;
+            let started = started.map_err(|refused| match refused {
+                Refused::NotFound(what) => format!("there is no such {what}"),
+                Refused::Conflict(why) | Refused::Unavailable(why) => why,
+                Refused::Plan(error) => error.to_string(),
+            })?;
+            println!("{}", serde_json::json!({ "recoveries": started }));
         }
         Role::RotateKeys { database, ring } => {
             let database = Database::at(&database, 1)?;
