@@ -31,7 +31,7 @@ const IDS: [(&str, u16, u16); 22] = [
     ("D", 87, 87),
     ("D", 89, 91),
     ("D", 93, 94),
-    ("D", 97, 97),
+    ("D", 96, 97),
 ];
 
 /// A family, and a number within it.

@@ -15,9 +15,10 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
+    Migration { number: 4, sql: include_str!("../../migrations/0004_erasing.sql") },
 ];
 
 /// The reason why this build does not run on this database.

@@ -278,14 +278,20 @@ impl Store for Postgres {
 }
 
 impl Postgres {
-    /// Adds an account with all that belongs to it, unless it is there already.
+    /// Adds an account with all that belongs to it, unless it is there already or was erased.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;
         // Nobody waits for an answer at the start: each statement has its time, and all of them
         // together may take longer than a step.
         let add = async |change: &Transaction<'_>| {
-            if !accounts::insert(change, &new.account).await? {
-                return Ok(());
+            match accounts::insert(change, &new.account).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) if error.is_erased() => {
+                    log::line(&format!("account {id} was erased, and is not added"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
             }
             for (key, _) in &new.keys {
                 accounts::add_key(change, key).await?;
