@@ -44,6 +44,9 @@ const METHODS: &str = "GET, HEAD";
 /// The counter of a host with a database that can be restored under it.
 const WENT_BACK: &str = "call_assistant_database_went_back";
 
+/// The gauge of a host that keeps events in days.
+const OLDEST_DAY: &str = "call_assistant_oldest_day_seconds";
+
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
     pub fn new(store: S) -> Self {
@@ -91,6 +94,10 @@ impl<S: Store> Monitor<S> {
             counted.gauges.write(&mut text)?;
             if let Some(times) = counted.went_back {
                 text.counter(WENT_BACK, "how often the database went back", [([], times)])?;
+            }
+            if let Some(age) = counted.oldest_day {
+                let help = "The age of the oldest day of events that is kept.";
+                text.gauge(OLDEST_DAY, help, [([], age.as_secs())])?;
             }
             if let Some(api) = api {
                 api.write(&mut text)?;

@@ -199,6 +199,8 @@ pub struct Metrics {
     pub gauges: Gauges,
     /// How often the database went back; `None` where there is no database.
     pub went_back: Option<u64>,
+    /// The age of the oldest day of events that is kept; `None` where there are no days.
+    pub oldest_day: Option<Duration>,
 }
 
 /// Something that an owner should be told.

@@ -13,6 +13,7 @@ use crate::clock;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database};
 use crate::key_ring::KeyRing;
+use crate::sender;
 use crate::store::Postgres;
 use host::api::Api;
 use host::dashboard::Dashboard;
@@ -79,7 +80,15 @@ pub(crate) async fn start(
         .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
+    let (days, stopping) = (sender::add_days(Database::at(database, 1)?), stop.clone());
+    let days = async move {
+        tokio::select! {
+            () = days => {}
+            () = stopping.requested() => {}
+        }
+    };
     let mut tasks = vec![
+        tokio::spawn(days),
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
         tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
     ];

@@ -79,6 +79,8 @@ statements! {
     CALLS_LATEST = "calls/latest";
     DAYS_ADD = "days/add";
     DAYS_DROP = "days/drop";
+    DAYS_OLDEST = "days/oldest";
+    DAYS_OVERDUE = "days/overdue";
     DAYS_TO_DROP = "days/to_drop";
     DAYS_WAIT_BRIEFLY = "days/wait_briefly";
     DELIVERIES_ATTEMPTS = "deliveries/attempts";

@@ -31,6 +31,7 @@ use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
+pub(crate) use self::days::add as add_days;
 use self::history::History;
 use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
@@ -120,6 +121,7 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         history: history.clone(),
     };
     let recovering = recover::keep(database.clone(), owned.clone());
+    let (days_ring, days_counted) = (options.ring.clone(), options.counted.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
@@ -139,7 +141,8 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         scale: options.scale,
     };
     Ok(Running(tokio::spawn(async move {
-        let days = tokio::spawn(days::keep(database));
+        let adding = tokio::spawn(days::add(database.clone()));
+        let dropping = tokio::spawn(days::drop_old(database, days_ring, days_counted));
         let poller = tokio::spawn(poller.run());
         let reminding = tokio::spawn(reminding);
         let recovering = tokio::spawn(recovering);
@@ -148,7 +151,8 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         let owner = tokio::spawn(async move { owner.run(&owning).await });
         task.run(&stop).await;
         poller.abort();
-        days.abort();
+        adding.abort();
+        dropping.abort();
         reminding.abort();
         recovering.abort();
         let _ = tokio::time::timeout(DRAIN, settler).await;

@@ -259,12 +259,16 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Done<Metrics> {
-        let gauges = self
+        let now = clock::now();
+        let (gauges, oldest_day) = self
             .monitoring
-            .read(async |client| deliveries::gauges(client, clock::now()).await)
+            .read(async |client| {
+                let gauges = deliveries::gauges(client, now).await?;
+                Ok::<_, Refused>((gauges, deliveries::oldest_day(client, now).await?))
+            })
             .await?;
         let went_back = Some(self.counted.times_back());
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back })
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day })
     }
 
     async fn ready(&self) -> Done<()> {

@@ -18,6 +18,7 @@ mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod retention;
 mod schema;
 mod sending;
 mod store;
