@@ -15,7 +15,7 @@ use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindows;
-use call_assistant::rest::server::{Cursor, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys};
 use divan::{AllocProfiler, Bencher, black_box};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -47,10 +47,8 @@ fn keys() -> CursorKeys {
 fn cursor(filters: bool) -> Cursor {
     let bound = filters.then(now);
     Cursor {
-        after: Position {
-            started_at: now(),
-            id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
-        },
+        started_at: now(),
+        id: CallId::parse("call_01J9ZK5T7Q3W8XN4R6V2YB").unwrap(),
         created: CreatedRange::new(bound, bound).unwrap(),
     }
 }

@@ -1,7 +1,7 @@
-//! Lists all calls of an account, with any blocking HTTP client.
+//! Lists all calls of an account, with any blocking HTTP client: `guide::reading` has two of them.
 
 use std::error::Error;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
@@ -12,12 +12,14 @@ use http::{Request, Response};
 
 pub(crate) fn list_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     client: &Client,
-    mut send: impl FnMut(Request<()>) -> Result<Response<Vec<u8>>, E>,
+    mut send: impl FnMut(Request<()>, Duration) -> Result<Response<Vec<u8>>, E>,
 ) -> Result<Vec<Call>, FlowError> {
     let (mut flow, mut calls) = (client.pages(ListCalls::new()), Vec::new());
     loop {
         match flow.next(random(), now()) {
-            Step::Send { request, ticket, .. } => flow.report(ticket, send(request), now()),
+            Step::Send { request, time_limit, ticket } => {
+                flow.report(ticket, send(request, time_limit), now());
+            }
             Step::Wait(until) => std::thread::sleep(until.since(now())),
             Step::Store(page) => {
                 calls.extend(page.calls.iter().cloned());
@@ -36,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let call = |id| CallId::parse(id).map(|id| Call::new(id, now(), now()));
     let calls = [call("call_1")?, call("call_2")?, call("call_3")?];
     let mut answers = testing::pages(calls, 2).into_iter(); // in place of a service
-    for call in list_calls(&client, |_| answers.next().ok_or("no connection"))? {
+    for call in list_calls(&client, |_, _| answers.next().ok_or("no connection"))? {
         println!("{}", call.id);
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! Keeps a copy of all calls up to date, with its state in a file of JSON.
 
 use std::collections::BTreeMap;
-use std::{error::Error, fs, path::Path, time::SystemTime};
+use std::time::{Duration, SystemTime};
+use std::{error::Error, fs, path::Path};
 
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
@@ -15,7 +16,7 @@ pub(crate) type Copy = (BTreeMap<CallId, Call>, CallSync);
 pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     client: &Client,
     file: &Path,
-    mut send: impl FnMut(Request<()>) -> Result<Response<Vec<u8>>, E>,
+    mut send: impl FnMut(Request<()>, Duration) -> Result<Response<Vec<u8>>, E>,
 ) -> Result<Copy, Box<dyn Error>> {
     let mut copy = match fs::exists(file)? {
         true => serde_json::from_slice(&fs::read(file)?)?,
@@ -24,7 +25,9 @@ pub(crate) fn sync_calls<E: Into<Box<dyn Error + Send + Sync>>>(
     let mut flow = client.sync(copy.1.clone());
     loop {
         match flow.next(random(), now()) {
-            Step::Send { request, ticket, .. } => flow.report(ticket, send(request), now()),
+            Step::Send { request, time_limit, ticket } => {
+                flow.report(ticket, send(request, time_limit), now());
+            }
             Step::Wait(until) => std::thread::sleep(until.since(now())),
             Step::Store(step) => {
                 copy.0.extend(step.calls.iter().map(|call| (call.id.clone(), call.clone())));
@@ -46,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for id in ["call_1", "call_2"] {
         calls.push(call(id)?); // a call more, and another run
         let mut answers = testing::pages(calls.clone(), 50).into_iter(); // in place of a service
-        let (copied, state) = sync_calls(&client, &file, |_| answers.next().ok_or("offline"))?;
+        let (copied, state) = sync_calls(&client, &file, |_, _| answers.next().ok_or("offline"))?;
         println!("{} calls, {} ids in the state", copied.len(), state.ids());
     }
     Ok(fs::remove_file(file)?)

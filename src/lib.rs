@@ -32,7 +32,8 @@
 //! fn handle(stored: &[u8]) {
 //!     match Event::from_bytes_verified_earlier(stored).map(|event| event.data) {
 //!         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
-//!         Ok(_) => {} // another type, or one that this version does not know
+//!         Ok(EventData::Unreadable(data)) => eprintln!("keep the bytes: {}", data.error()),
+//!         Ok(_) => {} // another type, or one of a later version
 //!         Err(error) => eprintln!("signed, but not an event: {error}"),
 //!     }
 //! }
@@ -54,9 +55,7 @@
 //! | keep a copy of all calls | [`rest::client::Client::sync`] | `client` |
 //! | serve the API | [`rest::server`] | `service` |
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
-//! | rotate a signing secret | [`guide::receiving`](guide::receiving#rotating-the-secret), [`webhook`](webhook#rotating-a-secret) | none |
-//! | rotate an API key | [`rest::server::StoredKey`](rest::server::StoredKey#rotation) | `service` |
-//! | rotate cursor keys | [`rest::server::CursorKeys`](rest::server::CursorKeys#rotation) | `service` |
+//! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | |
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
 //! | verify webhooks in another language | [`guide::languages`] | none |
 //!

@@ -19,7 +19,9 @@ use crate::text::{TextError, TextReason, check_len, check_present};
 ///
 /// let product = Product::new("Acme-Voice")?;
 /// assert_eq!(product.signature_header(), "x-acme-voice-signature");
+/// assert_eq!(product.delivery_header(), "x-acme-voice-delivery");
 /// assert_eq!(product.live_key_prefix(), "acme_voice_live_");
+/// assert_eq!(product.test_key_prefix(), "acme_voice_test_");
 /// assert_eq!(product.user_agent(), "Acme-Voice-Webhooks/1.0");
 ///
 /// assert_eq!(Product::default().event_header(), "x-service-event");

@@ -24,17 +24,17 @@ pub(crate) fn serve(
     let admitted = identified.admit(rates, now)?;
     let status = db.status(admitted.account_id()).map_err(|_| admitted.internal_error())?;
     match admitted.authorize(&status, cursors)? {
-        Authorized::Account(granted) => {
-            let account = db.account(granted.account_id()).map_err(|_| granted.internal_error())?;
-            granted.answer(account)
+        Authorized::Account(query) => {
+            let account = db.account(query.account_id()).map_err(|_| query.internal_error())?;
+            query.answer(account)
         }
-        Authorized::Calls(granted) => {
-            let rows = db.calls(granted.query()).map_err(|_| granted.internal_error())?;
-            granted.answer(rows)
+        Authorized::Calls(query) => {
+            let rows = db.calls(&query).map_err(|_| query.internal_error())?;
+            query.answer(rows)
         }
-        Authorized::Call(granted) => {
-            let row = db.call(granted.query()).map_err(|_| granted.internal_error())?;
-            granted.answer(row)
+        Authorized::Call(query) => {
+            let row = db.call(&query).map_err(|_| query.internal_error())?;
+            query.answer(row)
         }
         new => Err(new.internal_error()), // an operation of a later version
     }

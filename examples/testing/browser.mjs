@@ -49,7 +49,9 @@ export async function open({ width = 1100, height = 1200 } = {}) {
   }
   async function until(what, expression) {
     for (const began = Date.now(); Date.now() - began < 60_000;) {
-      if (await run(expression)) return;
+      // A page that is being left answers nothing; the next one does.
+      const left = (error) => { if (!/navigated or closed|context was destroyed|find context/.test(error.message)) throw error; };
+      if (await run(expression).catch(left)) return;
       await new Promise((done) => setTimeout(done, 50));
     }
     throw new Error(`not seen: ${what}`);

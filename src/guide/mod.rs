@@ -32,6 +32,7 @@ pub mod receiving {
 #[cfg(feature = "client")]
 pub mod reading {
     #![doc = include_str!("reading.md")]
+    #![doc = include_str!("send.md")]
 }
 
 #[cfg(feature = "service")]

@@ -1,7 +1,8 @@
 //! What is wrong with a JSON text, and where, without quoting it.
 
+use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use core::fmt;
 
 use serde::de::IgnoredAny;
@@ -28,9 +29,9 @@ use super::{MAX_JSON_LEN, Tracker};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     kind: ParseErrorKind,
-    field: Option<String>,
+    field: Option<Box<str>>,
     /// The fault in words, with the position.
-    message: String,
+    message: Box<str>,
     line: usize,
     column: usize,
 }
@@ -89,7 +90,7 @@ impl ParseError {
         Self {
             kind: ParseErrorKind::TooLong,
             field: None,
-            message: format!("text of {len} bytes, more than {MAX_JSON_LEN}"),
+            message: format!("text of {len} bytes, more than {MAX_JSON_LEN}").into(),
             line: 0,
             column: 0,
         }
@@ -98,7 +99,7 @@ impl ParseError {
     pub(super) fn not_utf8(valid: &[u8]) -> Self {
         let (line, last) = end(valid);
         let column = last.saturating_add(1);
-        let message = format!("not UTF-8 at line {line} column {column}");
+        let message = format!("not UTF-8 at line {line} column {column}").into();
         Self { kind: ParseErrorKind::NotUtf8, field: None, message, line, column }
     }
 
@@ -116,7 +117,7 @@ impl ParseError {
             }
             Category::Syntax | Category::Io => (ParseErrorKind::Syntax, error.to_string()),
         };
-        Self { kind, field: tracker.path(), message, line, column }
+        Self { kind, field: tracker.path().map(Into::into), message: message.into(), line, column }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads and writes JSON, as this crate does everywhere.
 //!
 //! ```
-//! use call_assistant::json::{JsonObject, ParseErrorKind};
+//! use call_assistant::json::ParseErrorKind;
 //! use call_assistant::model::Account;
 //!
 //! let error = Account::from_json(br#"{"id":"acct_1","livemode":"yes"}"#).unwrap_err();
@@ -24,15 +24,17 @@
 //! # Open and closed enums
 //!
 //! A string that has a fixed set of values today is an *open* enum: its last variant, `Other`,
-//! holds any text that this version does not know as an [`Unrecognized`]. Such an enum is
-//! `#[non_exhaustive]`, because a later version may name another text. Public enums without
-//! `Other` are `#[non_exhaustive]` too, unless their documentation says after `Closed:` why nothing
-//! can be added.
+//! holds any text that this version does not know as an [`Unrecognized`]. Its `KNOWN` lists the
+//! others, for a form or a check. Such an enum is `#[non_exhaustive]`, because a later version may
+//! name another text. Public enums without
+//! `Other`, and structs with public fields, are `#[non_exhaustive]` too, unless their documentation
+//! says after `Closed:` why nothing can be added.
 
 mod error;
 mod object;
 mod open_enum;
 mod read;
+mod tracker;
 mod values;
 
 use alloc::vec::Vec;
@@ -47,9 +49,10 @@ pub(crate) use object::fields;
 pub use open_enum::Unrecognized;
 pub(crate) use open_enum::open_enum;
 pub(crate) use read::{
-    FromJson, Name, Names, ReadObject, Tracker, deserialize, field_name, json_object, json_text,
+    FromJson, Name, Names, ReadObject, deserialize, field_name, json_object, json_text,
     read_object, read_text,
 };
+pub(crate) use tracker::Tracker;
 pub(crate) use values::read_items;
 
 /// The longest text that is read: 16 MiB, many times a page of 100 calls.

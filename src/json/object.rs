@@ -23,6 +23,8 @@ use super::{FromJson, Name, ParseError, ParseErrorKind, Tracker, deserialize, re
 ///
 /// let object = JsonObject::parse(r#"{"minutes_used": 75.00, "plan": {"minutes": 1e2}}"#)?;
 /// assert_eq!(object.get("minutes_used").unwrap().get(), "75.00");
+/// let named = object.with_str("name", "Starter");
+/// assert_eq!(named.get_str("name").as_deref(), Some("Starter"));
 /// # Ok::<(), call_assistant::json::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Serialize)]

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::ParseErrorKind;
-use super::read::{FromJson, Tracked, Tracker};
+use super::tracker::Tracked;
+use super::{FromJson, ParseErrorKind, Tracker};
 
 macro_rules! plain {
     ($($type:ty: $expected:literal),+) => {

@@ -29,6 +29,12 @@ use crate::json::{
 /// let transferred = TransferredCall::new(call, "Front desk", started);
 /// assert_eq!(transferred.target_label().as_deref(), Some("Front desk"));
 /// assert_eq!(transferred.transferred_at(), Some(started));
+///
+/// let text = String::from_utf8(transferred.to_json()).unwrap().replace(r#""Front desk""#, "7");
+/// let other = TransferredCall::from_json(text.as_bytes()).unwrap();
+/// assert_eq!(other.target_label(), None); // it is no string, and kept
+/// assert_eq!(other.target_label_json().unwrap().get(), "7");
+/// assert_eq!(other.transferred_at_json().unwrap().get(), r#""2026-03-01T09:30:00Z""#);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransferredCall {

@@ -25,6 +25,7 @@ use crate::text::{TextError, TextReason, check_len, check_visible};
 /// let key = ApiKey::from_random(&Product::default(), Mode::Live, [7; 32]); // a service makes one
 /// assert!(key.reveal().starts_with("service_live_"));
 /// assert_eq!(format!("{key:?}"), r#"ApiKey("service_live_...0707")"#);
+/// assert!(ApiKey::parse_for(&Product::new("Acme")?, key.reveal()).is_err()); // another product's
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 #[derive(Clone)]

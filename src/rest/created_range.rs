@@ -88,11 +88,8 @@ impl CreatedRange {
 }
 
 fn up_to_microseconds(instant: Timestamp) -> Timestamp {
-    match instant.subsec_nanos() % 1_000 {
-        0 => instant,
-        over => {
-            let short = Duration::from_nanos(u64::from(1_000_u32.saturating_sub(over)));
-            instant.checked_add(short).unwrap_or(instant)
-        }
+    match instant.floor_to_micros() {
+        floor if floor == instant => instant,
+        floor => floor.checked_add(Duration::from_micros(1)).unwrap_or(instant),
     }
 }

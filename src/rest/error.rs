@@ -60,60 +60,54 @@ impl ErrorCode {
     /// Returns the status this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
-        Some(match self {
-            Self::InvalidParameter | Self::InvalidCursor => StatusCode::BAD_REQUEST,
-            Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
-            Self::SubscriptionInactive => StatusCode::PAYMENT_REQUIRED,
-            Self::InsufficientScope | Self::PlanUpgradeRequired | Self::AccountClosed => {
-                StatusCode::FORBIDDEN
-            }
-            Self::ResourceNotFound => StatusCode::NOT_FOUND,
-            Self::RateLimitExceeded => StatusCode::TOO_MANY_REQUESTS,
-            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
-            // The specification has no code for other methods (D-3).
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Other(_) => return None,
-        })
+        self.row().map(|(status, ..)| status)
     }
 
     /// Returns the type this code is sent with; `None` for a code this version does not know.
     #[must_use]
     pub fn error_type(&self) -> Option<ErrorType> {
-        Some(match self {
-            Self::InvalidParameter
-            | Self::InvalidCursor
-            | Self::ResourceNotFound
-            | Self::MethodNotAllowed => ErrorType::InvalidRequest,
-            Self::InvalidCredentials => ErrorType::AuthenticationError,
-            // The specification leaves the type of three of them open. The credential is valid, and
-            // something else is missing (D-2).
-            Self::SubscriptionInactive
-            | Self::InsufficientScope
-            | Self::PlanUpgradeRequired
-            | Self::AccountClosed => ErrorType::PermissionError,
-            Self::RateLimitExceeded => ErrorType::RateLimitError,
-            Self::InternalError => ErrorType::ApiError,
-            Self::Other(_) => return None,
-        })
+        self.row().map(|(_, error_type, _)| error_type)
     }
 
     /// Returns the message for people that an error has by default.
-    #[must_use]
-    pub fn default_message(&self) -> &'static str {
-        match self {
-            Self::InvalidParameter => "A parameter is invalid.",
-            Self::InvalidCursor => "The cursor is invalid.",
-            Self::InvalidCredentials => "The API key is missing or cannot be used.",
-            Self::SubscriptionInactive => "The account has no active subscription.",
-            Self::InsufficientScope => "The API key lacks the scope that this endpoint requires.",
-            Self::PlanUpgradeRequired => "The account's plan does not include the REST API.",
-            Self::AccountClosed => "The account is scheduled for deletion.",
-            Self::ResourceNotFound => "There is no such resource in this account.",
-            Self::RateLimitExceeded => "Too many requests with this credential.",
-            Self::InternalError => "The service failed to answer.",
-            Self::MethodNotAllowed => "This method is not allowed here.",
-            Self::Other(_) => "The request was refused.",
-        }
+    fn default_message(&self) -> &'static str {
+        self.row().map_or("The request was refused.", |(.., message)| message)
+    }
+
+    /// Returns what a code is sent with.
+    // The specification has no code for other methods (D-3), and leaves the type of three codes open:
+    // the credential is valid, and something else is missing (D-2).
+    fn row(&self) -> Option<(StatusCode, ErrorType, &'static str)> {
+        use ErrorType::{
+            ApiError, AuthenticationError, InvalidRequest, PermissionError, RateLimitError,
+        };
+        let (status, error_type, message) = match self {
+            Self::InvalidParameter => (400, InvalidRequest, "A parameter is invalid."),
+            Self::InvalidCursor => (400, InvalidRequest, "The cursor is invalid."),
+            Self::InvalidCredentials => {
+                (401, AuthenticationError, "The API key is missing or cannot be used.")
+            }
+            Self::SubscriptionInactive => {
+                (402, PermissionError, "The account has no active subscription.")
+            }
+            Self::InsufficientScope => {
+                (403, PermissionError, "The API key lacks the scope that this endpoint requires.")
+            }
+            Self::PlanUpgradeRequired => {
+                (403, PermissionError, "The account's plan does not include the REST API.")
+            }
+            Self::AccountClosed => (403, PermissionError, "The account is scheduled for deletion."),
+            Self::ResourceNotFound => {
+                (404, InvalidRequest, "There is no such resource in this account.")
+            }
+            Self::RateLimitExceeded => {
+                (429, RateLimitError, "Too many requests with this credential.")
+            }
+            Self::InternalError => (500, ApiError, "The service failed to answer."),
+            Self::MethodNotAllowed => (405, InvalidRequest, "This method is not allowed here."),
+            Self::Other(_) => return None,
+        };
+        Some((StatusCode::from_u16(status).ok()?, error_type, message))
     }
 }
 
@@ -158,12 +152,6 @@ impl ApiError {
             code,
             request_id: Some(request_id),
         }
-    }
-
-    /// Returns the same error with another message.
-    #[must_use]
-    pub fn with_message(self, message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..self }
     }
 }
 

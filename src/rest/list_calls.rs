@@ -18,6 +18,11 @@ use crate::Timestamp;
 /// assert_eq!(list.query()?, "limit=100&created_after=2026-07-24T10:00:00Z");
 /// assert_eq!(ListCalls::from_query(&list.query()?), Ok(list));
 ///
+/// // One day. The bounds are about when a call was written.
+/// let until = "2026-07-25T12:00:00+02:00".parse()?;
+/// let day = ListCalls::new().with_created_after(since).with_created_before(until);
+/// assert!(day.created()?.contains(since) && !day.created()?.contains(until));
+///
 /// // Values are checked where the request is written.
 /// let error = ListCalls::new().with_limit(1_000).query().unwrap_err();
 /// assert_eq!(error.to_string(), "limit is 1000, not from 1 to 100");

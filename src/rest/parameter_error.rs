@@ -47,13 +47,13 @@ pub enum ParameterError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// A `%` is not followed by two hex digits.
+    /// A `%` that is not followed by two hex digits.
     #[error("{parameter} has broken percent-encoding: write % as %25")]
     Encoding {
         /// The parameter.
         parameter: &'static str,
     },
-    /// The decoded value is not UTF-8.
+    /// A decoded value that is not UTF-8.
     #[error("{parameter} is not UTF-8 when percent-decoded")]
     NotUtf8 {
         /// The parameter.
@@ -76,7 +76,7 @@ pub enum ParameterError {
         /// The error.
         error: ParseTimestampError,
     },
-    /// `created_before` is earlier than `created_after`.
+    /// A `created_before` that is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
     /// An id of a call that is too long.

@@ -9,9 +9,9 @@ use core::fmt::Write as _;
 /// The reason why a text cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undecodable {
-    /// A `%` is not followed by two hex digits.
+    /// A `%` that is not followed by two hex digits.
     Broken,
-    /// The decoded bytes are not UTF-8.
+    /// Bytes that are not UTF-8 when decoded.
     NotUtf8,
 }
 

@@ -30,6 +30,7 @@ impl Quota {
     pub const SPAN: Duration = Duration::from_secs(60);
 
     /// Returns the same quota with another number: for a customer with a higher limit, or a test.
+    /// The exchange takes it by `Identified::admit_decided`.
     #[must_use]
     pub const fn with_per_minute(self, per_minute: NonZeroU16) -> Self {
         Self { kind: self.kind, per_minute }

@@ -171,16 +171,15 @@ impl Service {
         }
         let admitted = identified.admit(&mut self.rates, self.now)?;
         match admitted.authorize(&self.status, &self.cursors)? {
-            Authorized::Account(granted) => granted.answer(self.account.clone()),
-            Authorized::Calls(granted) => {
-                let query = granted.query();
+            Authorized::Account(query) => query.answer(self.account.clone()),
+            Authorized::Calls(query) => {
                 let rows = self.calls.iter().filter(|row| query.matches(row));
                 let rows = rows.take(query.rows_to_read()).cloned().collect();
-                granted.answer(rows)
+                query.answer(rows)
             }
-            Authorized::Call(granted) => {
-                let row = self.calls.iter().find(|row| granted.query().matches(row));
-                granted.answer(row.cloned())
+            Authorized::Call(query) => {
+                let row = self.calls.iter().find(|row| query.matches(row));
+                query.answer(row.cloned())
             }
         }
     }

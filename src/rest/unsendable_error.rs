@@ -6,7 +6,7 @@ use super::ListCalls;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnsendableError {
-    /// The id is `.` or `..`. URL parsers resolve such a segment, however it is encoded, and the
+    /// An id that is `.` or `..`. URL parsers resolve such a segment, however it is encoded, and the
     /// request would ask for another resource.
     #[error("call_id consists of dots, which no URL can carry")]
     DotId,
@@ -22,7 +22,7 @@ pub enum UnsendableError {
         /// The limit.
         limit: usize,
     },
-    /// `created_before` is earlier than `created_after`.
+    /// A `created_before` that is earlier than `created_after`.
     #[error("created_before is earlier than created_after")]
     CreatedRange,
 }

@@ -130,27 +130,22 @@ impl Timestamp {
     /// Adds a duration, or returns `None` after [`MAX`](Self::MAX).
     #[must_use]
     pub fn checked_add(self, span: Duration) -> Option<Self> {
-        let seconds = self.seconds.checked_add_unsigned(span.as_secs())?;
-        // Two values below a billion: their sum fits.
-        match self.nanos.checked_add(span.subsec_nanos())? {
-            nanos if nanos < NANOS_PER_SECOND => Self::from_parts(seconds, nanos),
-            nanos => {
-                Self::from_parts(seconds.checked_add(1)?, nanos.checked_sub(NANOS_PER_SECOND)?)
-            }
-        }
+        Self::after_min(self.since_min().checked_add(span)?)
     }
 
     /// Subtracts a duration, or returns `None` before [`MIN`](Self::MIN).
     #[must_use]
     pub fn checked_sub(self, span: Duration) -> Option<Self> {
-        let seconds = self.seconds.checked_sub_unsigned(span.as_secs())?;
-        match self.nanos.checked_sub(span.subsec_nanos()) {
-            Some(nanos) => Self::from_parts(seconds, nanos),
-            None => Self::from_parts(
-                seconds.checked_sub(1)?,
-                self.nanos.checked_add(NANOS_PER_SECOND)?.checked_sub(span.subsec_nanos())?,
-            ),
-        }
+        Self::after_min(self.since_min().checked_sub(span)?)
+    }
+
+    fn since_min(self) -> Duration {
+        Duration::new(self.seconds.abs_diff(Self::MIN.seconds), self.nanos)
+    }
+
+    fn after_min(span: Duration) -> Option<Self> {
+        let seconds = Self::MIN.seconds.checked_add_unsigned(span.as_secs())?;
+        Self::from_parts(seconds, span.subsec_nanos())
     }
 
     /// Adds a duration, or returns [`MAX`](Self::MAX) if the result is later.
@@ -168,11 +163,7 @@ impl Timestamp {
     /// Returns the duration since `earlier`; zero if `earlier` is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
-        let Ok(seconds) = u64::try_from(self.seconds.saturating_sub(earlier.seconds)) else {
-            return Duration::ZERO;
-        };
-        Duration::new(seconds, self.nanos)
-            .saturating_sub(Duration::from_nanos(u64::from(earlier.nanos)))
+        self.since_min().saturating_sub(earlier.since_min())
     }
 
     /// Returns the year, the month and the day in UTC.

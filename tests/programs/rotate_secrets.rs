@@ -17,7 +17,7 @@ fn the_new_key_lists_what_the_old_one_listed() {
     let (new, stored) = api_key(old.clone(), &mut service.db.keys[0], service.now).unwrap();
     assert_eq!(service.db.keys[0].state(service.now), KeyState::Revoked);
     service.db.keys.push(stored);
-    assert_eq!(list_calls(&new, |request| service.send(request)).unwrap().len(), 1);
+    assert_eq!(list_calls(&new, |request, _| service.send(request)).unwrap().len(), 1);
     let request = old.request(&call_assistant::rest::GetAccount).unwrap();
     assert_eq!(service.send(request).unwrap().status(), StatusCode::UNAUTHORIZED);
 }
@@ -31,7 +31,7 @@ fn a_walk_goes_on_while_cursor_keys_change() {
         service.add(2..=120);
         let service = std::cell::RefCell::new(service);
         let mut rings = rings.into_iter();
-        list_calls(&client, |request| {
+        list_calls(&client, |request, _| {
             if let Some(ring) = rings.next() {
                 service.borrow_mut().cursors = ring.clone();
             }

@@ -12,7 +12,8 @@ fn each_run_continues_from_the_stored_state() {
     for last in [60, 61, 61, 180] {
         let known = service.db.calls.len();
         service.add(known + 1..=last);
-        let (calls, state) = sync_calls(&client, &file, |request| service.send(request)).unwrap();
+        let (calls, state) =
+            sync_calls(&client, &file, |request, _| service.send(request)).unwrap();
         assert_eq!(calls.len(), last);
         assert!(!state.is_walking(), "{last} calls");
         let stored: (serde_json::Value, serde_json::Value) =

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use call_assistant::id::{AccountId, CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Call, CallList};
-use call_assistant::rest::client::{Client, ClientErrorReason, ResponseHead, UnexpectedBody};
+use call_assistant::rest::client::{Client, ClientError, ResponseHead};
 use call_assistant::rest::server::{
     AccountStatus, Authorized, CursorKeys, KeyDigest, RateWindows, Received, RejectionReason,
     RequestHead, StoredKey,
@@ -134,9 +134,9 @@ fn exchanges() -> Vec<String> {
         };
         printed.push(debug(&authorized));
         printed.extend(match &authorized {
-            Authorized::Account(granted) => vec![debug(granted)],
-            Authorized::Calls(granted) => vec![debug(granted), debug(granted.query())],
-            Authorized::Call(granted) => vec![debug(granted), debug(granted.query())],
+            Authorized::Account(query) => vec![debug(query)],
+            Authorized::Calls(query) => vec![debug(query)],
+            Authorized::Call(query) => vec![debug(query)],
             other => panic!("{other:?}"),
         });
     }
@@ -210,7 +210,7 @@ fn answers_that_echo() -> Vec<String> {
         format!("<pre>GET /v1/calls\nAuthorization: Bearer {KEY}\nX: {SIGNING}</pre>"),
         format!(r#"{{"headers":{{"authorization":"Bearer {KEY}"}},"secret":"{SIGNING}"}}"#),
         // Where it is cut off in the middle.
-        format!("{}{KEY}", "x".repeat(UnexpectedBody::MAX_LEN - 30)),
+        format!("{}{KEY}", "x".repeat(ClientError::MAX_EXCERPT_LEN - 30)),
         format!("[{KEY}"),
         format!(r#""{KEY}""#),
     ] {
@@ -219,9 +219,7 @@ fn answers_that_echo() -> Vec<String> {
             let client = Client::from_parts(base(), key());
             let head = ResponseHead::new(status.as_u16());
             let failed = client.read(&ListCalls::new(), head, bytes).unwrap_err();
-            if let ClientErrorReason::NotFromService(body) = &failed.reason {
-                printed.push(body.as_str().to_owned());
-            }
+            printed.push(failed.excerpt().to_owned());
             printed.extend([debug(&failed.reason), error(&failed)]);
         }
         let endpoint = delivery::Endpoint::new(1, now());

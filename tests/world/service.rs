@@ -145,18 +145,17 @@ impl Service {
         let identified = received.identify(key, at(now))?;
         let admitted = identified.admit(&mut self.rates, at(now))?;
         match admitted.authorize(&self.status, &self.cursors)? {
-            Authorized::Account(granted) => granted.answer(self.account.clone()),
-            Authorized::Calls(granted) => {
-                let query = granted.query();
+            Authorized::Account(query) => query.answer(self.account.clone()),
+            Authorized::Calls(query) => {
                 let rows = self.calls.iter().filter(|written| written.visible <= now);
                 let rows = rows.map(|written| &written.row).filter(|row| query.matches(row));
                 let rows = rows.take(query.rows_to_read()).cloned().collect();
-                granted.answer(rows)
+                query.answer(rows)
             }
-            Authorized::Call(granted) => {
+            Authorized::Call(query) => {
                 let mut rows = self.calls.iter().map(|written| &written.row);
-                let row = rows.find(|row| granted.query().matches(row));
-                granted.answer(row.cloned())
+                let row = rows.find(|row| query.matches(row));
+                query.answer(row.cloned())
             }
             other => panic!("{other:?}"),
         }

@@ -11,7 +11,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
 use call_assistant::rest::CreatedRange;
 use call_assistant::rest::Mode;
-use call_assistant::rest::server::{Cursor, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys};
 use cookie::{Cookie, CookieJar, Key};
 use divan::{AllocProfiler, Bencher, black_box};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
@@ -64,7 +64,8 @@ fn ours() -> (CursorKeys, AccountId, String, Cursor) {
     let keys = CursorKeys::new(1, [7; 32]);
     let account = AccountId::parse(ACCOUNT).unwrap();
     let cursor = Cursor {
-        after: Position { started_at: now(), id: CallId::parse(CALL).unwrap() },
+        started_at: now(),
+        id: CallId::parse(CALL).unwrap(),
         created: CreatedRange::new(Some(now()), Some(now())).unwrap(),
     };
     let text = keys.seal(&account, Mode::Live, &cursor);

@@ -1,4 +1,4 @@
-//! Receiving webhooks, and asking the API, with the frameworks people use.
+//! Receiving webhooks, asking the API, and serving it, with the frameworks people use.
 //!
 //! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
 //! does with a genuine delivery) and [`asking::run`] or [`asking::run_async`] (the loop of a flow).
@@ -20,8 +20,11 @@
 //! | [`asking::reqwest_blocking`] | reqwest without async |
 //! | [`asking::ureq`] | ureq |
 //! | [`asking::hyper`] | hyper |
+//!
+//! [`serving`] serves the API with axum. `src/bin/receive.rs` is the whole program of README.
 
 pub mod asking;
 pub mod receiving;
+pub mod serving;
 
 pub use receiving::Hooks;

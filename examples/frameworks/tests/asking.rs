@@ -237,6 +237,20 @@ fn blocking_and_async_clients_ask_the_same() {
     }
 }
 
+/// The guide's functions are these, without their documentation.
+#[test]
+fn what_is_compiled_here_is_what_the_guide_shows() {
+    let page = include_str!("../../../src/guide/send.md");
+    for (name, source) in [
+        ("ureq", include_str!("../src/asking/ureq.rs")),
+        ("reqwest, async", include_str!("../src/asking/reqwest_async.rs")),
+    ] {
+        let is_code = |line: &&str| !line.starts_with("//") && *line != "#[must_use]";
+        let code: Vec<&str> = source.lines().filter(is_code).collect();
+        assert!(page.contains(code.join("\n").trim()), "{name}");
+    }
+}
+
 /// Programs that failed together do not come back together.
 #[test]
 fn random_bytes_differ() {

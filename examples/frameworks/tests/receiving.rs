@@ -234,3 +234,45 @@ fn to_base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+/// The program of README, as a process: SIG-2, EVT-8.
+#[test]
+fn the_program_of_readme_keeps_each_event_once() {
+    use ::testing::running::{Folder, Running, eventually};
+    use std::process::Command;
+
+    let readme = include_str!("../../../README.md");
+    assert!(readme.contains(include_str!("../src/bin/receive.rs")), "README shows this program");
+    let folder = Folder::new();
+    let listen = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().to_string()
+    };
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_receive"));
+    let mut command = Command::new(program);
+    command
+        .env("WEBHOOK_SECRET", "whsec_test")
+        .env("LISTEN", &listen)
+        .current_dir(folder.path("."));
+    let _running = Running::start(&mut command);
+    let send = |request: &Request<Vec<u8>>| {
+        let headers = request.headers().iter();
+        let headers: String = headers
+            .map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()))
+            .collect();
+        ::testing::running::request(&listen, "POST", "/hooks", &headers, request.body()).status
+    };
+    eventually("it listens", || std::net::TcpStream::connect(&listen).ok());
+    let good = signed(now());
+    assert_eq!([send(&good), send(&good), send(&with("t=1,v1=00"))], [204, 204, 400]);
+    let db = rusqlite::Connection::open(folder.path("events.db")).unwrap();
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let rows: Vec<(String, String, Vec<u8>)> = db
+        .prepare("SELECT * FROM events")
+        .unwrap()
+        .query_map((), row)
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert_eq!(rows, [("acct_1".into(), "evt_1".into(), good.body().clone())]);
+}

@@ -2,7 +2,7 @@
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -37,6 +37,10 @@ pub enum Error {
     Foreign,
     /// The operator's token is missing.
     NoToken,
+    /// Somebody logs in with another token.
+    WrongToken,
+    /// Too many wrong tokens came from there; the seconds to wait.
+    TooManyTries(u64),
 }
 
 impl From<Bad> for Error {
@@ -99,14 +103,24 @@ impl Error {
                     "the dashboard accepts requests only from its own page and from this machine";
                 (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
             }
-            Self::NoToken => {
-                let message = "missing the operator's token, as a bearer token or a password";
+            Self::NoToken | Self::WrongToken => {
+                let message = match self {
+                    Self::WrongToken => "this is not the operator's token",
+                    _ => "missing the operator's token, as a bearer token or a password",
+                };
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);
                 // One line for each: a browser that finds both in one asks for no password.
                 for scheme in ["Basic realm=\"dashboard\"", "Bearer"] {
                     let scheme = HeaderValue::from_static(scheme);
                     answer.headers_mut().append(WWW_AUTHENTICATE, scheme);
                 }
+                return answer;
+            }
+            Self::TooManyTries(seconds) => {
+                let message = format!("too many wrong tokens; try again in {seconds} s");
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                let mut answer = error(status, "too_many_tries", &message, None);
+                answer.headers_mut().insert(RETRY_AFTER, seconds.into());
                 return answer;
             }
         };

@@ -98,14 +98,14 @@ impl<S: ApiStore> Host<S> {
             Err(refused) => return Err(failed(&refused, admitted.internal_error())),
         };
         match admitted.authorize(&status, &self.cursors)? {
-            Authorized::Account(granted) => granted.answer(account),
-            Authorized::Calls(granted) => match self.store.page(granted.query()).await {
-                Ok(rows) => granted.answer(rows),
-                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            Authorized::Account(query) => query.answer(account),
+            Authorized::Calls(query) => match self.store.page(&query).await {
+                Ok(rows) => query.answer(rows),
+                Err(refused) => Err(failed(&refused, query.internal_error())),
             },
-            Authorized::Call(granted) => match self.store.call(granted.query()).await {
-                Ok(row) => granted.answer(row),
-                Err(refused) => Err(failed(&refused, granted.internal_error())),
+            Authorized::Call(query) => match self.store.call(&query).await {
+                Ok(row) => query.answer(row),
+                Err(refused) => Err(failed(&refused, query.internal_error())),
             },
             other => Err(other.internal_error()),
         }

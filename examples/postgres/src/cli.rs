@@ -8,7 +8,7 @@ use crate::db::Address;
 use crate::key_ring::KeyRing;
 use crate::ops::erase::Subject;
 use crate::sender;
-use host::dashboard::{Access, Token};
+use host::dashboard::Access;
 use host::flags::{Flag, Flags, Help, last_words};
 use host::scale::{self, Scale};
 
@@ -58,9 +58,6 @@ Usage: call-assistant-postgres ROLE [FLAGS]
 
 call-assistant-postgres ROLE --help lists the flags of a role.";
 
-/// The environment variable of the operator's token.
-const TOKEN: &str = "OPERATOR_TOKEN";
-
 const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
 const DATABASE_CA: Flag = Flag::value(
@@ -78,11 +75,6 @@ const DASHBOARD: Flag = Flag::value(
     "--dashboard",
     "ADDR",
     "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
-);
-const TOKEN_FILE: Flag = Flag::value(
-    "--operator-token-file",
-    "FILE",
-    "the token that the dashboard requires\n[the variable OPERATOR_TOKEN]",
 );
 const DATA: Flag =
     Flag::value("--data", "FILE.json", "accounts to add; existing ones do not change");
@@ -123,7 +115,7 @@ const API: Help = Help {
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--data FILE.json] [--allow-loopback-endpoints] [--metrics ADDR]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
-    flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, TOKEN_FILE, DATA, LOOPBACK, METRICS],
+    flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, Access::FLAG, DATA, LOOPBACK, METRICS],
     positional: 0,
 };
 
@@ -155,7 +147,7 @@ const ALL: Help = Help {
         KEYS,
         LISTEN,
         DASHBOARD,
-        TOKEN_FILE,
+        Access::FLAG,
         DATA,
         TRUST_CA,
         LOOPBACK,
@@ -174,7 +166,7 @@ const DEMO: Help = Help {
     flags: &[
         LISTEN,
         DASHBOARD,
-        TOKEN_FILE,
+        Access::FLAG,
         DATA,
         TRUST_CA,
         LOOPBACK,
@@ -271,21 +263,15 @@ pub(crate) fn read() -> Role {
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
     let address = |name, default| address(help, flags, name, default);
-    let serving = Serving {
+    let dashboard = address("--dashboard", 8081);
+    Serving {
         listen: address("--listen", 8080),
-        dashboard: address("--dashboard", 8081),
-        access: access(help, flags),
+        dashboard,
+        access: Access::read_or_exit(help, flags, dashboard),
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         metrics: metrics(help, flags),
-    };
-    if !serving.dashboard.ip().is_loopback() && matches!(serving.access, Access::ThisMachine) {
-        help.exit(&format!(
-            "--dashboard: expected a loopback address, or an operator's token: --operator-token-file \
-             or {TOKEN}"
-        ));
     }
-    serving
 }
 
 fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
@@ -298,23 +284,6 @@ fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
 
 fn metrics(help: &Help, flags: &Flags) -> Option<SocketAddr> {
     flags.has("--metrics").then(|| address(help, flags, "--metrics", 9090))
-}
-
-fn access(help: &Help, flags: &Flags) -> Access {
-    let (text, place) = match flags.text("--operator-token-file") {
-        Some(file) => match std::fs::read_to_string(file) {
-            Ok(text) => (text, "--operator-token-file"),
-            Err(error) => help.exit(&format!("--operator-token-file: {error}")),
-        },
-        None => match std::env::var(TOKEN) {
-            Ok(text) => (text, TOKEN),
-            Err(_) => return Access::ThisMachine,
-        },
-    };
-    match Token::new(text.trim_end_matches(['\r', '\n'])) {
-        Ok(token) => Access::Token(token),
-        Err(error) => help.exit(&format!("{place}: {error}")),
-    }
 }
 
 fn sending(

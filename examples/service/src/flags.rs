@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::sender::Pace;
+use host::dashboard::Access;
 use host::flags::{Flag, Help};
 use host::scale::{self, Scale};
 
@@ -12,6 +13,7 @@ use host::scale::{self, Scale};
 pub struct Options {
     pub listen: SocketAddr,
     pub dashboard: SocketAddr,
+    pub access: Access,
     pub metrics: Option<SocketAddr>,
     pub data: Option<PathBuf>,
     pub trust_ca: Option<PathBuf>,
@@ -20,9 +22,9 @@ pub struct Options {
 }
 
 const HELP: Help = Help {
-    usage: "service [--listen ADDR] [--dashboard ADDR] [--data FILE.json] [--trust-ca FILE.pem]\n\
-            \x20              [--allow-loopback-endpoints] [--time-scale F] [--timeout-scale F]\n\
-            \x20              [--endpoint-rate N] [--metrics ADDR]",
+    usage: "service [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
+            \x20              [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
+            \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -30,8 +32,9 @@ const HELP: Help = Help {
         Flag::value(
             "--dashboard",
             "ADDR",
-            "address of the dashboard; loopback only, because it\nhas no login [127.0.0.1:8081]",
+            "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
         ),
+        Access::FLAG,
         Flag::value(
             "--metrics",
             "ADDR",
@@ -76,9 +79,11 @@ pub fn read() -> Options {
         Ok(factor) => factor,
         Err(error) => HELP.exit(&format!("{name}: {error}")),
     };
-    let options = Options {
+    let dashboard = address("--dashboard", 8081);
+    Options {
         listen: address("--listen", 8080),
-        dashboard: address("--dashboard", 8081),
+        dashboard,
+        access: Access::read_or_exit(&HELP, &flags, dashboard),
         metrics: flags.has("--metrics").then(|| address("--metrics", 9090)),
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
@@ -90,9 +95,5 @@ pub fn read() -> Options {
             },
             per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| HELP.exit(&error)),
         },
-    };
-    if !options.dashboard.ip().is_loopback() {
-        HELP.exit("--dashboard: expected a loopback address, because the dashboard has no login");
     }
-    options
 }

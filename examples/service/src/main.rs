@@ -24,7 +24,7 @@ use call_assistant_service::sandbox::{self, Sandbox};
 use call_assistant_service::sender::Sender;
 use call_assistant_service::store::Store;
 use host::api::Api;
-use host::dashboard::{Access, Dashboard};
+use host::dashboard::Dashboard;
 use host::monitor::Monitor;
 use host::post;
 use host::program::{self, listen};
@@ -74,7 +74,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
-    let dashboard = Dashboard::new(store, Access::ThisMachine, options.allow_loopback)
+    let dashboard = Dashboard::new(store, options.access, options.allow_loopback)
         .extended(sandbox)
         .monitored(monitor.clone())
         .until(stop.clone());

@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { join } from "node:path";
 import assert from "node:assert/strict";
+import { audit } from "../../testing/axe.mjs";
 import { open } from "../../testing/browser.mjs";
 
 const [binary, shots] = process.argv.slice(2);
@@ -93,6 +94,7 @@ async function keepSecret() {
   await press("Escape");
   await until("the secret is gone", closed);
 }
+const axe = async (what) => { passed += await audit(browser, what); };
 async function shot(name) {
   if (!shots) return;
   await new Promise((done) => setTimeout(done, 300)); // transitions
@@ -106,15 +108,18 @@ try {
   await until("all five accounts", `document.querySelectorAll("#accounts li").length === 5`);
   await until("it is live", `${text("#live-text")} === "Live"`);
   await until("every state of a key", `["full","account only","calls only","none","test","expired","revoked"].every((s) => [...document.querySelectorAll(".badge")].some((b) => b.textContent === s))`);
+  await axe("the overview");
 
   // By keyboard alone: an endpoint for each kind of receiver. Its secret is shown, once.
   for (const path of ["/good", "/broken", "/gone"]) {
     await opens("add endpoint", `document.activeElement?.name === "url"`);
     await type(receiving + path);
     if (path === "/broken") await shot("dialog");
+    if (path === "/broken") await axe("the dialog of an endpoint");
     await press("Enter");
     await until("the secret", `${text("dialog code")}.startsWith("whsec_")`);
     if (path === "/broken") await shot("secret");
+    if (path === "/broken") await axe("a secret");
     await keepSecret();
     await until("the secret is nowhere", `!${says("whsec_")}`);
     await until("the endpoint", says(receiving + path));
@@ -125,6 +130,7 @@ try {
   await type("http://10.0.0.1/");
   await press("Enter");
   await until("why it is refused", `${text("dialog .wrong")}.includes("url is not https")`);
+  await axe("a refusal in a dialog");
   await press("Escape");
   await until("the dialog is gone", closed);
 
@@ -148,6 +154,7 @@ try {
   await until("the body as it is signed", `${text(".exact")}.startsWith('{"id":"evt_')`);
   await until("the receiver's answer as text", `[...document.querySelectorAll(".answer")].some((el) => el.textContent.includes("<script>"))`);
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
+  await axe("an open delivery");
   if (shots) await run("scrollTo(0, 0)");
   await shot("whole");
   assert.equal(await run("document.title.includes('owned')"), false, "the page runs what it shows");
@@ -159,7 +166,7 @@ try {
   await focusOn("Enable", `[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Enable")`);
   await press("Enter");
   await until("enabled", `![...document.querySelectorAll(".endpoint .badge")].some((b) => b.textContent === "disabled")`);
-  await focusOn("Ping", `document.querySelector(".endpoint button")`);
+  await focusOn("Ping", `[...document.querySelectorAll(".endpoint button")].find((b) => b.textContent === "Ping")`);
   await press(" ");
   // A row is open: its reader is told of the new one, and nothing moves.
   const order = () => run(`[...document.querySelectorAll("tbody .expand")].map((el) => el.dataset.key).join(" ")`);
@@ -244,6 +251,7 @@ try {
   await page("Emulation.clearDeviceMetricsOverride");
   await opens("recover " + down, `document.querySelectorAll("dialog input[name=type]").length === 2`);
   await shot("recover");
+  await axe("a recovery");
   await confirm("Recover what it missed");
   await until("all are delivered", `!document.querySelector('[data-key="recover ${down}"]') && !document.querySelector("progress")`);
   const recovered = await (await fetch(account + "/recoveries")).json();
@@ -257,6 +265,7 @@ try {
   await confirm("Pause this endpoint?");
   await until("paused", says("its owner paused it"));
   await opens("rotate " + down, `!!document.querySelector("dialog select[name=overlap]")`);
+  await axe("a rotation");
   await confirm("Rotate the signing secret");
   await until("the new secret", `${text("dialog code")}.startsWith("whsec_")`);
   await keepSecret();
@@ -268,6 +277,7 @@ try {
 
   // A key: its secret once, and then revoked.
   await opens("add key", `document.activeElement?.name === "name"`);
+  await axe("the dialog of a key");
   await type("CRM sync");
   await press("Enter");
   await until("the secret", `${text("dialog code")}.startsWith("service_live_")`);
@@ -284,9 +294,11 @@ try {
 
   // The sandbox: a fault on order, and the clock.
   await run(`document.querySelector('[data-key="order"]').click()`);
+  await axe("the dialog of a fault");
   await run(`document.querySelector('dialog select[name=fault]').value = "lookup_fails"`);
   await run(`document.querySelector("dialog form").requestSubmit()`);
   await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("the next 1")`);
+  await axe("a fault that is ordered");
   const api = await fetch(first.api + "/v1/account", { headers: { Authorization: `Bearer ${first.accounts[0].keys[0].secret}` } });
   assert.equal(api.status, 500);
   await run(`document.querySelector('[data-key="advance +8 h"]').click()`);
@@ -297,6 +309,7 @@ try {
   await press("Enter");
   await until("the other account", `${text(".verdict")}.includes("403 account_closed")`);
   await shot("empty");
+  await axe("an account without anything");
   await focus("standing closing");
   await press(" ");
   await until("it is open again", `${text(".verdict .badge")} === "200"`);
@@ -315,6 +328,7 @@ try {
   await until("it is inactive", `${text(".verdict .badge")} === "402 subscription_inactive" && !document.querySelector('[data-key="standing subscription_active"]').checked`);
   await run(`{ const el = document.querySelector('[data-key="standing plan"]'); el.value = "none"; el.dispatchEvent(new Event("change")); }`);
   await until("it asks for the plan", asks("Change the plan to none?"));
+  await axe("a question");
   await press("Escape");
   await until("the plan stays", `${closed} && document.querySelector('[data-key="standing plan"]').value !== "none"`);
   await focus("standing subscription_active");
@@ -342,10 +356,12 @@ try {
   await until("it is open though the filter leaves it out", `document.querySelectorAll("tr.detail .exact").length === 1`);
   await run(`location.hash = "#acct_fjord_dental?status=lost&from=soon"`);
   await until("a filter that is refused says why", says("from: expected a day such as 2026-11-22"));
+  await axe("a refused filter");
   await run(`location.hash = "#acct_unknown"`);
-  await until("an unknown account is an error", `${says("There is no such account")} && !document.querySelector("h1") && ${text("#live-text")} === "Live"`);
+  await until("an unknown account is an error", `${text("h1")} === "There is no such account" && ${text("#live-text")} === "Live"`);
+  await axe("an unknown account");
   await run("history.back()");
-  await until("the account before", `!!document.querySelector("h1")`);
+  await until("the account before", `${text("h1")} === "Fjord Dental Clinic"`);
   await run(`location.hash = "#acct_fjord_dental"`);
   await until("all of its deliveries", `${rows} === 50`);
 
@@ -372,6 +388,7 @@ try {
   service.kill("SIGTERM");
   await until("it says that it is alone, and since when", `/does not answer · as of \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC/.test(${text("#live-text")})`);
   await until("what is shown looks stale", `getComputedStyle(document.querySelector("main")).filter !== "none"`);
+  await axe("the page without the service");
   const own = complaints.filter((words) => !/Failed to load resource|ERR_CONNECTION/.test(words));
   assert.deepEqual(own, [], "the page complains");
   console.log(`page: ${passed + 1} passed, 0 failed`);

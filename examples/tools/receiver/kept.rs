@@ -2,10 +2,13 @@
 //!
 //! A file's name is the time it was received at, in seconds with nanoseconds, and the event's id. So
 //! the folder in order of names is the order received, and a file given to
-//! `verify explain --request` is explained again.
+//! `verify explain --request` is explained again. They contain what callers said: only their owner may
+//! read them.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use call_assistant::Timestamp;
@@ -32,7 +35,10 @@ impl Kept {
     /// The folder cannot be created.
     pub(crate) fn open(folder: &Path) -> Result<Self, String> {
         let fault = |error| format!("{}: {error}", folder.display());
-        fs::create_dir_all(folder).map_err(fault)?;
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        builder.mode(0o700);
+        builder.recursive(true).create(folder).map_err(fault)?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -57,7 +63,10 @@ impl Kept {
         for nanos in nanos..nanos.saturating_add(1000) {
             let name = format!("{seconds}.{nanos:09}-{id}.http");
             let path = self.folder.join(&name);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            let mut options = OpenOptions::new();
+            #[cfg(unix)]
+            options.mode(0o600);
+            match options.write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
                     let written = file.write_all(&text);
                     written.map_err(|error| format!("{}: {error}", path.display()))?;

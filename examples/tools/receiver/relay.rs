@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use call_assistant::webhook::receiver::{Claim, Inbox, ReceiptError};
-use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
+use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError};
 use call_assistant::{Product, Timestamp};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use http::{Method, Request, Response, StatusCode, Uri};
@@ -100,8 +100,10 @@ pub(crate) async fn run(plan: Plan, set_up: SetUp) -> Result<(), String> {
     let seen = Mutex::new(Seen { inbox: Inbox::new(INBOX), recent: VecDeque::new() });
     // A program under development comes and goes, and its connections with it.
     let client = Client::new(None, 0)?;
-    let relay = Arc::new(Relay { client, to, verifier, secrets, product, signer, kept, seen });
-    if id.is_some() || since.is_some() {
+    let replays = id.is_some() || since.is_some();
+    let relay =
+        Arc::new(Relay { client, to, verifier, secrets, product, signer, kept, replays, seen });
+    if replays {
         return match relay.replay(id.as_deref(), since).await? {
             true => Ok(()),
             false => Err("not every request got a 2xx".to_owned()),
@@ -130,6 +132,8 @@ struct Relay {
     /// Signs again, with the secret of the program under development.
     signer: Option<Signer>,
     kept: Kept,
+    /// Whether kept requests are forwarded once more.
+    replays: bool,
     seen: Mutex<Seen>,
 }
 
@@ -193,20 +197,26 @@ impl Relay {
         body: Bytes,
         now: Timestamp,
     ) -> Option<Response<Bytes>> {
-        let (verdict, claim) = match self.verifier.receive(headers, &body, now) {
+        let (is_genuine, verdict, claim) = match self.verifier.receive(headers, &body, now) {
             Ok(receipt) => {
                 let what = match receipt.event() {
                     Ok(event) => format!("{} {}", event.id, event.event_type()),
                     Err(error) => format!("not an event: {error}"),
                 };
                 match self.seen(|seen| seen.inbox.claim(receipt, Claim::LEASE, now)) {
-                    Claim::Process(claimed) => (format!("genuine: {what}"), Some(claimed)),
-                    Claim::Answer(_) => (format!("genuine, a duplicate: {what}"), None),
+                    Claim::Process(claimed) => (true, format!("genuine: {what}"), Some(claimed)),
+                    Claim::Answer(_) => (true, format!("genuine, a duplicate: {what}"), None),
                 }
             }
             Err(error) => {
                 let why = self.explain(&error, headers, &body, now).await;
-                (format!("to be refused: {error}{why}"), None)
+                // A signature expires, and a replay is later.
+                let expired = matches!(error, ReceiptError::Verify(VerifyError::TooOld { .. }));
+                let hint = match expired && self.replays && self.signer.is_none() {
+                    true => "\n  --sign-with-env NAME signs it again",
+                    false => "",
+                };
+                (false, format!("to be refused: {error}{why}{hint}"), None)
             }
         };
         say(&format!("{name}\n  {verdict}"));
@@ -228,6 +238,12 @@ impl Relay {
                 // Quoted, with what could move a terminal's cursor escaped.
                 let shown = if shown.is_empty() { String::new() } else { format!(": {shown:?}") };
                 say(&format!("  answered {} in {took} ms{shown}", status.as_u16()));
+                // With a new signature it is genuine for the program.
+                if status.is_success() && !is_genuine && self.signer.is_none() {
+                    say(
+                        "  *** WRONG: the program took what it has to refuse. Anyone can send it events. ***",
+                    );
+                }
             }
             Err(error) => say(&format!("  no response after {took} ms: {error}")),
         }

@@ -2,6 +2,8 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Keeps a file from every other process that asks, until it is closed: at the latest when this
@@ -22,12 +24,16 @@ pub fn hold(file: &File) -> Result<(), String> {
     }
 }
 
-/// Opens a file to read and to append to. If it is new, its name is put onto the disk, too.
+/// Opens a file to read and to append to. If it is new, only its owner may read it, and its name is put
+/// onto the disk, too.
 ///
 /// # Errors
 /// It cannot be opened, or its folder cannot be.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    options.mode(0o600);
+    let file = options.read(true).append(true).create(true).open(path)?;
     sync_folder_of(path)?;
     Ok(file)
 }

@@ -21,8 +21,10 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// use call_assistant::rest::client::{Action, Client, ResponseHead};
 ///
 /// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
-/// let body = br#"{"error":{"code":"plan_upgrade_required","message":"...","request_id":"req_1"}}"#;
-/// let error = client.read(&GetAccount, ResponseHead::new(403), body).unwrap_err();
+/// let mut head = ResponseHead::new(403);
+/// head.request_id = Some("req_1");
+/// let body = br#"{"error":{"code":"plan_upgrade_required","message":"..."}}"#;
+/// let error = client.read(&GetAccount, head, body).unwrap_err();
 /// assert_eq!(error.action(), Action::UpgradePlan);
 /// assert_eq!(error.to_string(), "service refused with 403: plan_upgrade_required (req_1)");
 ///
@@ -31,9 +33,10 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// `Display` is one line for a log, without the body. The body is in
-/// [`ClientErrorReason::NotFromService`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `Display` is one line for a log, without the body. Where a program has lost a part of the answer
+/// before it was reported, the line ends with what the program has to do: see
+/// [`Flow::report`](super::Flow::report).
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientError {
     /// The status; `None` if there was no response. 200 is possible too: a success that cannot be
@@ -46,6 +49,9 @@ pub struct ClientError {
     pub retry_after: Option<RetryAfter>,
     /// What is wrong.
     pub reason: ClientErrorReason,
+    excerpt: Box<str>,
+    /// Whether the response came without any header.
+    is_bare: bool,
 }
 
 /// The fault of a response.
@@ -54,9 +60,10 @@ pub struct ClientError {
 pub enum ClientErrorReason {
     /// A refusal of the service, in its own words.
     Refused(Box<ApiError>),
-    /// A response that is not the service's: a proxy's, a login page, a redirect. Or it is another
-    /// call than the one asked for, of which nothing is kept.
-    NotFromService(UnexpectedBody),
+    /// A response that is not the service's: a proxy's, a login page, a redirect. Its beginning is
+    /// the [`excerpt`](ClientError::excerpt). Or it is another call than the one asked for, of which
+    /// nothing is kept.
+    NotFromService,
     /// A success that ended too early. Nothing of it is kept, because it may be about people.
     Truncated,
     /// A success in JSON that is not what was asked for.
@@ -109,12 +116,32 @@ impl ClientError {
     /// service's.
     pub const MAX_BODY_LEN: usize = 64 * 1024;
 
+    /// The longest [`excerpt`](Self::excerpt): 2,048 bytes as they came.
+    pub const MAX_EXCERPT_LEN: usize = 2048;
+
     /// Creates the error for a request that got no response, or not all of it: no connection, a
     /// timeout, a body that broke off. `cause` is the HTTP client's error, or a text.
     #[must_use]
     pub fn no_response(cause: impl Into<Cause>) -> Self {
-        let reason = ClientErrorReason::NoResponse(in_one_line(&*cause.into()));
-        Self { status: None, request_id: None, retry_after: None, reason }
+        let cause = in_one_line(&*cause.into());
+        Self {
+            status: None,
+            request_id: None,
+            retry_after: None,
+            reason: ClientErrorReason::NoResponse(cause),
+            excerpt: Box::default(),
+            is_bare: false,
+        }
+    }
+
+    /// Returns the beginning of a body that is not the service's, for people to look at; empty for
+    /// any other reason.
+    ///
+    /// A body may repeat what it was sent: whatever looks like an API key or a signing secret is
+    /// replaced. What is not UTF-8 is replaced, too. `Debug` shows the length only.
+    #[must_use]
+    pub fn excerpt(&self) -> &str {
+        &self.excerpt
     }
 
     /// Returns who must act, and how. The code of the service's error decides; a code that this
@@ -125,8 +152,8 @@ impl ClientError {
         match &self.reason {
             ClientErrorReason::NoResponse(_) | ClientErrorReason::Truncated => Action::Retry,
             ClientErrorReason::Unreadable(_) => Action::ContactSupport,
-            ClientErrorReason::NotFromService(_) if by_status == Action::Retry => Action::Retry,
-            ClientErrorReason::NotFromService(_) => Action::CheckRoute,
+            ClientErrorReason::NotFromService if by_status == Action::Retry => Action::Retry,
+            ClientErrorReason::NotFromService => Action::CheckRoute,
             // Where a proxy has changed the status, both must allow another try.
             ClientErrorReason::Refused(error) => match action_of_code(&error.code) {
                 Some(Action::Retry) | None => by_status,
@@ -139,6 +166,23 @@ impl ClientError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.action() == Action::Retry
+    }
+
+    /// Returns what the program has to do if it lost a part of the answer before it reported it.
+    fn advice(&self) -> Option<&'static str> {
+        match &self.reason {
+            ClientErrorReason::NoResponse(cause) if tells_a_status(cause) => Some(
+                "the HTTP client made an error of a status: report every status as an answer \
+                 (ureq: http_status_as_error(false), reqwest: no error_for_status)",
+            ),
+            ClientErrorReason::Unreadable(error) if error.kind() == ParseErrorKind::TooLong => {
+                Some("read no more than that of any answer")
+            }
+            _ if self.is_bare => {
+                Some("the answer was reported without headers: keep them, for Retry-After and Date")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the code, if the service refused.
@@ -207,7 +251,7 @@ impl fmt::Display for ClientError {
             ClientErrorReason::Refused(error) => {
                 write!(f, "service refused with {status}: {}", error.code)?;
             }
-            ClientErrorReason::NotFromService(_) => {
+            ClientErrorReason::NotFromService => {
                 write!(f, "response {status} is not the service's")?;
             }
             ClientErrorReason::Truncated => f.write_str("response is truncated")?,
@@ -219,14 +263,43 @@ impl fmt::Display for ClientError {
             }
             ClientErrorReason::NoResponse(cause) => write!(f, "no response: {cause}")?,
         }
-        match &self.request_id {
-            Some(id) => write!(f, " ({id})"),
+        if let Some(id) = &self.request_id {
+            write!(f, " ({id})")?;
+        }
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
         }
     }
 }
 
+impl fmt::Debug for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientError")
+            .field("status", &self.status)
+            .field("request_id", &self.request_id)
+            .field("retry_after", &self.retry_after)
+            .field("reason", &self.reason)
+            .field("excerpt", &format_args!("{} bytes", self.excerpt.len()))
+            .finish_non_exhaustive()
+    }
+}
+
 impl Error for ClientError {}
+
+/// Returns whether the text of a lost answer is that of a status: `http status: 401`.
+fn tells_a_status(cause: &str) -> bool {
+    let cause = cause.to_ascii_lowercase();
+    let is_status = |word: &str| {
+        word.len() == 3 && word.parse::<u16>().is_ok_and(|number| (300..600).contains(&number))
+    };
+    // A proxy's refusal of a tunnel is no answer.
+    !cause.contains("proxy")
+        && !cause.contains("tunnel")
+        && cause.split_once("status").is_some_and(|(_, after)| {
+            after.split(|c: char| !c.is_ascii_alphanumeric()).any(is_status)
+        })
+}
 
 /// Reads a whole response. Success is 200 and nothing else: the API has no other.
 pub(super) fn read<A: ApiResponse>(
@@ -235,13 +308,17 @@ pub(super) fn read<A: ApiResponse>(
     is_awaited: impl Fn(&A) -> bool,
 ) -> Result<A, ClientError> {
     let status = head.status_code();
-    let reason = match status {
+    let (reason, shown) = match status {
         Some(StatusCode::OK) => match A::read(body) {
             Ok(answer) if is_awaited(&answer) => return Ok(answer),
-            Ok(_) => ClientErrorReason::NotFromService(UnexpectedBody::of(b"")),
-            Err(error) => ClientErrorReason::of_success(body, error),
+            Ok(_) => (ClientErrorReason::NotFromService, &b""[..]),
+            Err(error) => (ClientErrorReason::of_success(body, error), body),
         },
-        _ => ClientErrorReason::of_refusal(body),
+        _ => (ClientErrorReason::of_refusal(body), body),
+    };
+    let excerpt = match reason {
+        ClientErrorReason::NotFromService => excerpt(shown, ClientError::MAX_EXCERPT_LEN).into(),
+        _ => Box::default(),
     };
     let own_id = match &reason {
         ClientErrorReason::Refused(error) => error.request_id.clone(),
@@ -261,6 +338,8 @@ pub(super) fn read<A: ApiResponse>(
             None => after,
         }),
         reason,
+        excerpt,
+        is_bare: head.is_bare(),
     })
 }
 
@@ -275,7 +354,7 @@ impl ClientErrorReason {
             ParseErrorKind::NotUtf8 if cut => Self::Truncated,
             // Whatever it is, it may hold callers' data, so it is not shown.
             _ if object => Self::Unreadable(error),
-            _ => Self::NotFromService(UnexpectedBody::of(body)),
+            _ => Self::NotFromService,
         }
     }
 
@@ -287,34 +366,6 @@ impl ClientErrorReason {
         {
             return Self::Refused(Box::new(error));
         }
-        Self::NotFromService(UnexpectedBody::of(body))
-    }
-}
-
-/// The beginning of a response that is not the service's, for people to look at.
-///
-/// It may repeat what it was sent: whatever looks like an API key or a signing secret is replaced,
-/// and `Debug` shows the length only.
-#[derive(Clone, PartialEq, Eq)]
-pub struct UnexpectedBody(String);
-
-impl UnexpectedBody {
-    /// The longest part that is kept: 2,048 bytes as they came.
-    pub const MAX_LEN: usize = 2048;
-
-    fn of(body: &[u8]) -> Self {
-        Self(excerpt(body, Self::MAX_LEN))
-    }
-
-    /// Returns the text; what is not UTF-8 is replaced.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for UnexpectedBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UnexpectedBody({} bytes)", self.0.len())
+        Self::NotFromService
     }
 }

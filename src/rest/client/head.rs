@@ -32,13 +32,15 @@ pub struct ResponseHead<'a> {
     pub retry_after: Option<&'a str>,
     /// `Date`: what a `Retry-After` that names an instant is relative to.
     pub date: Option<&'a str>,
+    /// Whether the response has other headers.
+    others: bool,
 }
 
 impl ResponseHead<'_> {
     /// Creates a head without headers.
     #[must_use]
     pub const fn new(status: u16) -> Self {
-        Self { status, request_id: None, retry_after: None, date: None }
+        Self { status, request_id: None, retry_after: None, date: None, others: false }
     }
 
     /// Returns the instant that the `Date` header names: what time it is at the service. A sync
@@ -46,6 +48,12 @@ impl ResponseHead<'_> {
     #[must_use]
     pub fn date(&self) -> Option<Timestamp> {
         http_date::parse(self.date?)
+    }
+
+    /// Returns whether the response has no header at all, as no response of the service.
+    pub(super) fn is_bare(&self) -> bool {
+        let known = [self.request_id, self.retry_after, self.date];
+        !self.others && known.iter().all(Option::is_none)
     }
 
     /// Returns the status; `None` if the number is not a status of HTTP.
@@ -65,6 +73,7 @@ impl<'a> From<&'a Parts> for ResponseHead<'a> {
             request_id: only(REQUEST_ID_HEADER),
             retry_after: only(RETRY_AFTER),
             date: only(DATE),
+            others: !parts.headers.is_empty(),
         }
     }
 }

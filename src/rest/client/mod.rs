@@ -26,8 +26,10 @@
 //!
 //! Nothing here sends anything. A [`Flow`] decides on the next step: it owns the retries, the pace
 //! below the rate limit, the paging and the restart of a list. `send` is an HTTP client of your
-//! choice, and `now`, `random` and `sleep` are yours, too. See the
-//! [protocol](crate::guide::protocol) for what the API promises.
+//! choice, and `now`, `random` and `sleep` are yours, too. [Two such functions](#http-clients) are
+//! below, to be pasted: a `send` that loses a status, the headers or the time limit makes a program
+//! that compiles and is wrong. [`guide::reading`](crate::guide::reading) has the rules of the loop,
+//! the [protocol](crate::guide::protocol) what the API promises.
 //!
 //! | for | use |
 //! |---|---|
@@ -90,28 +92,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/copy.rs` is the whole program over ureq: 60 lines, and a test kills it at 240 points.
-//!
-//! # Time limits
-//!
-//! Each [`Step::Send`] carries the time limit of its request, up to the last byte of the answer:
-//!
-//! ```text
-//! // ureq
-//! let request = agent.configure_request(request).timeout_global(Some(time_limit)).build();
-//! let response = agent.run(request)?;
-//!
-//! // reqwest, blocking or async
-//! *request.timeout_mut() = Some(time_limit);
-//! let response = client.execute(request).await?;
-//!
-//! // hyper: around the response and its body
-//! let answer = async { client.request(request).await?.collect().await };
-//! let body = tokio::time::timeout(time_limit, answer).await??;
-//! ```
-//!
-//! The folder `examples/frameworks` has all of them, each in a few lines. To stop early, drop the
-//! flow and whatever it waits for.
+//! The program `copy` in the package's `examples` is this over ureq: 60 lines, and a test kills it at
+//! 240 points. To stop early, drop the flow and whatever it waits for.
 //!
 //! # An item that cannot be read
 //!
@@ -119,6 +101,8 @@
 //! [`Call`](crate::model::Call), or an [`UnreadableCall`](crate::model::UnreadableCall) that is
 //! kept whole with the reason. Neither a page nor a sync stops at such an item, and neither skips
 //! it: [`Batch::unreadable`] hands it to the host.
+//!
+#![doc = include_str!("../../guide/send.md")]
 
 mod error;
 mod flow;
@@ -130,7 +114,7 @@ mod retry;
 mod retry_after;
 pub mod testing;
 
-pub use error::{Action, ClientError, ClientErrorReason, UnexpectedBody};
+pub use error::{Action, ClientError, ClientErrorReason};
 pub use flow::{Flow, Progress, Step, Task, Ticket};
 pub use head::ResponseHead;
 pub use list::{Batch, CallPages, CallSync, FlowError, PagingError};

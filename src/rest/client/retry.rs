@@ -15,6 +15,13 @@ use crate::Timestamp;
 /// let half_a_second = Duration::from_millis(500);
 /// assert_eq!(Retry::new().wait(&error, 1, random, now), Some(half_a_second));
 /// assert_eq!(Retry::new().wait(&error, 5, random, now), None); // give up
+///
+/// // For a nightly program that nobody watches: an hour and more.
+/// let patient = Retry::new()
+///     .with_tries(20)
+///     .with_backoff(Duration::from_secs(1), Duration::from_secs(300))
+///     .with_longest_retry_after(Duration::from_secs(600));
+/// assert_eq!(patient.wait(&error, 19, random, now), Some(Duration::from_secs(300)));
 /// ```
 ///
 /// - **Which errors**: no response at all, a truncated one, 408, 425, 429, and 5xx except 501 and
@@ -78,13 +85,18 @@ impl Retry {
         random: [u8; 8],
         now: Timestamp,
     ) -> Option<Duration> {
-        let spent = tried >= self.tries && self.tries != u32::MAX;
-        if spent || !error.is_transient() {
+        if !error.is_transient() {
             return None;
         }
         let asked = error.retry_after.map_or(Duration::ZERO, |after| after.from_now(now));
-        let asked = asked.min(self.longest_retry_after);
-        Some(asked.saturating_add(self.backoff(tried, random)))
+        let backoff = self.wait_unasked(tried, random)?;
+        Some(asked.min(self.longest_retry_after).saturating_add(backoff))
+    }
+
+    /// Returns how long to wait where no answer says it.
+    pub(super) fn wait_unasked(&self, tried: u32, random: [u8; 8]) -> Option<Duration> {
+        let spent = tried >= self.tries && self.tries != u32::MAX;
+        if spent { None } else { Some(self.backoff(tried, random)) }
     }
 
     fn backoff(&self, tried: u32, random: [u8; 8]) -> Duration {

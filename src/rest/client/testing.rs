@@ -85,7 +85,8 @@ pub fn error(code: ErrorCode) -> Response<Vec<u8>> {
     response(status, &request_id(), ApiError::new(code, request_id()).to_json())
 }
 
-/// Returns the response 429 with a `Retry-After` of this number of seconds.
+/// Returns the response 429 with a `Retry-After` of this number of seconds. A flow waits longer: it
+/// adds the backoff of its [`Retry`](super::Retry), a second at most after the first try.
 #[must_use]
 pub fn rate_limited(retry_after: u32) -> Response<Vec<u8>> {
     let mut response = error(ErrorCode::RateLimitExceeded);

@@ -2,7 +2,7 @@
 
 use crate::id::AccountId;
 
-/// What of an account decides whether the API answers.
+/// The facts about an account that decide whether the API answers.
 ///
 /// ```
 /// use call_assistant::id::AccountId;
@@ -17,7 +17,8 @@ use crate::id::AccountId;
 /// # Ok::<(), call_assistant::TextError>(())
 /// ```
 ///
-/// The struct is exhaustive and has no default: no field has a value that is safe to assume.
+/// Closed: a new field must not compile until the host fills it in. There is no default, because no
+/// field has a value that is safe to assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountStatus {
     /// The account. The status of another account is rejected as a fault of the store, 500.

@@ -27,22 +27,15 @@ const MAX_BYTES: usize = CursorKeys::MAX_LEN / 4 * 3;
 /// The label of these digests, apart from any other use of the same key.
 const LABEL: &[u8] = b"calls cursor";
 
-/// The position of a call in the list, which is newest first, by `started_at` and then `id`.
-///
-/// Of two positions the greater comes first in the list. Ids compare bytewise.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
-    /// The `started_at` of the call.
-    pub started_at: Timestamp,
-    /// The id of the call. It orders calls with the same `started_at`.
-    pub id: CallId,
-}
-
 /// The contents of a cursor: where a page ended, and the bounds of its list.
+///
+/// Closed: a cursor holds nothing else, and another one has another version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
-    /// The last call of the page.
-    pub after: Position,
+    /// The `started_at` of the last call of the page.
+    pub started_at: Timestamp,
+    /// The id of that call.
+    pub id: CallId,
     /// The bounds of the list.
     pub created: CreatedRange,
 }
@@ -64,7 +57,7 @@ impl CursorKey {
     }
 
     pub(super) fn seal(&self, account: &AccountId, mode: Mode, cursor: &Cursor) -> String {
-        let Cursor { after, created } = cursor;
+        let Cursor { started_at, id, created } = cursor;
         let bounds =
             [(created.created_after(), CREATED_AFTER), (created.created_before(), CREATED_BEFORE)];
         let flags = bounds.iter().filter(|(bound, _)| bound.is_some());
@@ -72,11 +65,11 @@ impl CursorKey {
 
         let mut sealed = FixedText::<MAX_BYTES>::new();
         sealed.push(&[VERSION << 4 | flags, self.id]);
-        sealed.push(&write_instant(after.started_at));
+        sealed.push(&write_instant(*started_at));
         for instant in bounds.into_iter().filter_map(|(bound, _)| bound) {
             sealed.push(&write_instant(instant));
         }
-        sealed.push(after.id.as_str().as_bytes());
+        sealed.push(id.as_str().as_bytes());
         let tag = self.tag(account, mode, sealed.as_bytes());
         sealed.push(&tag);
         URL_SAFE_NO_PAD.encode(sealed.as_bytes())
@@ -104,14 +97,15 @@ impl fmt::Debug for CursorKey {
 /// ```
 /// use call_assistant::Timestamp;
 /// use call_assistant::id::{AccountId, CallId};
-/// use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
+/// use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
 /// use call_assistant::rest::{CreatedRange, Mode};
 ///
 /// // Thirty-two random bytes from the service's secret store.
 /// let keys = CursorKeys::new(1, [0x7c; 32]);
 ///
 /// let cursor = Cursor {
-///     after: Position { started_at: Timestamp::UNIX_EPOCH, id: CallId::parse("call_8fK2")? },
+///     started_at: Timestamp::UNIX_EPOCH,
+///     id: CallId::parse("call_8fK2")?,
 ///     created: CreatedRange::ALL,
 /// };
 /// let (ours, theirs) = (AccountId::parse("acct_1")?, AccountId::parse("acct_2")?);
@@ -247,41 +241,41 @@ pub struct KeyIdTakenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {
-    /// The parameter has no value.
+    /// A parameter without a value.
     #[error("cursor is empty")]
     Empty,
-    /// The text is longer than [`CursorKeys::MAX_LEN`].
+    /// A text that is longer than [`CursorKeys::MAX_LEN`].
     #[error("cursor has {len} bytes, more than {}", CursorKeys::MAX_LEN)]
     TooLong {
         /// The length, in bytes.
         len: usize,
     },
-    /// The text is not canonical base64url.
+    /// A text that is not canonical base64url.
     #[error("cursor is not canonical base64url")]
     Encoding,
-    /// The text is shorter than any cursor.
+    /// A text that is shorter than any cursor.
     #[error("cursor is too short")]
     Short,
-    /// The cursor has another version.
+    /// A cursor of another version.
     #[error("cursor has version {version}, not {VERSION}")]
     Version {
         /// The version in the cursor.
         version: u8,
     },
-    /// The ring does not have the key: it was removed, or is not here yet.
+    /// A key that the ring does not have: it was removed, or is not here yet.
     #[error("cursor names key {id}, which the ring does not have")]
     UnknownKey {
         /// The number of the key.
         id: u8,
     },
-    /// The cursor was altered, or made for another account or mode, or under another key with the
+    /// A cursor that was altered, or made for another account or mode, or under another key with the
     /// same number.
     #[error("cursor was altered, or is another account's or mode's")]
     Digest,
-    /// The cursor is authentic, but this version would not have written its contents.
+    /// An authentic cursor with contents that this version would not have written.
     #[error("cursor is authentic and its contents are not valid")]
     Contents,
-    /// The request has other bounds than the list of its cursor.
+    /// A request with other bounds than the list of its cursor.
     #[error("request has other filters than the list its cursor is from")]
     Filters,
 }
@@ -301,7 +295,7 @@ fn read(flags: u8, contents: &[u8]) -> Option<Cursor> {
     };
     let created = CreatedRange::new(bound(CREATED_AFTER)?, bound(CREATED_BEFORE)?).ok()?;
     let id = CallId::parse(core::str::from_utf8(rest).ok()?).ok()?;
-    Some(Cursor { after: Position { started_at, id }, created })
+    Some(Cursor { started_at, id, created })
 }
 
 fn write_instant(instant: Timestamp) -> [u8; INSTANT_LEN] {

@@ -1,8 +1,8 @@
 //! Answers requests of the REST API: credentials, rate limits, cursors and pages.
 //!
 //! ```
+//! use call_assistant::id::RequestId;
 //! use call_assistant::rest::server::{Received, RequestHead};
-//! use call_assistant::{Timestamp, id::RequestId};
 //!
 //! let head = RequestHead::new("GET", "/v1/calls/", None).with_host(b"api.example.com");
 //! let rejection = Received::new(&head, RequestId::from_random([1; 16])).unwrap_err();
@@ -79,16 +79,15 @@
 //!         let found = self.accounts.get(admitted.account_id());
 //!         let (account, status) = found.ok_or_else(|| admitted.internal_error())?;
 //!         match admitted.authorize(status, &self.cursors)? {
-//!             Authorized::Account(granted) => granted.answer(account.clone()),
-//!             Authorized::Calls(granted) => {
-//!                 let query = granted.query();
+//!             Authorized::Account(query) => query.answer(account.clone()),
+//!             Authorized::Calls(query) => {
 //!                 let rows = self.calls.iter().filter(|row| query.matches(row));
 //!                 let rows = rows.take(query.rows_to_read()).cloned().collect();
-//!                 granted.answer(rows)
+//!                 query.answer(rows)
 //!             }
-//!             Authorized::Call(granted) => {
-//!                 let row = self.calls.iter().find(|row| granted.query().matches(row));
-//!                 granted.answer(row.cloned())
+//!             Authorized::Call(query) => {
+//!                 let row = self.calls.iter().find(|row| query.matches(row));
+//!                 query.answer(row.cloned())
 //!             }
 //!             new => Err(new.internal_error()), // an operation of a later version
 //!         }
@@ -143,22 +142,8 @@
 //!
 //! # Order of checks
 //!
-//! The first check that fails is the response, whatever else is wrong:
-//!
-//! | check | response |
-//! |---|---|
-//! | one well-formed `Host`, which HTTP/1.0 may omit | 400 `invalid_parameter` |
-//! | known path | 404 `resource_not_found` |
-//! | `GET` or `HEAD` | 405 `method_not_allowed` |
-//! | valid credential | 401 `invalid_credentials` |
-//! | rate limit | 429 `rate_limit_exceeded` |
-//! | account not closing | 403 `account_closed` |
-//! | active subscription | 402 `subscription_inactive` |
-//! | API in the plan | 403 `plan_upgrade_required` |
-//! | scope | 403 `insufficient_scope` |
-//! | parameters | 400 `invalid_parameter` |
-//! | cursor | 400 `invalid_cursor` |
-//! | resource | 404 `resource_not_found` |
+//! The first check that fails is the response, whatever else is wrong. The
+//! [protocol](crate::guide::protocol#order-of-refusals) has the table; HTTP/1.0 may omit `Host`.
 //!
 //! The first three need no look-up. An unknown sender learns nothing further. Of the account's
 //! obstacles the most final one comes first, so that nobody debugs the scopes of a key for an
@@ -178,10 +163,11 @@
 //!
 //! Calls cannot be looked up for it: before it is authorised there is no query,
 //!
-//! ```compile_fail,E0599
-//! # use call_assistant::rest::server::{Admitted, CallsQuery};
-//! fn hasty(admitted: &Admitted) -> &CallsQuery {
-//!     admitted.query()
+//! ```compile_fail,E0308
+//! # use call_assistant::rest::server::{Admitted, CallRow, CallsQuery};
+//! # fn look_up(query: &CallsQuery) -> Vec<CallRow> { vec![] }
+//! fn hasty(admitted: &Admitted) -> Vec<CallRow> {
+//!     look_up(admitted) // it takes a `&CallsQuery`
 //! }
 //! ```
 //!
@@ -189,19 +175,19 @@
 //!
 //! ```compile_fail,E0451
 //! # use call_assistant::id::CallId;
-//! # use call_assistant::rest::server::{CallQuery, Grant};
-//! fn forged(grant: Grant, call_id: CallId) -> CallQuery {
-//!     CallQuery { grant, call_id }
+//! # use call_assistant::rest::server::CallQuery;
+//! fn forged(query: CallQuery, call_id: CallId) -> CallQuery {
+//!     CallQuery { call_id, ..query }
 //! }
 //! ```
 //!
-//! No state is answered twice:
+//! No request is answered twice:
 //!
 //! ```compile_fail,E0382
-//! # use call_assistant::rest::server::CallGranted;
-//! fn twice(granted: CallGranted) {
-//!     let _ = granted.answer(None);
-//!     let _ = granted.answer(None);
+//! # use call_assistant::rest::server::CallQuery;
+//! fn twice(query: CallQuery) {
+//!     let _ = query.answer(None);
+//!     let _ = query.answer(None);
 //! }
 //! ```
 //!
@@ -233,31 +219,27 @@
 //!
 //! # What may grow
 //!
-//! Enums are `#[non_exhaustive]`, but for [`KeyState`]: a new operation, parameter or reason is not a breaking change, and
-//! a host answers an operation that it does not know with [`Authorized::internal_error`]. Structs
-//! that the host fills in ([`AccountStatus`], [`CallRow`], [`Cursor`], [`Position`]) are exhaustive: a
-//! new field must not compile until the host fills it in.
+//! A new operation, parameter or reason is not a breaking change: a host answers an operation that it
+//! does not know with [`Authorized::internal_error`]. Enums that have all their variants and structs
+//! that the host fills in say so after `Closed:`, such as [`KeyState`] and [`CallRow`].
 
 mod account_status;
 mod cursor;
 mod exchange;
-mod grant;
-mod query;
 mod rate;
 mod rejection;
+mod row;
 mod stored_key;
 mod tally;
 
 pub use account_status::AccountStatus;
-pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError, Position};
+pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError};
 pub use exchange::{
-    AccountGranted, Admitted, Authorized, CallGranted, CallsGranted, Identified, Received,
-    RequestHead,
+    AccountQuery, Admitted, Authorized, CallQuery, CallsQuery, Identified, Received, RequestHead,
 };
-pub use grant::Grant;
-pub use query::{CallQuery, CallRow, CallsQuery, RowsReason};
 pub use rate::{RateLimitError, RateLimitReason, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
+pub use row::{CallRow, RowsReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 pub use tally::ServerTally;
 

@@ -7,8 +7,8 @@ use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::cursor::CursorError;
-use super::query::RowsReason;
 use super::rate::RateLimitError;
+use super::row::RowsReason;
 use crate::TextError;
 use crate::id::{CredentialId, RequestId};
 use crate::rest::response::response;
@@ -88,7 +88,7 @@ impl Rejection {
     pub fn into_response(self) -> Response<Vec<u8>> {
         let mut error = ApiError::new(self.code(), self.request_id.clone());
         if let Some(message) = self.reason.message() {
-            error = error.with_message(message);
+            error.message = message;
         }
         let mut response = response(self.status(), &self.request_id, error.to_json());
         let header = match &self.reason {

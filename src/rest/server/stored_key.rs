@@ -11,7 +11,7 @@ use crate::id::{AccountId, CredentialId};
 use crate::rest::{ApiKey, Mode, Scope};
 use crate::secret::mac;
 
-/// What the service keeps of a key, from which the key cannot be recovered.
+/// The part of a key that the service keeps, from which the key cannot be recovered.
 ///
 /// ```
 /// use call_assistant::id::{AccountId, CredentialId};
@@ -42,6 +42,8 @@ use crate::secret::mac;
 /// are required: a missing `revoked_at` would re-enable a revoked key. The same holds for the
 /// serialised form, in which unknown fields are ignored.
 ///
+/// Closed: a new field must not compile until the store fills it in.
+///
 /// ```text
 /// created ──> [valid] ──────────────> expired   from `expires_at` on
 ///                └──────────────────> revoked   from the moment it is recorded
@@ -52,6 +54,7 @@ use crate::secret::mac;
 /// An account can have several valid keys, so no request fails while one replaces another:
 ///
 /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
+///    The old one may get an end, [`with_expiry`](Self::with_expiry).
 /// 2. The customer switches to it: `Client::with_key`.
 /// 3. When `last_used_at` of the old key [no longer changes](Self::note_use), the service
 ///    [revokes](Self::revoke) it.
@@ -61,36 +64,35 @@ pub struct StoredKey {
     pub id: CredentialId,
     /// The account that the key belongs to.
     pub account_id: AccountId,
-    /// What a presented key is looked up by.
+    /// The digest that a presented key is looked up by.
     pub digest: KeyDigest,
     /// Production or test data.
     // Requests use this, not the text of the prefix (D-12).
     pub mode: Mode,
     /// The name that its owner gave it.
     pub name: String,
-    /// What may be shown of the secret.
+    /// The part of the secret that may be shown.
     pub hint: String,
-    /// What it may do.
+    /// The rights of the key.
     pub scopes: BTreeSet<Scope>,
-    /// When it was created.
+    /// The instant of its creation.
     pub created_at: Timestamp,
-    /// When it last authenticated a request.
+    /// The instant at which it last authenticated a request: see [`note_use`](Self::note_use).
     // An explicit reader, so that a value without the field is refused.
     #[serde(deserialize_with = "Option::deserialize")]
     pub last_used_at: Option<Timestamp>,
-    /// When it expires.
+    /// The instant from which on it cannot be used.
     #[serde(deserialize_with = "Option::deserialize")]
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// The instant of its revocation.
     #[serde(deserialize_with = "Option::deserialize")]
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Whether a stored key can be used.
+/// The usability of a stored key.
 ///
 /// Closed: a program must not compile before it says what a new state does to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums)]
 pub enum KeyState {
     /// A key that can be used.
     Valid,

@@ -8,7 +8,7 @@ use call_assistant::id::CallId;
 use call_assistant::model::{Call, CallList};
 use call_assistant::rest::client::CallSync;
 use call_assistant::rest::client::{
-    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter, UnexpectedBody,
+    Action, Client, ClientError, ClientErrorReason, ResponseHead, Retry, RetryAfter,
 };
 use call_assistant::rest::{GetAccount, GetCall, ListCalls};
 
@@ -53,13 +53,14 @@ pub fn reply(bytes: &[u8]) {
                 let permanent = refused.code.status().is_some_and(|status| status.as_u16() < 429);
                 assert!(!(permanent && error.is_transient()));
             }
-            ClientErrorReason::NotFromService(shown) => {
+            ClientErrorReason::NotFromService => {
+                let shown = error.excerpt();
                 // A byte that is not UTF-8 becomes a character of three.
-                assert!(shown.as_str().len() <= 3 * UnexpectedBody::MAX_LEN);
-                shows_no_secret(shown.as_str());
+                assert!(shown.len() <= 3 * ClientError::MAX_EXCERPT_LEN);
+                shows_no_secret(shown);
                 // A success in JSON is at most another call, of which nothing is kept.
                 let is_json = body.trim_ascii_start().first() == Some(&b'{');
-                assert!(status != 200 || !is_json || shown.as_str().is_empty());
+                assert!(status != 200 || !is_json || shown.is_empty());
             }
             ClientErrorReason::Truncated | ClientErrorReason::Unreadable(_) => {
                 assert_eq!(status, 200);

@@ -17,10 +17,10 @@ use call_assistant::rest::Mode;
 use call_assistant::rest::Quota;
 use call_assistant::rest::server::RateWindows;
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsGranted, CallsQuery, CursorError, CursorKeys, Grant,
-    Received, RejectionReason, RequestHead, RowsReason,
+    AccountStatus, Authorized, CallRow, CallsQuery, CursorError, CursorKeys, Received,
+    RejectionReason, RequestHead, RowsReason, StoredKey,
 };
-use call_assistant::rest::{CreatedRange, Scope};
+use call_assistant::rest::{ApiKey, CreatedRange, Scope};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -57,6 +57,12 @@ fn opens_as_itself_or_not(text: &str) -> Result<(), CursorError> {
 static ACCOUNT: LazyLock<AccountId> = LazyLock::new(|| AccountId::parse("acct_1").unwrap());
 static KEYS: LazyLock<CursorKeys> =
     LazyLock::new(|| CursorKeys::new(1, [7; 32]).with_key(2, [8; 32]).unwrap());
+const BEARER: &str = "Bearer service_live_of-a-customer";
+static KEY: LazyLock<StoredKey> = LazyLock::new(|| {
+    let key = ApiKey::parse(&BEARER[7..]).unwrap();
+    let id = CredentialId::from_random([1; 16]);
+    StoredKey::new(id, ACCOUNT.clone(), &key, Timestamp::UNIX_EPOCH).with_scopes([Scope::CallsRead])
+});
 
 /// A list of calls and a walk over it, beside one that filters, sorts and takes: nothing is left
 /// out or met twice, whatever the limits; and rows that a store should not have given are refused.
@@ -121,8 +127,7 @@ pub fn pages(bytes: &[u8]) {
                 assert_eq!(granted(&asked).err(), (!same).then_some(refused), "{asked:?}");
             }
         }
-        let granted = granted(&asked).unwrap();
-        let query = granted.query();
+        let query = granted(&asked).unwrap();
         assert_eq!(query.created(), window, "{asked:?}");
         for (call, place) in calls.iter().zip(&places) {
             assert_eq!(
@@ -133,10 +138,10 @@ pub fn pages(bytes: &[u8]) {
         }
         let rows: Vec<Call> =
             expected[met..].iter().take(query.rows_to_read()).map(|call| (*call).clone()).collect();
-        refuses_others(&asked, query, &rows, how, within, &calls);
+        refuses_others(&asked, &query, &rows, how, within, &calls);
 
         let more = rows.len() > asked.limit;
-        let page = granted.answer(rows.into_iter().map(row).collect()).unwrap();
+        let page = query.answer(rows.into_iter().map(row).collect()).unwrap();
         let page = CallList::from_json(page.body()).unwrap();
         assert_eq!(page.has_more, Some(more), "{asked:?}");
         assert!(page.calls().eq(expected[met..].iter().copied().take(asked.limit)), "{asked:?}");
@@ -164,14 +169,14 @@ fn row(call: Call) -> CallRow {
     CallRow { account_id: ACCOUNT.clone(), mode: Mode::Live, call }
 }
 
-/// The request after its authorisation, or why it has none.
-fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
+/// The query of an authorised request, or why it has none.
+fn granted(list: &ListCalls) -> Result<CallsQuery, RejectionReason> {
     let query = list.query().unwrap();
-    let head = RequestHead::new("GET", "/v1/calls", Some(&query)).with_host(b"api.example.com");
+    let head = RequestHead::new("GET", "/v1/calls", Some(&query))
+        .with_host(b"api.example.com")
+        .with_authorization(BEARER.as_bytes());
     let received = Received::new(&head, RequestId::from_random([1; 16])).unwrap();
-    let credential = CredentialId::from_random([1; 16]);
-    let grant = Grant::new(credential, ACCOUNT.clone(), Mode::Live, [Scope::CallsRead]);
-    let identified = received.identify_decided(Some(grant), Timestamp::UNIX_EPOCH).unwrap();
+    let identified = received.identify(Some(&KEY), Timestamp::UNIX_EPOCH).unwrap();
     let status = AccountStatus {
         account_id: ACCOUNT.clone(),
         closing: false,
@@ -179,7 +184,7 @@ fn granted(list: &ListCalls) -> Result<CallsGranted, RejectionReason> {
         api_in_plan: true,
     };
     match identified.admit_decided(Ok(())).unwrap().authorize(&status, &KEYS) {
-        Ok(Authorized::Calls(granted)) => Ok(granted),
+        Ok(Authorized::Calls(query)) => Ok(query),
         Ok(other) => panic!("{other:?}"),
         Err(rejection) => Err(rejection.reason().clone()),
     }
@@ -213,7 +218,7 @@ fn refuses_others(
         _ => {}
     }
     let position = |call: &Call| (call.started_at, call.id.as_str().to_owned());
-    let mut before = query.after().map(|after| (after.started_at, after.id.as_str().to_owned()));
+    let mut before = query.after().map(|(started_at, id)| (started_at, id.as_str().to_owned()));
     let mut fault = None;
     for (row, call) in wrong.iter().enumerate() {
         let at = position(call);

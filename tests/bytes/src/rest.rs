@@ -13,7 +13,7 @@ use call_assistant::rest::server::AccountStatus;
 use call_assistant::rest::server::Rejection;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::server::{Authorized, CallRow, Received, RequestHead};
-use call_assistant::rest::server::{Cursor, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorKeys};
 use call_assistant::rest::{ApiError, ErrorCode};
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use http::{Request, Response, Uri};
@@ -86,7 +86,8 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
         CallRow { account_id: account_id.clone(), mode: Mode::Live, call }
     });
     let cursor = Cursor {
-        after: Position { started_at: now, id: rows[0].call.id.clone() },
+        started_at: now,
+        id: rows[0].call.id.clone(),
         created: CreatedRange::new(Some(now), None).unwrap(),
     };
     let sealed = cursors.seal(&account_id, Mode::Live, &cursor);
@@ -125,18 +126,17 @@ fn serve(head: &RequestHead<'_>, stands: Stands) -> Response<Vec<u8>> {
             api_in_plan: !stands.is(Stands::NO_API),
         };
         match admitted.authorize(&status, cursors)? {
-            Authorized::Account(granted) => {
-                granted.answer(Account::new(account_id.clone(), "Europe/Oslo"))
+            Authorized::Account(query) => {
+                query.answer(Account::new(account_id.clone(), "Europe/Oslo"))
             }
-            Authorized::Calls(granted) => {
-                let query = granted.query();
+            Authorized::Calls(query) => {
                 let found = rows.iter().filter(|row| query.matches(row)).take(query.rows_to_read());
                 let found = found.cloned().collect();
-                granted.answer(found)
+                query.answer(found)
             }
-            Authorized::Call(granted) => {
-                let row = rows.iter().find(|row| granted.query().matches(row)).cloned();
-                granted.answer(row)
+            Authorized::Call(query) => {
+                let row = rows.iter().find(|row| query.matches(row)).cloned();
+                query.answer(row)
             }
             other => Err(other.internal_error()),
         }

@@ -2,10 +2,10 @@
 
 use call_assistant::Timestamp;
 use call_assistant::id::{CallId, RequestId};
-use call_assistant::json::ParseErrorKind;
+use call_assistant::json::{MAX_JSON_LEN, ParseErrorKind};
 use call_assistant::model::{Account, Call, CallList, ListedCall};
 use call_assistant::rest::client::{
-    Action, Client, ClientError, ClientErrorReason, ResponseHead, RetryAfter, UnexpectedBody,
+    Action, Client, ClientError, ClientErrorReason, ResponseHead, RetryAfter,
 };
 use call_assistant::rest::{
     ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, UnsendableError,
@@ -19,7 +19,7 @@ pub(super) fn client() -> Client {
 }
 
 fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Account, ClientError> {
-    let mut response = Response::builder().status(status);
+    let mut response = Response::builder().status(status).header("server", "test");
     for (name, value) in headers {
         response = response.header(*name, *value);
     }
@@ -28,7 +28,9 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Account, 
 }
 
 fn list(body: &[u8]) -> Result<CallList, ClientError> {
-    client().read(&ListCalls::new(), ResponseHead::new(200), body)
+    let mut head = ResponseHead::new(200);
+    head.date = Some("Thu, 01 Jan 2026 00:00:00 GMT");
+    client().read(&ListCalls::new(), head, body)
 }
 
 fn refused(status: u16, code: &str) -> Result<Account, ClientError> {
@@ -217,7 +219,7 @@ fn answers_that_are_not_the_services() {
         (200, "[]", Action::CheckRoute),
     ] {
         let error = answer(status, &[], body).unwrap_err();
-        assert_eq!(foreign(&error).as_str(), body, "{status}");
+        assert_eq!(foreign(&error), body, "{status}");
         assert_eq!(error.action(), action, "{status} {body}");
         assert_eq!(error.to_string(), format!("response {status} is not the service's"), "{body}");
         assert_eq!(error.code(), None, "{status} {body}");
@@ -227,7 +229,7 @@ fn answers_that_are_not_the_services() {
     let message = "m".repeat(ClientError::MAX_BODY_LEN);
     let long = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
     let error = answer(500, &[], &long).unwrap_err();
-    assert_eq!(foreign(&error).as_str(), &long[..2048]);
+    assert_eq!(foreign(&error), &long[..2048]);
     // Blanks make it as long, and it is no more the service's for that.
     let message = "m".repeat(4096);
     let envelope = format!(r#"{{"error":{{"code":"internal_error","message":"{message}"}}}}"#);
@@ -235,22 +237,22 @@ fn answers_that_are_not_the_services() {
     let refused = answer(500, &[], &padded(ClientError::MAX_BODY_LEN)).unwrap_err();
     assert_eq!(refused.code(), Some(&ErrorCode::InternalError));
     let error = answer(500, &[], &padded(ClientError::MAX_BODY_LEN + 1)).unwrap_err();
-    assert_eq!(foreign(&error).as_str(), &envelope[..2048]);
+    assert_eq!(foreign(&error), &envelope[..2048]);
 }
 
 #[track_caller]
-fn foreign(error: &ClientError) -> &UnexpectedBody {
-    let ClientErrorReason::NotFromService(body) = &error.reason else { panic!("{error:?}") };
-    body
+fn foreign(error: &ClientError) -> &str {
+    assert_eq!(error.reason, ClientErrorReason::NotFromService, "{error:?}");
+    error.excerpt()
 }
 
 #[test]
 fn what_is_kept_of_a_foreign_body_is_bounded_and_cut_between_characters() {
     let kept = |body: &[u8]| {
         let error = client().read(&GetAccount, ResponseHead::new(502), body).unwrap_err();
-        foreign(&error).as_str().to_owned()
+        foreign(&error).to_owned()
     };
-    assert_eq!(UnexpectedBody::MAX_LEN, 2048);
+    assert_eq!(ClientError::MAX_EXCERPT_LEN, 2048);
     assert_eq!(kept(format!("{}\u{e9}", "x".repeat(2047)).as_bytes()), "x".repeat(2047));
     assert_eq!(kept("y".repeat(2048).as_bytes()), "y".repeat(2048));
     assert_eq!(kept("y".repeat(2049).as_bytes()), "y".repeat(2048));
@@ -264,11 +266,11 @@ fn what_is_kept_of_a_foreign_body_is_bounded_and_cut_between_characters() {
 #[test]
 fn a_foreign_body_shows_no_key() {
     let error = answer(502, &[], &format!("you sent: {}", client().authorization())).unwrap_err();
-    assert_eq!(foreign(&error).as_str(), "you sent: Bearer service_live_[redacted]");
+    assert_eq!(foreign(&error), "you sent: Bearer service_live_[redacted]");
     assert!(!format!("{error} {error:?}").contains("Bearer"), "{error:?}");
-    assert!(format!("{error:?}").contains("UnexpectedBody(40 bytes)"), "{error:?}");
+    assert!(format!("{error:?}").contains("excerpt: 40 bytes"), "{error:?}");
     let error = answer(502, &[], r#"["acme_test_0a",1]"#).unwrap_err();
-    assert_eq!(foreign(&error).as_str(), r#"["acme_test_[redacted]",1]"#);
+    assert_eq!(foreign(&error), r#"["acme_test_[redacted]",1]"#);
 }
 
 /// ERR-4, KEY-7: a stranger's error is shown in one line, short, and without a key.
@@ -357,7 +359,7 @@ fn another_call_is_no_answer() {
     assert_eq!(read("call_2").unwrap().id, call("call_2"));
     for id in ["call_1", "call_22", "CALL_2"] {
         let error = read(id).unwrap_err();
-        assert_eq!((foreign(&error).as_str(), error.action()), ("", Action::CheckRoute), "{id}");
+        assert_eq!((foreign(&error), error.action()), ("", Action::CheckRoute), "{id}");
     }
 }
 
@@ -407,6 +409,59 @@ fn what_an_http_client_says() {
     }
     let boxed: Box<dyn std::error::Error + Send + Sync> = "by a box".into();
     assert_eq!(ClientError::no_response(boxed).to_string(), "no response: by a box");
+}
+
+/// What an HTTP client made of an answer before it was reported is told to whoever reads the error.
+#[test]
+fn what_was_lost_on_the_way_is_told() {
+    const STATUS: &str = "an error of a status";
+    for (cause, is_status) in [
+        ("http status: 401", true),                                  // ureq 3
+        ("https://api.example.com/v1/calls: status code 503", true), // ureq 2
+        ("HTTP status client error (429 Too Many Requests) for url (https://h/v1/calls)", true), // reqwest
+        ("HTTP status server error (500 Internal Server Error) for url (https://h/)", true),
+        ("timeout: global", false),
+        ("connection refused (os error 111)", false),
+        ("proxy refused the tunnel with status 407", false),
+        ("exit status: 101", false),
+        ("status of the connection is unknown after 30000 ms", false),
+    ] {
+        let error = ClientError::no_response(cause);
+        assert_eq!(error.action(), Action::Retry, "{cause}");
+        let told = error.to_string();
+        assert!(told.starts_with(&format!("no response: {cause}")), "{told}");
+        assert_eq!(told.contains(STATUS), is_status, "{told}");
+        assert_eq!(told.contains("http_status_as_error(false)"), is_status, "{told}");
+    }
+
+    let (list, refusal) = (ListCalls::new(), br#"{"error":{"code":"rate_limit_exceeded"}}"#);
+    let told = |head: ResponseHead<'_>, body: &[u8]| {
+        client().read(&list, head, body).unwrap_err().to_string()
+    };
+    let bare = ResponseHead::new(429);
+    let expected = "service refused with 429: rate_limit_exceeded; \
+        the answer was reported without headers: keep them, for Retry-After and Date";
+    assert_eq!(told(bare, refusal), expected);
+    let parts = |name: Option<&str>| {
+        let response =
+            name.into_iter().fold(Response::builder().status(429), |it, name| it.header(name, "1"));
+        response.body(()).unwrap().into_parts().0
+    };
+    assert_eq!(told((&parts(None)).into(), refusal), expected);
+    for name in ["x-request-id", "retry-after", "date", "server"] {
+        let told = told((&parts(Some(name))).into(), refusal);
+        assert!(!told.contains("headers"), "{name}: {told}");
+    }
+
+    for (len, is_long) in [(MAX_JSON_LEN, false), (MAX_JSON_LEN + 1, true)] {
+        let mut body = vec![b' '; len];
+        body[0] = b'{';
+        let mut head = ResponseHead::new(200);
+        head.request_id = Some("req_1");
+        let told = told(head, &body);
+        let long = "bytes, more than 16777216 (req_1); read no more than that of any answer";
+        assert_eq!(told.ends_with(long), is_long, "{told}");
+    }
 }
 
 /// What the service writes is what the client reads, for every code.

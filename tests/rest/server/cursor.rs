@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId};
-use call_assistant::rest::server::{Cursor, CursorError, CursorKeys, Position};
+use call_assistant::rest::server::{Cursor, CursorError, CursorKeys};
 use call_assistant::rest::{CreatedRange, Mode};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use proptest::prelude::*;
@@ -32,7 +32,8 @@ fn opened(text: &str) -> Result<Cursor, CursorError> {
 
 fn cursor(id: &str, after: Option<Timestamp>, before: Option<Timestamp>) -> Cursor {
     Cursor {
-        after: Position { started_at: at(1_234_567_890), id: CallId::parse(id).unwrap() },
+        started_at: at(1_234_567_890),
+        id: CallId::parse(id).unwrap(),
         created: CreatedRange::new(after, before).unwrap(),
     }
 }
@@ -69,10 +70,8 @@ fn a_cursor_is_what_its_page_says() {
         [&[0x11, 1][..], &instant(epoch + 10, 3), &instant(epoch + 5, 999_999_999), id].concat();
     let text = forge(SECRET, "acct_1", true, &body);
     let expected = Cursor {
-        after: Position {
-            started_at: Timestamp::from_parts(10, 3).unwrap(),
-            id: CallId::parse("call_1").unwrap(),
-        },
+        started_at: Timestamp::from_parts(10, 3).unwrap(),
+        id: CallId::parse("call_1").unwrap(),
         created: CreatedRange::new(Timestamp::from_parts(5, 999_999_999), None).unwrap(),
     };
     assert_eq!(opened(&text), Ok(expected.clone()));
@@ -281,7 +280,7 @@ fn authentic_nonsense_is_refused() {
     // While the last instant there is can be written.
     let body = [&[0x10, 1], &last[..], b"call_1"].concat();
     let opened = opened(&forge(SECRET, "acct_1", true, &body)).unwrap();
-    assert_eq!(opened.after.started_at, Timestamp::MAX);
+    assert_eq!(opened.started_at, Timestamp::MAX);
 }
 
 // LIST-4: other versions, signed with our own key.
@@ -393,7 +392,7 @@ prop_compose! {
             either => either,
         };
         let created = CreatedRange::new(after, before).unwrap();
-        Cursor { after: Position { started_at, id: CallId::parse(&id).unwrap() }, created }
+        Cursor { started_at, id: CallId::parse(&id).unwrap(), created }
     }
 }
 

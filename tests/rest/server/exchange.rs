@@ -1,12 +1,13 @@
 //! The exchange, state by state.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use call_assistant::Product;
 use call_assistant::id::{CallId, CredentialId, EventId, RequestId};
 use call_assistant::model::{Account, Appointment, Call, CallList, TransferredCall};
 use call_assistant::rest::server::{
-    Authorized, CallRow, CursorError, Grant, RateLimitReason, RateWindows, Received, Rejection,
+    Authorized, CallRow, CursorError, RateLimitReason, RateWindows, Received, Rejection,
     RejectionReason as Reason, RequestHead, RowsReason, StoredKey,
 };
 use call_assistant::rest::{
@@ -249,19 +250,6 @@ fn scopes_grant_what_they_say_and_no_more() {
     }
 }
 
-/// AUTH-1: what is not released yet cannot be asked of a grant, either.
-#[test]
-fn a_reserved_scope_is_never_allowed() {
-    let reserved = Scope::from("appointments:read");
-    let held = [Scope::CallsRead, reserved.clone()];
-    let id = CredentialId::parse("token_1").unwrap();
-    let grant = Grant::new(id.clone(), account_id(), Mode::Test, held);
-    assert!(grant.allows(&Scope::CallsRead));
-    assert!(!grant.allows(&reserved));
-    assert!(!grant.allows(&Scope::AccountRead));
-    assert_eq!(grant.credential_id(), &id);
-}
-
 /// AUTH-3, AUTH-4, AUTH-5, ERR-5.
 #[test]
 fn the_accounts_status_decides() {
@@ -284,39 +272,63 @@ fn the_accounts_status_decides() {
     }
 }
 
-/// AUTH-6, VER-2: a grant from elsewhere goes the same way to the same answers.
+/// AUTH-6, VER-2: a token that is checked elsewhere goes the same way to the same answers.
 #[test]
-fn a_grant_need_not_come_from_a_key() {
+fn a_token_goes_the_same_way_as_a_key() {
     for target in TARGETS {
         let mut scenario =
             get(target).with(|it| it.authorization = vec![b"Bearer eyJ.x.y".to_vec()]);
         let received = scenario.received().unwrap();
-        let grant = Grant::new(
-            CredentialId::parse("token_1").unwrap(),
-            account_id(),
-            Mode::Live,
-            [Scope::AccountRead, Scope::CallsRead],
-        );
-        let identified = received.identify_decided(Some(grant), scenario.now).unwrap();
+        let token = StoredKey {
+            id: CredentialId::parse("token_1").unwrap(),
+            account_id: account_id(),
+            digest: *received.digest().unwrap(),
+            mode: Mode::Live,
+            scopes: BTreeSet::from([Scope::AccountRead, Scope::CallsRead]),
+            ..scenario.key.clone()
+        };
+        let identified = received.identify(Some(&token), scenario.now).unwrap();
+        assert_eq!(identified.credential_id(), &token.id);
         let admitted = identified.admit_decided(Ok(())).unwrap();
         let response = match admitted.authorize(&scenario.status, &scenario.cursors).unwrap() {
-            Authorized::Account(granted) => granted.answer(scenario.account.clone()),
-            Authorized::Calls(granted) => granted.answer(scenario.calls.clone()),
-            Authorized::Call(granted) => granted.answer(scenario.calls.last().cloned()),
+            Authorized::Account(query) => query.answer(scenario.account.clone()),
+            Authorized::Calls(query) => query.answer(scenario.calls.clone()),
+            Authorized::Call(query) => query.answer(scenario.calls.last().cloned()),
             other => panic!("{other:?}"),
         };
         assert_eq!(response.unwrap().body(), get(target).answer().body());
 
         let received = scenario.received().unwrap();
-        let rejection = received.identify_decided(None, scenario.now).unwrap_err();
+        let rejection = received.identify(None, scenario.now).unwrap_err();
         assert_eq!(rejection.reason(), &Reason::UnknownCredential);
         scenario.found = false;
         assert_eq!(rejection.into_response().body(), scenario.answer().body());
-        // The log knows better where there was nothing to find.
-        scenario.authorization.clear();
-        let received = scenario.received().unwrap();
-        let rejection = received.identify_decided(None, scenario.now).unwrap_err();
-        assert_eq!(rejection.reason(), &Reason::NoCredential);
+    }
+}
+
+/// The guide shows two answers, and they are these, to the byte.
+#[test]
+fn the_refusals_of_the_guide() {
+    let page = include_str!("../../../src/guide/serving.md");
+    let head = |bearer: bool| {
+        let head = RequestHead::new("GET", "/v1/account", None).with_host(b"api.example.com");
+        if bearer { head.with_authorization(b"Bearer service_live_of-a-customer") } else { head }
+    };
+    let received = |bearer| Received::new(&head(bearer), RequestId::from_random([1; 16])).unwrap();
+    let key = ApiKey::parse("service_live_of-a-customer").unwrap();
+    let key = StoredKey::new(CredentialId::parse("cred_1").unwrap(), account_id(), &key, second(0));
+    let identified = received(true).identify(Some(&key), second(0)).unwrap();
+    for rejection in [
+        received(false).identify(None, second(0)).unwrap_err(),
+        identified.admit_decided(Err(Duration::from_millis(47_500))).unwrap_err(),
+    ] {
+        let response = rejection.into_response();
+        let mut text = format!("HTTP/1.1 {}\n", response.status());
+        for (name, value) in response.headers() {
+            text += &format!("{name}: {}\n", value.to_str().unwrap());
+        }
+        text += &format!("\n{}\n", str::from_utf8(response.body()).unwrap());
+        assert!(page.contains(&text), "the page lacks:\n{text}");
     }
 }
 
@@ -493,12 +505,12 @@ fn calls_that_are_not_theirs_are_not_there() {
     // A host that looks calls up by their id alone.
     let careless = |change: Option<fn(&mut CallRow)>| {
         let mut row = rows(1).pop().unwrap();
-        let granted = get("/v1/calls/call_1").call_granted();
+        let query = get("/v1/calls/call_1").call_query();
         let row = change.map(|change| {
             change(&mut row);
             row
         });
-        granted.answer(row).unwrap_err()
+        query.answer(row).unwrap_err()
     };
     let rows = [
         (careless(None), Reason::NoSuchCall),
@@ -531,8 +543,8 @@ fn a_query_matches_no_row_of_another_account_or_mode() {
     ] {
         for target in ["/v1/calls", "/v1/calls/call_1"] {
             let matched = match get(target).authorized().unwrap() {
-                Authorized::Calls(granted) => granted.query().matches(&row),
-                Authorized::Call(granted) => granted.query().matches(&row),
+                Authorized::Calls(query) => query.matches(&row),
+                Authorized::Call(query) => query.matches(&row),
                 other => panic!("{other:?}"),
             };
             assert_eq!(matched, matches, "{target} {row:?}");
@@ -546,7 +558,7 @@ fn records_that_were_not_asked_for_are_not_served() {
     let calls = |change: fn(&mut Vec<CallRow>)| {
         let mut given = rows(3);
         change(&mut given);
-        get("/v1/calls?limit=2").calls_granted().answer(given)
+        get("/v1/calls?limit=2").calls_query().answer(given)
     };
     assert!(calls(|_| {}).is_ok());
     let wrong: [Wrong; 5] = [
@@ -571,7 +583,7 @@ fn records_that_were_not_asked_for_are_not_served() {
 
     let mut row = rows(1).pop().unwrap();
     row.call.id = CallId::parse("call_2").unwrap();
-    rejections.push(get("/v1/calls/call_1").call_granted().answer(Some(row)).unwrap_err());
+    rejections.push(get("/v1/calls/call_1").call_query().answer(Some(row)).unwrap_err());
     assert_eq!(rejections.last().unwrap().reason(), &Reason::WrongCall);
 
     let mut scenario = get("/v1/account");
@@ -635,18 +647,16 @@ fn every_state_says_whose_request_it_is() {
         assert_eq!(admitted.request_id(), &request_id());
         assert_eq!(admitted.account_id(), &account_id());
         match admitted.authorize(&scenario.status, &scenario.cursors).unwrap() {
-            Authorized::Account(granted) => {
-                assert_eq!(granted.request_id(), &request_id());
-                assert_eq!(granted.account_id(), &account_id());
+            Authorized::Account(query) => {
+                assert_eq!(query.request_id(), &request_id());
+                assert_eq!(query.account_id(), &account_id());
             }
-            Authorized::Calls(granted) => {
-                assert_eq!(granted.request_id(), &request_id());
-                let query = granted.query();
+            Authorized::Calls(query) => {
+                assert_eq!(query.request_id(), &request_id());
                 assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
             }
-            Authorized::Call(granted) => {
-                assert_eq!(granted.request_id(), &request_id());
-                let query = granted.query();
+            Authorized::Call(query) => {
+                assert_eq!(query.request_id(), &request_id());
                 assert_eq!((query.account_id(), query.mode()), (&account_id(), mode));
                 assert_eq!(query.call_id().as_str(), "call_1");
             }
@@ -754,10 +764,10 @@ fn a_key_in_the_url_opens_nothing() {
 fn an_account_needs_no_calls() {
     let answered = get("/v1/account").answer();
     let mut scenario = get("/v1/account").with(|it| it.calls.clear());
-    let Authorized::Account(granted) = scenario.authorized().unwrap() else {
+    let Authorized::Account(query) = scenario.authorized().unwrap() else {
         panic!("the account was asked for")
     };
-    let response = granted.answer(scenario.account.clone()).unwrap();
+    let response = query.answer(scenario.account.clone()).unwrap();
     assert_eq!(response.body(), answered.body());
 
     let (parts, _) = http::Request::get("/v1/account")

@@ -1,7 +1,7 @@
 //! D-1: the order of refusals, over every combination of what can be wrong.
 
 use call_assistant::rest::ErrorCode as C;
-use call_assistant::rest::server::{Cursor, Position};
+use call_assistant::rest::server::Cursor;
 use call_assistant::rest::{Operation, Quota};
 
 use super::scenario::{Scenario, get};
@@ -131,10 +131,7 @@ fn what_counts_against_the_quota() {
 fn other_filters_than_the_cursors_are_a_matter_of_the_cursor() {
     let mut scenario = get("/v1/calls");
     let first = scenario.calls[0].call.clone();
-    let cursor = Cursor {
-        after: Position { started_at: first.started_at, id: first.id },
-        created: Default::default(),
-    };
+    let cursor = Cursor { started_at: first.started_at, id: first.id, created: Default::default() };
     let text = scenario.cursors.seal(&scenario.key.account_id, scenario.key.mode, &cursor);
     let target = format!("cursor={text}&created_after=2026-01-01T00:00:00Z");
     scenario.query = Some(target.clone());

@@ -3,8 +3,8 @@
 use call_assistant::id::{AccountId, CallId, CredentialId};
 use call_assistant::model::{Account, Call};
 use call_assistant::rest::server::{
-    AccountStatus, Admitted, Authorized, CallGranted, CallRow, CallsGranted, CursorKeys,
-    Identified, RateWindows, Received, Rejection, RejectionReason, RequestHead, StoredKey,
+    AccountStatus, Admitted, Authorized, CallQuery, CallRow, CallsQuery, CursorKeys, Identified,
+    RateWindows, Received, Rejection, RejectionReason, RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiError, ApiKey, ErrorCode, Mode, Scope};
 use call_assistant::{Product, Timestamp};
@@ -119,17 +119,17 @@ impl Scenario {
     }
 
     #[track_caller]
-    pub(crate) fn calls_granted(&mut self) -> CallsGranted {
+    pub(crate) fn calls_query(&mut self) -> CallsQuery {
         match self.authorized() {
-            Ok(Authorized::Calls(granted)) => granted,
+            Ok(Authorized::Calls(query)) => query,
             other => panic!("{other:?} where calls are asked for"),
         }
     }
 
     #[track_caller]
-    pub(crate) fn call_granted(&mut self) -> CallGranted {
+    pub(crate) fn call_query(&mut self) -> CallQuery {
         match self.authorized() {
-            Ok(Authorized::Call(granted)) => granted,
+            Ok(Authorized::Call(query)) => query,
             other => panic!("{other:?} where a call is asked for"),
         }
     }
@@ -137,16 +137,15 @@ impl Scenario {
     /// Goes all the way, with a host that does its part.
     pub(crate) fn serve(&mut self) -> Answered {
         match self.authorized()? {
-            Authorized::Account(granted) => granted.answer(self.account.clone()),
-            Authorized::Calls(granted) => {
-                let query = granted.query();
+            Authorized::Account(query) => query.answer(self.account.clone()),
+            Authorized::Calls(query) => {
                 let rows = self.calls.iter().filter(|row| query.matches(row));
                 let rows = rows.take(query.rows_to_read()).cloned().collect();
-                granted.answer(rows)
+                query.answer(rows)
             }
-            Authorized::Call(granted) => {
-                let row = self.calls.iter().find(|row| granted.query().matches(row));
-                granted.answer(row.cloned())
+            Authorized::Call(query) => {
+                let row = self.calls.iter().find(|row| query.matches(row));
+                query.answer(row.cloned())
             }
             other => panic!("{other:?}"),
         }

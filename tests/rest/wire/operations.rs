@@ -35,7 +35,7 @@ fn call_id(text: &str) -> GetCall {
 /// The id of the call that a service reads from a path, or why it reads none.
 fn read_call_id(segment: &str) -> Result<CallId, RejectionReason> {
     match get(&format!("/v1/calls/{segment}")).authorized() {
-        Ok(Authorized::Call(granted)) => Ok(granted.query().call_id().clone()),
+        Ok(Authorized::Call(query)) => Ok(query.call_id().clone()),
         Ok(other) => panic!("{segment}: {other:?}"),
         Err(rejection) => Err(rejection.reason().clone()),
     }

@@ -10,7 +10,6 @@ use std::error::Error;
 use std::thread::sleep;
 use std::time::Duration;
 
-use bytes::Bytes;
 use call_assistant::rest::client::{Flow, FlowError, Step, Task};
 use http::{Request, Response};
 
@@ -21,11 +20,8 @@ pub mod reqwest_async;
 pub mod reqwest_blocking;
 pub mod ureq;
 
-/// The longest answer that is read, in bytes.
-pub const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
-
 /// What an HTTP client says of a request: an answer, or none.
-pub type Answer = Result<Response<Bytes>, Box<dyn Error + Send + Sync>>;
+pub type Answer = Result<Response<Vec<u8>>, Box<dyn Error + Send + Sync>>;
 
 /// Drives a flow to its end. `store` stores a batch in one transaction.
 ///

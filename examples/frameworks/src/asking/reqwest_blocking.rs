@@ -3,11 +3,12 @@
 use std::io::Read as _;
 use std::time::Duration;
 
+use call_assistant::json::MAX_JSON_LEN;
 use http::{Request, Response};
 use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 
-use super::{Answer, LONGEST_ANSWER};
+use super::Answer;
 
 /// Make one, and keep it: it keeps the connections.
 ///
@@ -29,6 +30,6 @@ pub fn send(http: &Client, request: Request<()>, limit: Duration) -> Answer {
     *answer.status_mut() = response.status();
     *answer.headers_mut() = std::mem::take(response.headers_mut());
     let mut body = Vec::new();
-    response.take(LONGEST_ANSWER as u64).read_to_end(&mut body)?;
-    Ok(answer.map(|()| body.into()))
+    response.take(MAX_JSON_LEN as u64).read_to_end(&mut body)?;
+    Ok(answer.map(|()| body))
 }

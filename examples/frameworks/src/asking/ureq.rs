@@ -1,16 +1,15 @@
 //! ureq.
 
+use std::error::Error;
 use std::time::Duration;
 
+use call_assistant::json::MAX_JSON_LEN;
 use http::{Request, Response};
 use ureq::Agent;
-
-use super::{Answer, LONGEST_ANSWER};
 
 /// Make one, and keep it: it keeps the connections.
 #[must_use]
 pub fn http_client() -> Agent {
-    // A refusal is an answer, and its body says what it is.
     Agent::config_builder().max_redirects(0).http_status_as_error(false).build().into()
 }
 
@@ -18,9 +17,13 @@ pub fn http_client() -> Agent {
 ///
 /// # Errors
 /// There is no answer, or not all of it.
-pub fn send(http: &Agent, request: Request<()>, limit: Duration) -> Answer {
+pub fn send(
+    http: &Agent,
+    request: Request<()>,
+    limit: Duration,
+) -> Result<Response<Vec<u8>>, Box<dyn Error + Send + Sync>> {
     let request = http.configure_request(request).timeout_global(Some(limit)).build();
     let (head, mut body) = http.run(request)?.into_parts();
-    let body = body.with_config().limit(LONGEST_ANSWER as u64).read_to_vec()?;
-    Ok(Response::from_parts(head, body.into()))
+    let body = body.with_config().limit(MAX_JSON_LEN as u64).read_to_vec()?;
+    Ok(Response::from_parts(head, body))
 }

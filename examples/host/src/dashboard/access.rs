@@ -1,14 +1,17 @@
 //! Who may use the dashboard: a browser on this machine, or whoever has the operator's token.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::Error;
+use crate::flags::{Flag, Flags, Help};
 
 /// Who may use it.
 #[derive(Clone, Debug)]
@@ -19,15 +22,24 @@ pub enum Access {
     Token(Token),
 }
 
-/// The digest of an operator's token.
-#[derive(Clone, Debug)]
+/// The digest of an operator's token, which is also the key of the cookies that it gives out.
+#[derive(Clone)]
 pub struct Token([u8; 32]);
 
-/// The shortest token, in bytes.
+/// The shortest token: 16 bytes.
 const SHORTEST: usize = 16;
 
+/// The environment variable of the token.
+const VARIABLE: &str = "OPERATOR_TOKEN";
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
 impl Token {
-    /// A token as the operator gave it.
+    /// Creates a token from its text.
     ///
     /// # Errors
     /// It is too short to be one, or no header can carry it.
@@ -38,39 +50,72 @@ impl Token {
         Ok(Self(Sha256::digest(text).into()))
     }
 
-    fn is(&self, text: &[u8]) -> bool {
+    /// Returns whether this is the text of the token.
+    pub(super) fn is(&self, text: &[u8]) -> bool {
         // How far two digests agree tells nothing of what was digested.
         self.0 == <[u8; 32]>::from(Sha256::digest(text))
+    }
+
+    /// Returns what signs and verifies a text under a key that only those have who have the token.
+    pub(super) fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
+        #[expect(clippy::expect_used, reason = "a key of HMAC may have any length")]
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length");
+        mac.chain_update(b"dashboard login 1 ").chain_update(text)
     }
 }
 
 impl Access {
-    /// Checks the head of a request.
+    /// The flag that names the file of the token.
+    pub const FLAG: Flag = Flag::value(
+        "--operator-token-file",
+        "FILE",
+        "the token that the dashboard requires\n[the variable OPERATOR_TOKEN]",
+    );
+
+    /// Reads who may use a dashboard that listens there. Exits with a message if that is not safe.
+    pub fn read_or_exit(help: &Help, flags: &Flags, dashboard: SocketAddr) -> Self {
+        let (text, place) = match flags.text("--operator-token-file") {
+            Some(file) => match std::fs::read_to_string(file) {
+                Ok(text) => (text, "--operator-token-file"),
+                Err(error) => help.exit(&format!("--operator-token-file: {error}")),
+            },
+            None => match std::env::var(VARIABLE) {
+                Ok(text) => (text, VARIABLE),
+                Err(_) if dashboard.ip().is_loopback() => return Self::ThisMachine,
+                Err(_) => help.exit(&format!(
+                    "--dashboard: expected a loopback address, or an operator's token: \
+                     --operator-token-file or {VARIABLE}"
+                )),
+            },
+        };
+        match Token::new(text.trim_end_matches(['\r', '\n'])) {
+            Ok(token) => Self::Token(token),
+            Err(error) => help.exit(&format!("{place}: {error}")),
+        }
+    }
+
+    /// Checks where a request comes from.
     ///
     /// A site that a person visits can make their browser send requests here, or have its own name
     /// resolve to this address. The first says where it comes from, the second asks for another
     /// host.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
+    pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
         let own =
             |scheme: &str| origin.is_none_or(|origin| origin.strip_prefix(scheme) == Some(host));
-        match self {
-            Self::ThisMachine if is_local(host) && own("http://") => Ok(()),
-            Self::ThisMachine => Err(Error::Foreign),
+        let expected = match self {
+            Self::ThisMachine => is_local(host) && own("http://"),
             // TLS may end in front of this host.
-            Self::Token(_) if !own("http://") && !own("https://") => Err(Error::Foreign),
-            Self::Token(token) => {
-                let sent = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
-                let sent = sent.and_then(password);
-                if sent.is_some_and(|sent| token.is(&sent)) { Ok(()) } else { Err(Error::NoToken) }
-            }
-        }
+            Self::Token(_) => own("http://") || own("https://"),
+        };
+        if expected { Ok(()) } else { Err(Error::Foreign) }
     }
 }
 
-/// A bearer token, or the password that a browser asked for.
-fn password(authorization: &[u8]) -> Option<Vec<u8>> {
+/// Returns the token that a script sends with each request: as a bearer token, or as a password.
+pub(super) fn sent(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let authorization = headers.get(AUTHORIZATION)?.as_bytes();
     let at = authorization.iter().position(|byte| *byte == b' ')?;
     let (scheme, value) = (authorization.get(..at)?, authorization.get(at..)?.trim_ascii());
     if scheme.eq_ignore_ascii_case(b"bearer") {

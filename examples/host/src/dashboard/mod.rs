@@ -2,7 +2,8 @@
 //! itself, as JSON on an address of its own, and a page for people.
 //!
 //! It has no accounts of its own. It listens on loopback and answers neither another site's page nor
-//! a name that somebody has pointed at this address; or it asks for an operator's token.
+//! a name that somebody has pointed at this address; or it asks for an operator's token: with each
+//! request, or once for a cookie. The pages themselves have no data, and ask for it.
 
 mod access;
 mod accounts;
@@ -10,6 +11,7 @@ mod calls;
 mod deliveries;
 mod endpoints;
 mod extension;
+mod login;
 mod overview;
 mod page;
 mod recovery;
@@ -20,6 +22,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
@@ -32,10 +35,11 @@ use crate::log;
 use crate::monitor::{self, Monitor};
 use crate::serve::{self, read_body};
 use crate::shutdown::Shutdown;
-use crate::store::Store;
+use crate::store::{Refused, Store};
 
 pub use access::{Access, Token};
 pub use extension::Extension;
+use login::Logins;
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -43,12 +47,16 @@ const MAX_BODY: usize = 1024 * 1024;
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The header of the page's own requests.
+const BY_PAGE: &str = "x-dashboard-page";
+
 /// The dashboard's server. Clone it freely.
 #[derive(Clone, Debug)]
 pub struct Dashboard<S, X = ()> {
     store: S,
     extension: X,
     access: Access,
+    logins: Logins,
     allow_loopback: bool,
     policy: HeaderValue,
     stop: Option<Shutdown>,
@@ -73,13 +81,15 @@ impl<S: Store> Dashboard<S> {
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
         let policy = page::policy(page::DASHBOARD);
-        Self { store, extension: (), access, allow_loopback, policy, stop: None, monitor }
+        let logins = Logins::default();
+        Self { store, extension: (), access, logins, allow_loopback, policy, stop: None, monitor }
     }
 
     /// With what a host adds to it.
     pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
-        let Self { store, extension: (), access, allow_loopback, policy, stop, monitor } = self;
-        Dashboard { store, extension, access, allow_loopback, policy, stop, monitor }
+        let Self { store, extension: (), access, logins, allow_loopback, policy, stop, monitor } =
+            self;
+        Dashboard { store, extension, access, logins, allow_loopback, policy, stop, monitor }
     }
 }
 
@@ -95,7 +105,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 
     /// Answers a request.
-    pub async fn answer(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
+    pub async fn answer(self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
         let began = Instant::now();
         let (head, body) = request.into_parts();
         let mut route = String::from("(unknown path)");
@@ -103,11 +113,16 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
                 return Err(Error::Stopping);
             }
-            self.access.check(&head.headers)?;
+            self.access.check_origin(&head.headers)?;
             let decoded: Vec<Cow<'_, str>> =
                 head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
             let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
             route = template::<X>(&path);
+            if let Access::Token(token) = &self.access
+                && !matches!(path.as_slice(), [""] | ["explain" | "login"])
+            {
+                self.logins.check(token, &head.headers, peer)?;
+            }
             let body = match head.method {
                 Method::POST | Method::PATCH => {
                     let read = read_body(body, MAX_BODY, PATIENCE);
@@ -130,9 +145,13 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             let query = url::form_urlencoded::parse(query).into_owned().collect();
             let (method, headers) = (&head.method, &head.headers);
             let now = self.store.now();
-            self.route(&Asked { method, path, query, headers, body, now }).await
+            self.route(&Asked { method, path, query, headers, body, now }, peer).await
         };
-        let answer = answered.await.unwrap_or_else(Error::answer);
+        let mut answer = answered.await.unwrap_or_else(Error::answer);
+        // The page has a form: a browser that finds Basic asks for a password itself.
+        if answer.status() == StatusCode::UNAUTHORIZED && head.headers.contains_key(BY_PAGE) {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
             let took = began.elapsed().as_micros();
@@ -151,7 +170,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
     }
 
-    async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+    async fn route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
         let Asked { method, path, .. } = asked;
         if path.first().is_some_and(|first| X::PATHS.contains(first)) {
             return self.extension.route(asked).await;
@@ -166,6 +185,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         match path.as_slice() {
             [""] if get => Ok(answer::page(page::DASHBOARD, &self.policy)),
             ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
+            ["login"] => self.log_in(asked, peer),
             ["accounts"] if get => self.accounts().await,
             ["accounts", id] if get => self.account(id).await,
             ["accounts", id] if patch => self.change_account(id, asked).await,
@@ -199,6 +219,23 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     }
 }
 
+impl<S, X> Dashboard<S, X> {
+    fn log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
+        let Asked { method, headers, body, .. } = asked;
+        match (*method, &self.access) {
+            (&Method::GET | &Method::HEAD, access) => {
+                Ok(answer::ok(&json!({ "required": matches!(access, Access::Token(_)) })))
+            }
+            (&Method::POST, Access::Token(token)) => self.logins.begin(token, headers, body, peer),
+            (&Method::DELETE, Access::Token(token)) => self.logins.end(token, headers),
+            (&Method::POST | &Method::DELETE, Access::ThisMachine) => {
+                Err(Refused::Conflict("this dashboard requires no token".to_owned()).into())
+            }
+            _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
+        }
+    }
+}
+
 fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
     Fields::of("", &asked.body, "").map(drop).map_err(Error::Bad)
 }
@@ -208,6 +245,7 @@ fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
         [""] | ["accounts" | "explain"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
+        ["login"] => Some("GET, HEAD, POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),

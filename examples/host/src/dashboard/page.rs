@@ -15,6 +15,7 @@ pub(super) const DASHBOARD: &str = concat!(
     "<script>\n\"use strict\";\n",
     include_str!("page/dom.js"),
     include_str!("page/service.js"),
+    include_str!("page/login.js"),
     include_str!("page/times.js"),
     include_str!("page/state.js"),
     include_str!("page/draw.js"),

@@ -1,5 +1,16 @@
 -- $3, $4: the bounds of created_at. $5, $6: the position after which the rows come. An end of time
 -- where there is none.
+--
+-- Late calls are in no order within the bounds. If few are, those are sorted, else the list is walked: then
+-- what the bounds leave out is skipped within the index.
+WITH late AS MATERIALIZED (
+    SELECT count(*) > 1000 AS are_many FROM (
+        SELECT FROM calls
+        WHERE account_id = $1 AND livemode = $2 AND late
+            AND created_at >= $3 AND created_at < $4
+        LIMIT 1001
+    ) AS counted
+)
 (
     SELECT account_id, livemode, id, started_at, body
     FROM calls
@@ -14,6 +25,16 @@
     WHERE account_id = $1 AND livemode = $2 AND late
         AND created_at >= $3 AND created_at < $4
         AND (started_at, id) < ($5, $6)
+        AND NOT (SELECT are_many FROM late)
+    ORDER BY started_at DESC, id DESC LIMIT $7
+) UNION ALL (
+    SELECT account_id, livemode, id, started_at, body
+    FROM calls
+    WHERE account_id = $1 AND livemode = $2
+        AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
+        AND created_at >= $3 AND created_at < $4
+        AND (started_at, id) < ($5, $6)
+        AND (SELECT are_many FROM late)
     ORDER BY started_at DESC, id DESC LIMIT $7
 )
 ORDER BY started_at DESC, id DESC LIMIT $7;

@@ -7,7 +7,8 @@
 ) UNION ALL (
     SELECT account_id, livemode, id, started_at, body
     FROM calls
-    WHERE account_id = $1 AND livemode AND late
+    WHERE account_id = $1 AND livemode
+        AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
     ORDER BY started_at DESC, id DESC LIMIT $2
 )
 ORDER BY started_at DESC, id DESC LIMIT $2;

@@ -7,7 +7,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{AbandonedReason, Alert, RETENTION};
 use deadpool_postgres::{Object, Transaction};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -32,6 +32,7 @@ const TRIES: Duration = Duration::from_secs(3_600);
 /// Adds days, until this is dropped.
 pub(crate) async fn add(database: Database) {
     let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // A week ahead, so that one that is refused for a long transaction has a week to be tried
@@ -46,6 +47,7 @@ pub(crate) async fn add(database: Database) {
 /// Drops days, and forgets old alerts, until this is dropped.
 pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted) {
     let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let began = Instant::now();
     loop {
         ticks.tick().await;

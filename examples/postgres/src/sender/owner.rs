@@ -80,6 +80,11 @@ impl InHand {
         }
     }
 
+    /// Returns how many there are of all shards.
+    pub(super) fn all(&self) -> u32 {
+        self.0.iter().map(|count| count.load(Ordering::Relaxed)).fold(0, u32::saturating_add)
+    }
+
     fn is_empty(&self, shard: i16) -> bool {
         self.of(shard).is_none_or(|count| count.load(Ordering::Relaxed) == 0)
     }

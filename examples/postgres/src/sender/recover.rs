@@ -2,12 +2,14 @@
 //!
 //! A process that ends in the middle of a step has done nothing, and whoever owns the shard makes it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Delivery, RecoveryStatus, Row, Write};
 use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::owner::Owned;
 use crate::clock;
@@ -34,11 +36,12 @@ const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Steps, until this is dropped.
 pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>) {
+    let mut failed = HashMap::new();
     loop {
         let mut wait = IDLE;
         if owned.borrow().is_valid() {
             let shards: Vec<i16> = owned.borrow().shards.keys().copied().collect();
-            match step_all(&database, &shards, clock::now()).await {
+            match step_all(&database, &shards, &mut failed, clock::now()).await {
                 Ok(true) => wait = RUNNING,
                 Ok(false) => {}
                 Err(error) => {
@@ -52,22 +55,34 @@ pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>) {
 }
 
 /// Makes a step of each recovery that runs for an endpoint of these shards and waits for nobody, and
-/// returns whether there is one.
-async fn step_all(database: &Database, shards: &[i16], now: Timestamp) -> Result<bool, DbError> {
+/// returns whether there is one that has not failed a moment ago.
+async fn step_all(
+    database: &Database,
+    shards: &[i16],
+    failed: &mut HashMap<i64, Instant>,
+    now: Timestamp,
+) -> Result<bool, DbError> {
     let waited = At(now.saturating_sub(OLDER));
     let running =
         async |client: &Object| query(client, sql::RECOVERIES_RUNNING, &[&shards, &waited]).await;
     let running: Vec<tokio_postgres::Row> = database.read(running).await?;
+    failed.retain(|_, at| at.elapsed() < AFTER_ERROR);
     for row in &running {
         let id: i64 = row.field("id")?;
+        if failed.contains_key(&id) {
+            continue;
+        }
         match database.change(async |change| step(change, id, now).await).await {
             Ok(Some(ended)) => log::line(&ended),
             Ok(None) => {}
             // The others go on.
-            Err(error) => log::line(&format!("{}: {error}", recovery_text(id))),
+            Err(error) => {
+                log::line(&format!("{}: {error}", recovery_text(id)));
+                failed.insert(id, Instant::now());
+            }
         }
     }
-    Ok(!running.is_empty())
+    Ok(running.len() > failed.len())
 }
 
 /// One step of a recovery: a transaction with the deliveries that it makes due. Says what came of it

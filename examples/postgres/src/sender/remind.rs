@@ -5,6 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{Alert, Row};
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use super::owner::Owned;
 use crate::clock;
@@ -23,6 +24,7 @@ const FIRST_REMINDER: Duration = Duration::from_secs(86_400);
 /// Reminds, until this is dropped.
 pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, counted: Counted) {
     let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looked_at = Vec::new();
     loop {
         let is_time = tokio::select! {

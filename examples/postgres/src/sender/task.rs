@@ -31,7 +31,7 @@ use host::shutdown::Shutdown;
 const BATCH: usize = 128;
 
 /// The most deliveries in hand. With more, results wait for the database, and no attempt begins.
-const IN_HAND: usize = 4096;
+const IN_HAND: u32 = 4096;
 
 /// How long to wait after the database did not respond.
 const AFTER_ERROR: Duration = Duration::from_millis(200);
@@ -112,7 +112,7 @@ impl SenderTask {
 
     /// Takes what is due from the planner, and has it read.
     fn plan(&mut self, now: Timestamp) {
-        while self.reading < 4 && self.attempts.len() < IN_HAND && self.owned.borrow().is_valid() {
+        while self.may_plan() {
             let (mut planned, mut created) = (Vec::new(), Vec::new());
             while planned.len() < BATCH
                 && let Some((id, endpoint)) = self.planner.next(now)
@@ -150,10 +150,13 @@ impl SenderTask {
         }
     }
 
+    fn may_plan(&self) -> bool {
+        self.reading < 4 && self.in_hand.all() < IN_HAND && self.owned.borrow().is_valid()
+    }
+
     /// Returns when to plan next, if no message comes before.
     fn next_look(&self) -> Option<Timestamp> {
-        let may = self.reading < 4 && self.owned.borrow().is_valid();
-        self.planner.next_due().filter(|_| may)
+        self.planner.next_due().filter(|_| self.may_plan())
     }
 
     fn hear(&mut self, message: Message, now: Timestamp, goes_on: bool) {

@@ -94,7 +94,7 @@ impl ApiStore for Postgres {
     async fn page(&self, asked: &CallsQuery) -> Done<Vec<CallRow>> {
         let created = asked.created().ceil_to_micros();
         let (after, id) = match asked.after() {
-            Some(after) => (after.started_at, after.id.as_str()),
+            Some((started_at, id)) => (started_at, id.as_str()),
             None => (Timestamp::MAX, ""),
         };
         let fetch = i64::try_from(asked.rows_to_read()).unwrap_or(i64::MAX);

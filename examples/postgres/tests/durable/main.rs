@@ -11,14 +11,17 @@
     clippy::unwrap_used
 )]
 
+mod fairness;
 mod history;
 mod isolation;
 mod late;
+mod loops;
 mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
 mod retention;
+mod rotation;
 mod schema;
 mod sending;
 mod store;

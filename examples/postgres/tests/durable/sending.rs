@@ -1,11 +1,13 @@
 //! Senders over one database, from acceptance to what the receiver and the store have in the end.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant_postgres::db::Session;
 use call_assistant_postgres::queue::{Accepted, accept};
+use deadpool_postgres::Transaction;
 use serde_json::json;
 
 use crate::support::Running;
@@ -99,27 +101,64 @@ async fn every_end_of_a_delivery_is_reached() {
     assert_eq!(service.receiver.got("/down").len(), 7);
 }
 
-// A transaction that is held open does not hide what others accept, nor lose what it accepts itself.
+/// A transaction that has accepted an event of its own, and is held open.
+async fn held_open<'a>(session: &'a mut Session, occurrence: &str) -> Transaction<'a> {
+    let change = session.transaction().await.unwrap();
+    // The test holds it for as long as a loaded machine takes.
+    change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
+    let event = event(occurrence, Timestamp::from(SystemTime::now()));
+    let new = accept(&change, &event, None, event.created_at()).await.unwrap();
+    assert!(matches!(new, Accepted::New(ids) if ids.len() == 1));
+    change
+}
+
+/// Commits, and waits until its event is delivered, as this number: soon.
+async fn committed(service: &Service, change: Transaction<'_>, nth: i64) {
+    change.commit().await.unwrap();
+    let began = Instant::now();
+    service.becomes(DELIVERED, nth).await;
+    let took = began.elapsed();
+    println!("event {nth} came {took:?} after its commit");
+    assert!(took < Duration::from_secs(2), "event {nth} came {took:?} after its commit");
+}
+
+// A transaction that is held open does not hide what others accept, and what it accepts itself comes as
+// soon as it ends, whenever it began.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_committed_late_is_found() {
     let service = Service::new().await;
     let endpoint = service.endpoint("/late", &[Reply::Status(204)]);
-    let _sender = start(&service);
-    let mut held = service.world.database.session().await.unwrap();
-    let change = held.transaction().await.unwrap();
-    let event = event("late", Timestamp::from(std::time::SystemTime::now()));
-    let new = accept(&change, &event, None, event.created_at()).await.unwrap();
-    assert!(matches!(new, Accepted::New(ids) if ids.len() == 1));
+    let (mut long, mut short) = (session(&service).await, session(&service).await);
+    let (before, at_start) =
+        (held_open(&mut long, "long").await, held_open(&mut short, "short").await);
+    let first = start(&service);
+    service.ping(&endpoint);
+    service.becomes(DELIVERED, 1).await;
+    committed(&service, at_start, 2).await;
 
-    // For longer than the looks that go back only a little.
-    let (began, mut pings) = (Instant::now(), 0);
+    let (began, mut delivered) = (Instant::now(), 2);
     while began.elapsed() < Duration::from_secs(2) {
         service.ping(&endpoint);
-        pings += 1;
-        service.becomes(DELIVERED, pings).await;
+        delivered += 1;
+        service.becomes(DELIVERED, delivered).await;
     }
-    change.commit().await.unwrap();
-    service.becomes(DELIVERED, pings + 1).await;
+    committed(&service, before, delivered + 1).await;
+
+    // And where the shards get another owner meanwhile.
+    let taken = held_open(&mut long, "taken").await;
+    let _second = start(&service);
+    service.becomes(OWNERS, 2).await;
+    service.becomes(LEAST, 32).await;
+    drop(first);
+    service.becomes("SELECT count(*) FROM senders WHERE expires_at > now()", 1).await;
+    service.becomes(LEAST, 64).await;
+    service.ping(&endpoint);
+    service.becomes(DELIVERED, delivered + 2).await;
+    committed(&service, taken, delivered + 3).await;
+}
+
+async fn session(service: &Service) -> Session {
+    service.world.database.session().await.unwrap()
 }
 
 // More than is read of one shard at once, made pending by one transaction: before a sender starts,
@@ -130,7 +169,7 @@ async fn a_backlog_is_read_in_pages() {
     let service = Service::new().await;
     service.endpoint("/many", &[Reply::Status(204)]);
     let accept_many = async |batch: &str| {
-        let now = Timestamp::from(std::time::SystemTime::now());
+        let now = Timestamp::from(SystemTime::now());
         let mut session = service.world.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
         for nth in 0..EACH {
@@ -153,7 +192,7 @@ async fn an_outbox_may_relay_a_change_twice_across_midnight() {
     let service = Service::new().await;
     service.endpoint("/a", &[Reply::Status(204)]);
     service.endpoint("/b", &[Reply::Status(204)]);
-    let today = Timestamp::from(std::time::SystemTime::now()).unix_seconds() / 86_400 * 86_400;
+    let today = Timestamp::from(SystemTime::now()).unix_seconds() / 86_400 * 86_400;
     let [before, after] = [-1, 1].map(|second| Timestamp::from_unix(today + second).unwrap());
     let relay = async |now| {
         let event = event("once", before);
@@ -179,7 +218,7 @@ async fn an_outbox_may_relay_a_change_twice_across_midnight() {
 async fn a_day_is_dropped_when_nothing_pending_needs_it() {
     let service = Service::new().await;
     service.endpoint("/old", &[Reply::Status(204)]);
-    let now = Timestamp::from(std::time::SystemTime::now()).unix_seconds();
+    let now = Timestamp::from(SystemTime::now()).unix_seconds();
     let old = Timestamp::from_unix(now - 32 * 86_400).unwrap();
     service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 32))").await;
     let mut session = service.world.database.session().await.unwrap();
@@ -244,7 +283,7 @@ async fn a_status_of_a_later_version_is_left_alone() {
     // Accepted and held back in one transaction, as the later version would.
     let mut session = service.world.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    let now = Timestamp::from(std::time::SystemTime::now());
+    let now = Timestamp::from(SystemTime::now());
     accept(&change, &event("held", now), None, now).await.unwrap();
     change
         .batch_execute("UPDATE deliveries SET status = 'held', held_until = now()")

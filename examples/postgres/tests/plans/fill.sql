@@ -35,7 +35,7 @@ FROM generate_series(0, 19999) AS n;
 
 INSERT INTO calls (account_id, livemode, id, started_at, created_at, body)
 SELECT account_of(n), n % 10 <> 0, 'call_' || n, event_at(n),
-    event_at(n) + CASE WHEN n % 5000 = 0 THEN interval '2 days' ELSE interval '1 minute' END, 'body'
+    event_at(n) + CASE WHEN n % 12 = 0 THEN interval '2 days' ELSE interval '1 minute' END, 'body'
 FROM generate_series(1, {rows}) AS n ORDER BY 1, 3;
 
 INSERT INTO events (account_id, id, created_at, type, body)

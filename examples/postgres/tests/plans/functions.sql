@@ -2,7 +2,7 @@
 --
 -- A month of five thousand accounts with two endpoints each. Number n is a call, an event with its
 -- delivery, which has ended, and an attempt. A fifth more is pending since yesterday. A quarter of
--- everything is of the first endpoint.
+-- everything is of the first endpoint, and a third of its calls was written late.
 
 CREATE FUNCTION event_at(n bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT timestamptz '2026-03-01 00:00+00' + CASE

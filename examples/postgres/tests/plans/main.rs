@@ -87,29 +87,24 @@ async fn database(rows: u64) -> (PrivateServer, Vec<Case>) {
     let filled_in = |sql: &str| sql.replace("{rows}", &rows.to_string());
     client.batch_execute(&filled_in(include_str!("functions.sql"))).await.unwrap();
     let mut early = Explained::new(&server, "-c plan_cache_mode=force_generic_plan").await;
-    let prepared = || STATEMENTS.iter().filter(|(_, parameters)| !parameters.is_empty());
+    let prepared = || STATEMENTS.iter().enumerate().filter(|(_, (_, given))| !given.is_empty());
     let [(_, busy), _] = &accounts(rows);
-    for (name, parameters) in prepared() {
-        let (name, text, parameters) = (prepared_name(name), sql(name), filled(parameters, busy));
-        let plan = format!("PREPARE {name} AS {text} EXPLAIN EXECUTE {name} ({parameters})");
+    for (nth, (name, parameters)) in prepared() {
+        let (text, parameters) = (sql(name), filled(parameters, busy));
+        let plan = format!("PREPARE s_{nth} AS {text} EXPLAIN EXECUTE s_{nth} ({parameters})");
         early.client.batch_execute(&plan).await.unwrap();
     }
     client.batch_execute(&filled_in(include_str!("fill.sql"))).await.unwrap();
     let mut cases = Vec::new();
     for (account, names) in accounts(rows) {
-        for (name, parameters) in prepared() {
-            let run = format!("EXECUTE {} ({})", prepared_name(name), filled(parameters, &names));
+        for (nth, (name, parameters)) in prepared() {
+            let run = format!("EXECUTE s_{nth} ({})", filled(parameters, &names));
             let case = format!("{account}, {EARLY}");
             cases.push((*name, case, early.run(name, &run).await));
         }
     }
     client.batch_execute("VACUUM ANALYZE").await.unwrap();
     (server, cases)
-}
-
-/// What a statement is called once it is prepared.
-fn prepared_name(name: &str) -> String {
-    format!("s_{}", name.replace('/', "_"))
 }
 
 /// The text of a file of `sql`.

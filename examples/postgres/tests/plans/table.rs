@@ -66,7 +66,16 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("api/call", "':account', true, 'call_:ended'"),
     ("api/key", "sha256('17')"),
     ("api/note_use", "'cred_17', ':now'"),
+    // The first page of a walk, one in the middle, and the last; a poll; the pages of a sync.
     ("api/page", "':account', true, '-infinity', 'infinity', 'infinity', '', 101"),
+    ("api/page", "':account', true, '-infinity', 'infinity', '2026-03-15 00:00+00', 'call_', 101"),
+    ("api/page", "':account', true, '-infinity', 'infinity', '2026-03-01 00:30+00', 'call_', 101"),
+    ("api/page", "':account', true, '2026-03-31 22:00+00', 'infinity', 'infinity', '', 101"),
+    ("api/page", "':account', true, '2026-03-10 00:00+00', 'infinity', 'infinity', '', 101"),
+    (
+        "api/page",
+        "':account', true, '2026-03-10 00:00+00', 'infinity', '2026-03-20 00:00+00', '', 101",
+    ),
     ("api/ready", ""),
     // Accepting an event.
     ("accept/endpoints", "':account', '{pro}', NULL"),
@@ -82,7 +91,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          '{false}', '{1}', '{1}'",
     ),
     // A sender.
-    ("sender/poll", "'{:shard}', array[pg_snapshot_xmin(pg_current_snapshot())::text], '{0}', 250"),
+    ("sender/poll", "'{:shard}', '{0}', '{0}', pg_current_snapshot()::text, 250"),
     (
         "sender/deliveries",
         "batch(:pending, :count), (days(:pending, :count))[1], (days(:pending, :count))[:count]",

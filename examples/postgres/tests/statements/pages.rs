@@ -5,8 +5,8 @@ use std::time::Duration;
 use call_assistant::id::{AccountId, CallId, CredentialId, RequestId};
 use call_assistant::model::Call;
 use call_assistant::rest::server::{
-    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, Position, RateWindows,
-    Received, RequestHead, StoredKey,
+    AccountStatus, Authorized, CallRow, CallsQuery, Cursor, CursorKeys, RateWindows, Received,
+    RequestHead, StoredKey,
 };
 use call_assistant::rest::{ApiKey, CreatedRange, ListCalls, Mode, Scope};
 use call_assistant::{Product, Timestamp};
@@ -55,7 +55,7 @@ fn query(list: &ListCalls) -> CallsQuery {
     let identified = received.identify(Some(&stored), now).unwrap();
     let admitted = identified.admit(&mut RateWindows::new(1), now).unwrap();
     match admitted.authorize(&status, &cursors()).unwrap() {
-        Authorized::Calls(granted) => granted.query().clone(),
+        Authorized::Calls(query) => query,
         other => panic!("{other:?}"),
     }
 }
@@ -69,7 +69,7 @@ fn bound(instant: Option<Timestamp>, end: &str) -> String {
 fn parameters(query: &CallsQuery) -> String {
     let created = query.created().ceil_to_micros();
     let (started_at, id) = match query.after() {
-        Some(after) => (after.started_at.to_string(), after.id.as_str()),
+        Some((started_at, id)) => (started_at.to_string(), id.as_str()),
         None => ("infinity".to_owned(), ""),
     };
     format!(
@@ -162,8 +162,7 @@ async fn the_page_is_what_the_query_matches() {
             list.created_before = before;
             if dice.below(2) == 0 {
                 let last = &rows[dice.below(300) as usize].call;
-                let after = Position { started_at: last.started_at, id: last.id.clone() };
-                let cursor = Cursor { after, created };
+                let cursor = Cursor { started_at: last.started_at, id: last.id.clone(), created };
                 list.cursor = Some(cursors().seal(&account(), Mode::Live, &cursor));
             }
             let query = query(&list);
@@ -250,8 +249,8 @@ fn windows(days: u64) -> Vec<(&'static str, ListCalls)> {
     let day = 86_400;
     let deep = |created| {
         let id = CallId::parse("call_x").unwrap();
-        let after = Position { started_at: before(days * day / 2), id };
-        cursors().seal(&account(), Mode::Live, &Cursor { after, created })
+        let cursor = Cursor { started_at: before(days * day / 2), id, created };
+        cursors().seal(&account(), Mode::Live, &cursor)
     };
     let narrow =
         |from: u64| list().with_created_after(before(from)).with_created_before(before(from - 60));

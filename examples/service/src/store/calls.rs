@@ -63,7 +63,7 @@ impl Calls {
             }
         }
         let end = match query.after() {
-            Some(after) => Bound::Excluded((after.started_at, after.id.clone())),
+            Some((started_at, id)) => Bound::Excluded((started_at, id.clone())),
             None => Bound::Unbounded,
         };
         let rows = self.rows.range((Bound::Unbounded, end)).rev().map(|(_, call)| call);

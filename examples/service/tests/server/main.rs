@@ -22,6 +22,7 @@ mod ending;
 mod faults;
 mod hostile;
 mod kept;
+mod login;
 mod monitoring;
 mod owner;
 mod recovery;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -84,12 +85,15 @@ fn a_request_goes_on_byte_for_byte_and_the_verdict_is_said() {
     mixed.headers_mut().insert("x-service-signature", other);
     assert_eq!(send(&address, &mixed), Some(204));
     running.said("  proven: header and body are not of one delivery: the header is that of known delivery number ");
+    // The program took it, which is the one bug that must not be missed.
+    running.said("  *** WRONG: the program took what it has to refuse.");
 
     assert_eq!(request(&address, "GET", "/", "", b"").status, 405);
     assert_eq!(program.got(PATH).len(), 6);
     let told = running.interrupt();
     let duplicates = told.stdout.matches("duplicate").count();
     assert_eq!((told.code, duplicates), (Some(0), 1), "{}", told.stdout);
+    assert_eq!(told.stdout.matches("WRONG").count(), 1, "{}", told.stdout);
     let all = told.stdout + &told.stderr;
     assert!(!all.contains(SECRET) && !all.contains("v1="), "{all}");
 
@@ -98,6 +102,9 @@ fn a_request_goes_on_byte_for_byte_and_the_verdict_is_said() {
         fs::read_dir(folder.path("kept")).unwrap().map(|it| it.unwrap().path()).collect();
     names.sort();
     assert_eq!(names.len(), 6, "{names:?}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.path("kept")), 0o700);
+    assert!(names.iter().all(|name| mode(name) == 0o600), "only their owner may read them");
     let mut verify = example("verify");
     verify.args(["explain", "--request"]).arg(&names[4]).env("WEBHOOK_SECRET", SECRET);
     let told = run(&mut verify, b"").is(0, "");
@@ -148,6 +155,8 @@ fn kept_requests_are_replayed_and_signed_again_if_asked() {
     let said = replay(&["--replay", "evt_b"]).is(0, "").stdout;
     assert!(said.contains("1767225601.000000000-evt_b.http\n  to be refused: "), "{said}");
     assert!(said.contains(" days) old, more than the tolerance of 300s"), "{said}");
+    assert!(said.contains("\n  --sign-with-env NAME signs it again\n"), "{said}");
+    assert!(said.contains("*** WRONG"), "{said}");
     let got = last(&program);
     assert!(fs::read(kept.join("1767225601.000000000-evt_b.http")).unwrap().ends_with(&got.body));
     assert!(got.header("x-service-signature").starts_with("t=1767225601,v1="));
@@ -155,7 +164,8 @@ fn kept_requests_are_replayed_and_signed_again_if_asked() {
     // Signed again, with the program's own secret: what it gets is genuine and new.
     for since in ["1767225601", "2026-01-01T00:00:01Z"] {
         let before = program.got(PATH).len();
-        replay(&["--since", since, "--sign-with-env", "LOCAL_SECRET"]).is(0, "");
+        let told = replay(&["--since", since, "--sign-with-env", "LOCAL_SECRET"]).is(0, "");
+        assert!(!told.stdout.contains("WRONG"), "{}", told.stdout);
         let verifier = Verifier::new(SigningSecret::parse("whsec_local").unwrap());
         let ids = program.got(PATH).split_off(before).into_iter().map(|got| {
             let verified = verifier.verify(&got.headers, &got.body, now()).unwrap();

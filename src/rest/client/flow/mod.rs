@@ -1,3 +1,4 @@
+mod begin;
 mod step;
 mod task;
 
@@ -11,21 +12,17 @@ pub use task::Task;
 
 use self::task::{Applied, PageCount};
 use super::error::Cause;
-use super::{
-    Action, CallPages, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry,
-};
+use super::{Action, CallSync, Client, ClientError, FlowError, Pace, ResponseHead, Retry};
 use crate::Timestamp;
-use crate::model::Account;
-use crate::rest::ApiRequest;
 
 /// A task as a loop turned into a value: it tells the host what to do next, until the task is done.
 ///
 /// ```
 /// use call_assistant::Timestamp;
 /// use call_assistant::rest::GetAccount;
-/// use call_assistant::rest::client::{Client, Flow, Step, Task};
-/// # use call_assistant::model::CallList;
-/// # fn http(_: http::Request<()>) -> std::io::Result<http::Response<Vec<u8>>> {
+/// use call_assistant::rest::client::{Client, Step};
+/// # use core::time::Duration;
+/// # fn send(_: http::Request<()>, _: Duration) -> std::io::Result<http::Response<Vec<u8>>> {
 /// #     let body = br#"{"id":"acct_1","business_name":null,"timezone":"UTC","livemode":true}"#;
 /// #     Ok(http::Response::new(body.to_vec()))
 /// # }
@@ -35,7 +32,9 @@ use crate::rest::ApiRequest;
 /// let mut flow = client.fetch(GetAccount);
 /// let account = loop {
 ///     match flow.next(random(), now()) {
-///         Step::Send { request, ticket, .. } => flow.report(ticket, http(request), now()),
+///         Step::Send { request, time_limit, ticket } => {
+///             flow.report(ticket, send(request, time_limit), now()); // any status is an answer
+///         }
 ///         Step::Wait(until) => sleep_until(until),
 ///         Step::Store(never) => match *never {}, // pages and syncs have something to store
 ///         Step::Done(result) => break result?, // the error says who must act
@@ -108,89 +107,11 @@ impl Wait {
     }
 }
 
-impl Client {
-    /// Creates the flow of a single operation, with retries.
-    #[must_use]
-    pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<R> {
-        Flow::new(self, operation)
-    }
-
-    /// Creates the flow through all pages of a list: from a
-    /// [`ListCalls`](crate::rest::ListCalls), or from a [`CallPages`] that was stored. The state
-    /// remembers whether it was begun with a live or a test key, and a key of the other mode is
-    /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
-    /// with that error: only such a list cannot be restarted.
-    #[must_use]
-    pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
-        let mut state = from.into();
-        let bound = state.bind(self.key().mode());
-        Flow::new(self, state).unless_refused(bound)
-    }
-
-    /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
-    /// last. It is done when the copy is up to date: create the next flow in a while. A list that
-    /// an earlier flow left half-read is read to its end, and then what is new since.
-    ///
-    /// The state remembers whether it was begun with a live or a test key, and a key of the other
-    /// mode is refused.
-    #[must_use]
-    pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
-        self.bound_sync(state, None)
-    }
-
-    /// Creates the flow of [`sync`](Self::sync) for a key whose account is known. The state
-    /// remembers the account, and the key of another one is refused.
-    ///
-    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without it, a
-    /// replaced key of another account cannot be told apart.
-    #[must_use]
-    pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<CallSync> {
-        self.bound_sync(state, Some(account))
-    }
-
-    fn bound_sync(&self, mut state: CallSync, account: Option<&Account>) -> Flow<CallSync> {
-        let account = account.map(|account| &account.id);
-        let bound = state.bind(Some(self.key().mode()), account);
-        Flow::new(self, state).unless_refused(bound)
-    }
-}
-
 impl<T: Task> Flow<T> {
-    fn new(client: &Client, task: T) -> Self {
-        let mut flow = Self {
-            client: client.clone(),
-            ends_again: T::ENDS_TWICE,
-            retry: Retry::new(),
-            restarts: 3,
-            time_limit: Duration::from_secs(30),
-            pace: Pace::new(T::Request::OPERATION.quota()),
-            position: Position::Waiting(Wait::OVER),
-            failure: None,
-            tried: 0,
-            restarted: 0,
-            deepest: None,
-            tickets: 0,
-            progress: Progress {
-                wanted: task.list().and_then(|list| list.created_after),
-                ..Progress::default()
-            },
-            task,
-        };
-        flow.go_on();
-        flow
-    }
-
     /// Asks for what is next, or ends.
     fn go_on(&mut self) {
         let done = self.task.end().filter(|_| !core::mem::take(&mut self.ends_again));
         self.position = done.map_or(Position::Waiting(Wait::OVER), Position::Done);
-    }
-
-    fn unless_refused(self, bound: Result<(), FlowError>) -> Self {
-        match bound {
-            Ok(()) => self,
-            Err(error) => Self { position: Position::Stopped(error), ..self },
-        }
     }
 
     /// Sets how often and when a failed request is made again. A request that succeeds resets
@@ -244,6 +165,18 @@ impl<T: Task> Flow<T> {
     }
 
     /// Reports what became of a request: [`answered`](Self::answered) or [`lost`](Self::lost).
+    ///
+    /// | report | what |
+    /// |---|---|
+    /// | `Ok` | an answer of any status, also 401, 429 and 500, with its headers and its whole body |
+    /// | `Err` | no answer, or not all of it |
+    ///
+    /// The status tells who must act, `Retry-After` how long to wait, and `Date` what time it is at
+    /// the service. A body of more than [`MAX_JSON_LEN`](crate::json::MAX_JSON_LEN) bytes is no
+    /// answer of this API: read one byte more at most. Where an HTTP client made an error of a
+    /// status, where an answer comes without any header, and where a body is longer, the error's
+    /// `Display` says so, and what to change. [Two HTTP clients](crate::rest::client#http-clients)
+    /// with the whole function.
     pub fn report<B: AsRef<[u8]>>(
         &mut self,
         ticket: Ticket,
@@ -370,13 +303,12 @@ impl<T: Task> Flow<T> {
 
     /// Decides what follows a failed try.
     fn after(&mut self, error: FlowError, random: [u8; 8], now: Timestamp) -> Position<T> {
-        // A page that does not follow the previous one may be another machine's, a little behind.
-        let lost = ClientError::no_response("");
-        let retried = match &error {
-            FlowError::Client(error) => error,
-            _ => &lost,
+        let wait = match &error {
+            FlowError::Client(error) => self.retry.wait(error, self.tried, random, now),
+            // A page that does not follow the previous one may be another machine's, a little behind.
+            _ => self.retry.wait_unasked(self.tried, random),
         };
-        if let Some(length) = self.retry.wait(retried, self.tried, random, now) {
+        if let Some(length) = wait {
             return Position::Waiting(Wait::new(length, false, now));
         }
         // Nothing of a request for the first page would change.

@@ -4,6 +4,7 @@ mod cursors;
 mod flow_error;
 mod pages;
 mod sync;
+mod sync_walk;
 mod walk;
 
 use alloc::vec::Vec;

@@ -34,7 +34,8 @@ use crate::rest::{ListCalls, Mode};
 /// ```
 ///
 /// It is small: a position in the list. The ids of calls that started at the same instant, and the
-/// keys of unreadable items with no call between them, are kept together, at about 100 bytes each.
+/// keys of unreadable items with no call between them, are kept together, at about 100 bytes each. A
+/// later version of this crate reads what an earlier one stored.
 ///
 /// # The next page
 ///

@@ -3,6 +3,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::sync_walk::SyncWalk;
 use super::walk::{UnreadableKey, Walk};
 use super::{Batch, FlowError, PagingError, bind};
 use crate::Timestamp;
@@ -95,7 +96,10 @@ use crate::rest::{ListCalls, Mode};
 /// below the watermark. A first sync of years of calls is a walk like any other, and continues
 /// where it stopped. In three cases the state grows, by about 100 bytes for each item: calls
 /// while the watermark stays as above, calls that all started at the same instant, and items that
-/// cannot be read, until the watermark is a lag past them.
+/// cannot be read, until the watermark is a lag past them. A copy of 1,200 calls in one minute has a
+/// state of about 90 KB until the watermark has moved on.
+///
+/// A later version of this crate reads what an earlier one stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSync {
     lag: Duration,
@@ -123,30 +127,6 @@ pub struct CallSync {
     /// The walk under way, once its first page has been applied.
     #[serde(default)]
     walk: Option<SyncWalk>,
-}
-
-/// A walk, and what the watermark becomes at its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct SyncWalk {
-    #[serde(flatten)]
-    list: Walk,
-    /// The watermark at the end of the walk.
-    goal: Option<Timestamp>,
-    /// The value of [`CallSync::kept`] at the end of the walk.
-    #[serde(default)]
-    kept: Option<Timestamp>,
-    /// The beginning of the walk, while no page has shown a call.
-    #[serde(default)]
-    opening: Option<Opening>,
-}
-
-/// The beginning of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Opening {
-    /// The `Date` of the first page.
-    date: Option<Timestamp>,
-    /// Whether the first page is still to be looked at.
-    first: bool,
 }
 
 impl CallSync {
@@ -284,8 +264,7 @@ impl CallSync {
     /// never takes its own cursors would be asked for ever.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        let restarted = |walk: &SyncWalk| SyncWalk { list: walk.list.restarted(), ..walk.clone() };
-        Self { walk: self.walk.as_ref().map(restarted), ..self.clone() }
+        Self { walk: self.walk.as_ref().map(SyncWalk::restarted), ..self.clone() }
     }
 
     /// Binds the state to the mode and the account of a key, or refuses the key.
@@ -358,55 +337,6 @@ impl CallSync {
         for until in self.unreadable.values_mut() {
             *until = until.or(shown);
         }
-    }
-}
-
-impl SyncWalk {
-    /// Creates a walk whose first page is about to be looked at.
-    fn new(
-        watermark: Option<Timestamp>,
-        kept: Option<Timestamp>,
-        date: Option<Timestamp>,
-        latest: Timestamp,
-    ) -> Self {
-        let passed = kept.filter(|kept| *kept <= latest);
-        Self {
-            list: Walk::default(),
-            goal: watermark.max(passed),
-            kept: kept.filter(|_| passed.is_none()),
-            opening: Some(Opening { date, first: true }),
-        }
-    }
-
-    /// Looks for the time at which the walk began: `created_at` is never later than now at the
-    /// service.
-    fn look(&mut self, page: &CallList, latest: Timestamp) {
-        let Some(opening) = self.opening.take() else { return };
-        let written = || page.calls().map(|call| call.created_at);
-        let Some(largest) = written().max() else {
-            self.opening = Some(Opening { first: false, ..opening });
-            return;
-        };
-        match opening.believed(written(), latest) {
-            Some(believed) => self.goal = self.goal.max(Some(believed)),
-            // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
-            None => {
-                self.kept = [Some(largest), opening.date, self.kept].into_iter().flatten().min();
-            }
-        }
-    }
-}
-
-impl Opening {
-    /// Returns the largest `created_at` of a page that was reached when the walk began.
-    fn believed(
-        self,
-        written: impl Iterator<Item = Timestamp>,
-        latest: Timestamp,
-    ) -> Option<Timestamp> {
-        // Of a later page, only what was written before the first one came.
-        let began = if self.first { Some(latest) } else { self.date }?;
-        written.filter(|at| *at <= began).max()
     }
 }
 

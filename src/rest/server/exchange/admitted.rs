@@ -1,10 +1,9 @@
 //! A request that counts.
 
-use super::{AccountGranted, Asked, Authorized, CallGranted, CallsGranted, Context};
-use crate::id::AccountId;
-use crate::rest::Operation;
-use crate::rest::server::query::{CallQuery, CallsQuery};
-use crate::rest::server::{AccountStatus, CursorKeys, Grant, Rejection, RejectionReason};
+use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
+use crate::rest::Scope;
+use crate::rest::server::row::Owner;
+use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
 /// A request that has been counted, and whose account is to be looked up.
 ///
@@ -22,18 +21,13 @@ use crate::rest::server::{AccountStatus, CursorKeys, Grant, Rejection, Rejection
 #[derive(Debug)]
 pub struct Admitted {
     pub(super) context: Context,
-    pub(super) operation: Operation,
     pub(super) asked: Result<Asked, RejectionReason>,
-    pub(super) grant: Grant,
+    pub(super) owner: Owner,
+    /// The scope of the operation, if the credential lacks it.
+    pub(super) lacks: Option<Scope>,
 }
 
 impl Admitted {
-    /// Returns the account whose status to look up.
-    #[must_use]
-    pub fn account_id(&self) -> &AccountId {
-        self.grant.account_id()
-    }
-
     /// Decides whether the account and the credential may have what is asked for, and whether the
     /// parameters are valid.
     ///
@@ -45,37 +39,25 @@ impl Admitted {
         status: &AccountStatus,
         cursors: &CursorKeys,
     ) -> Result<Authorized, Rejection> {
-        let Self { context, operation, asked, grant } = self;
-        if status.account_id != *grant.account_id() {
-            return Err(context.reject(RejectionReason::WrongAccount));
-        }
+        let Self { context, asked, owner, lacks } = self;
+        let checked = if status.account_id != owner.account_id {
+            Err(RejectionReason::WrongAccount)
         // D-1: the most final state comes first, so nobody debugs scopes on a closing account.
-        if status.closing {
-            return Err(context.reject(RejectionReason::AccountClosing));
-        }
-        if !status.subscribed {
-            return Err(context.reject(RejectionReason::NoSubscription));
-        }
-        if !status.api_in_plan {
-            return Err(context.reject(RejectionReason::PlanLacksApi));
-        }
-        let scope = operation.scope();
-        if !grant.allows(&scope) {
-            return Err(context.reject(RejectionReason::ScopeMissing(scope)));
-        }
-        match asked.map_err(|reason| context.reject(reason))? {
-            Asked::Account => Ok(Authorized::Account(AccountGranted { context, grant })),
-            Asked::Calls(list) => match CallsQuery::new(grant, &list, cursors) {
-                Ok(query) => {
-                    let cursor_key = cursors.signing_key().clone();
-                    Ok(Authorized::Calls(CallsGranted { context, query, cursor_key }))
-                }
-                Err(error) => Err(context.reject(RejectionReason::Cursor(error))),
-            },
-            Asked::Call(call_id) => {
-                let query = CallQuery::new(grant, call_id);
-                Ok(Authorized::Call(CallGranted { context, query }))
+        } else if status.closing {
+            Err(RejectionReason::AccountClosing)
+        } else if !status.subscribed {
+            Err(RejectionReason::NoSubscription)
+        } else if !status.api_in_plan {
+            Err(RejectionReason::PlanLacksApi)
+        } else {
+            lacks.map_or(asked, |scope| Err(RejectionReason::ScopeMissing(scope)))
+        };
+        match checked.map_err(|reason| context.reject(reason))? {
+            Asked::Account => Ok(Authorized::Account(AccountQuery { context, owner })),
+            Asked::Calls(list) => {
+                CallsQuery::new(context, owner, &list, cursors).map(Authorized::Calls)
             }
+            Asked::Call(call_id) => Ok(Authorized::Call(CallQuery { context, owner, call_id })),
         }
     }
 }

@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use super::{Admitted, Asked, Context};
 use crate::Timestamp;
-use crate::id::{AccountId, CredentialId};
+use crate::id::CredentialId;
 use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
-use crate::rest::server::{Grant, Rejection, RejectionReason};
-use crate::rest::{Operation, Quota};
+use crate::rest::server::row::Owner;
+use crate::rest::server::{Rejection, RejectionReason};
+use crate::rest::{Quota, Scope};
 
 /// A request with a valid credential, which has not been counted.
 ///
@@ -27,9 +28,11 @@ use crate::rest::{Operation, Quota};
 #[derive(Debug)]
 pub struct Identified {
     pub(super) context: Context,
-    pub(super) operation: Operation,
+    pub(super) quota: Quota,
     pub(super) asked: Result<Asked, RejectionReason>,
-    pub(super) grant: Grant,
+    pub(super) credential_id: CredentialId,
+    pub(super) owner: Owner,
+    pub(super) lacks: Option<Scope>,
     pub(super) used_at: Timestamp,
 }
 
@@ -37,13 +40,7 @@ impl Identified {
     /// Returns the credential. Rates are counted by it.
     #[must_use]
     pub fn credential_id(&self) -> &CredentialId {
-        self.grant.credential_id()
-    }
-
-    /// Returns the account of the credential.
-    #[must_use]
-    pub fn account_id(&self) -> &AccountId {
-        self.grant.account_id()
+        &self.credential_id
     }
 
     /// Returns when the credential was used, for [`StoredKey::note_use`](super::super::StoredKey::note_use).
@@ -55,7 +52,7 @@ impl Identified {
     /// Returns the quota that the request counts against.
     #[must_use]
     pub fn quota(&self) -> Quota {
-        self.operation.quota()
+        self.quota
     }
 
     /// Counts the request in the window of its credential and quota, which the table finds. An admitted
@@ -64,13 +61,25 @@ impl Identified {
     /// # Errors
     /// The quota is used up: 429, with the wait.
     pub fn admit(self, windows: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
-        let checked = windows.check(self.grant.credential_id(), self.quota(), now);
+        let checked = windows.check(&self.credential_id, self.quota, now);
         self.admitted(checked)
     }
 
     /// Continues with a decision made elsewhere for this credential and quota, such as by [the function in
-    /// SQL](RateWindows#in-sql), or with a refusal that [still holds](RateLimitError::until): `Err` holds
-    /// the time to wait.
+    /// SQL](RateWindows#in-sql), or with a refusal that still holds: `Err` holds the time to wait.
+    ///
+    /// ```
+    /// use std::num::NonZeroU16;
+    /// use call_assistant::Timestamp;
+    /// use call_assistant::rest::server::{Admitted, Identified, RateWindows, Rejection};
+    ///
+    /// // A customer with a higher limit than the documented one.
+    /// fn admit(it: Identified, rates: &mut RateWindows, now: Timestamp) -> Result<Admitted, Rejection> {
+    ///     let quota = it.quota().with_per_minute(const { NonZeroU16::new(6_000).unwrap() });
+    ///     let checked = rates.check(it.credential_id(), quota, now).map_err(|error| error.wait);
+    ///     it.admit_decided(checked)
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The quota is used up: 429, with the wait.
@@ -80,9 +89,9 @@ impl Identified {
     }
 
     fn admitted(self, checked: Result<(), RateLimitError>) -> Result<Admitted, Rejection> {
-        let Self { context, operation, asked, grant, .. } = self;
+        let Self { context, asked, owner, lacks, .. } = self;
         match checked {
-            Ok(()) => Ok(Admitted { context, operation, asked, grant }),
+            Ok(()) => Ok(Admitted { context, asked, owner, lacks }),
             Err(error) => Err(context.reject(RejectionReason::RateLimited(error))),
         }
     }

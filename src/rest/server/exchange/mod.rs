@@ -1,7 +1,8 @@
 //! One request, from its head to its response: a file for each state.
 
 mod admitted;
-mod granted;
+mod authorized;
+mod calls;
 mod head;
 mod identified;
 mod received;
@@ -11,12 +12,13 @@ use alloc::vec::Vec;
 use http::Response;
 
 use super::rejection::{Rejection, RejectionReason, headless};
-use crate::id::{self, CallId, CredentialId, RequestId};
+use crate::id::{self, AccountId, CallId, CredentialId, RequestId};
 use crate::rest::percent::decode_segment;
 use crate::rest::{ApiResponse, ListCalls, Operation, ParameterError};
 
 pub use admitted::Admitted;
-pub use granted::{AccountGranted, Authorized, CallGranted, CallsGranted};
+pub use authorized::{AccountQuery, Authorized, CallQuery};
+pub use calls::CallsQuery;
 pub use head::RequestHead;
 pub use identified::Identified;
 pub use received::Received;
@@ -98,4 +100,18 @@ macro_rules! states {
     };
 }
 
-states!(Received, Identified, Admitted, AccountGranted, CallsGranted, CallGranted);
+states!(Received, Identified, Admitted, AccountQuery, CallsQuery, CallQuery);
+
+macro_rules! owned {
+    ($($name:ident),+) => {
+        $(impl $name {
+            /// Returns the account of the credential: look up what belongs to it.
+            #[must_use]
+            pub fn account_id(&self) -> &AccountId {
+                &self.owner.account_id
+            }
+        })+
+    };
+}
+
+owned!(Identified, Admitted, AccountQuery, CallsQuery, CallQuery);

@@ -5,7 +5,8 @@ use crate::Timestamp;
 use crate::id::RequestId;
 use crate::rest::Operation;
 use crate::rest::operation::route;
-use crate::rest::server::{Grant, KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
+use crate::rest::server::row::Owner;
+use crate::rest::server::{KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
 /// A request for one of the operations, of an unknown sender.
 ///
@@ -67,6 +68,10 @@ impl Received {
 
     /// Checks the key that the host found, if any. Compares its digest again, in constant time.
     ///
+    /// A host that checks credentials in another way, such as tokens of OAuth, makes the
+    /// [`StoredKey`] of one: with the [`digest`](Self::digest) of this request, and the account, the
+    /// mode and the scopes of the token.
+    ///
     /// # Errors
     /// There is no key, or it is expired or revoked: 401, the same response for all of these.
     pub fn identify(
@@ -74,43 +79,27 @@ impl Received {
         key: Option<&StoredKey>,
         now: Timestamp,
     ) -> Result<Identified, Rejection> {
-        let found = match (&self.credential, key) {
-            (Err(reason), _) => Err(reason.clone()),
-            (Ok(digest), Some(key)) if key.digest == *digest => match key.state(now) {
-                KeyState::Valid => Ok(Grant::of_key(key)),
+        let Self { mut context, operation, asked, credential } = self;
+        let found = match (credential, key) {
+            (Err(reason), _) => Err(reason),
+            (Ok(digest), Some(key)) if key.digest == digest => match key.state(now) {
+                KeyState::Valid => Ok(key),
                 KeyState::Expired => Err(RejectionReason::ExpiredCredential),
                 KeyState::Revoked => Err(RejectionReason::RevokedCredential),
             },
             _ => Err(RejectionReason::UnknownCredential),
         };
-        self.identified(found, now)
-    }
-
-    /// Continues with a credential that the host checked in another way, such as OAuth, including
-    /// its expiry and revocation.
-    ///
-    /// # Errors
-    /// There is no grant: 401.
-    pub fn identify_decided(
-        self,
-        grant: Option<Grant>,
-        now: Timestamp,
-    ) -> Result<Identified, Rejection> {
-        let found = grant.ok_or_else(|| match &self.credential {
-            Err(reason) => reason.clone(),
-            Ok(_) => RejectionReason::UnknownCredential,
-        });
-        self.identified(found, now)
-    }
-
-    fn identified(
-        self,
-        found: Result<Grant, RejectionReason>,
-        now: Timestamp,
-    ) -> Result<Identified, Rejection> {
-        let Self { mut context, operation, asked, .. } = self;
-        let grant = found.map_err(|reason| context.reject(reason))?;
-        context.credential_id = Some(grant.credential_id().clone());
-        Ok(Identified { context, operation, asked, grant, used_at: now })
+        let key = found.map_err(|reason| context.reject(reason))?;
+        context.credential_id = Some(key.id.clone());
+        let scope = operation.scope();
+        Ok(Identified {
+            context,
+            quota: operation.quota(),
+            asked,
+            credential_id: key.id.clone(),
+            owner: Owner { account_id: key.account_id.clone(), mode: key.mode },
+            lacks: if key.scopes.contains(&scope) { None } else { Some(scope) },
+            used_at: now,
+        })
     }
 }

@@ -57,7 +57,7 @@ use window::RateWindow;
 /// sends each key to one process can hash the `Authorization` header; it must send a key to another
 /// process only when the first one is down.
 ///
-/// A refusal holds until [`RateLimitError::until`], whatever else is requested. So a process keeps it
+/// A refusal holds for its [`wait`](RateLimitError::wait), whatever else is requested. So a process keeps it
 /// and refuses by itself until then, and a credential that asks too often costs the store nothing. A
 /// quota that is raised meanwhile applies from then on.
 ///
@@ -68,7 +68,8 @@ use window::RateWindow;
 /// as often as they may take at most 10 GB; a million that ask once a minute take 0.3 GB.
 ///
 /// A new credential makes the table forget a few windows that have been idle for 60 seconds, so
-/// nobody has to clean up. When the table is full and each window could still refuse, none is
+/// nobody has to clean up. A host to which no new credential comes keeps what it has, until it calls
+/// [`forget_idle`](Self::forget_idle). When the table is full and each window could still refuse, none is
 /// dropped: its credential would be admitted twice its quota. A credential without a window is
 /// refused instead ([`RateLimitReason::Room`]); the others are not affected. A check looks at 64 windows
 /// at most to make room; if none of them is idle, it refuses with a short wait, and the next one looks
@@ -249,13 +250,6 @@ impl RateLimitError {
     pub fn retry_after(&self) -> u64 {
         let more = u64::from(self.wait.subsec_nanos() > 0);
         self.wait.as_secs().saturating_add(more).max(1)
-    }
-
-    /// Returns the instant until which the refusal holds: no request of this credential is admitted
-    /// before, so the check need not be made again. `now` is that of the check.
-    #[must_use]
-    pub fn until(&self, now: Timestamp) -> Timestamp {
-        now.saturating_add(self.wait)
     }
 }
 

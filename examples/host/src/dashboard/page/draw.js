@@ -18,11 +18,11 @@ function drawAccounts() {
       h("span", { class: "sub" }, h("span", { class: "mono" }, a.id), mark)))));
   }));
 }
-function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("b", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
+function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("h1", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
 
 function drawUnknown() {
   document.title = "No such account · Call Assistant";
-  patchChildren($("main"), [keyed("unknown", h("div", { class: "card empty", role: "alert" }, h("b", {}, "There is no such account"), h("span", { class: "mono" }, selected), h("p", {}, "The address names an account that this service does not have.")))]);
+  patchChildren($("main"), [keyed("unknown", h("div", { class: "card empty", role: "alert" }, h("h1", {}, "There is no such account"), h("span", { class: "mono" }, selected), h("p", {}, "The address names an account that this service does not have.")))]);
 }
 
 function draw() {

@@ -1,8 +1,13 @@
 // ---- The server ----
 const PATIENCE = 10000;
+async function send(path, { headers, ...rest }) {
+  const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), headers: { "X-Dashboard-Page": "1", ...headers }, ...rest });
+  if (response.status === 401 && !locked) lock();
+  return response;
+}
 async function ask(method, path, body) {
-  const response = await fetch(path, {
-    method, cache: "no-store", signal: AbortSignal.timeout(PATIENCE),
+  const response = await send(path, {
+    method,
     headers: body === undefined ? {} : { "Content-Type": "application/json" },
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(() => { throw new Error(method === "GET" ? "the service does not answer" : "the service does not answer: whether it did this is not known"); });

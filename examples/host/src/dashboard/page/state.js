@@ -8,6 +8,7 @@ const details = new Map(), missed = new Map();
 const open = new Set();
 
 async function refresh(now) {
+  if (locked) return;
   try {
     if (now) tag = null;
     if (!accounts.length || now) {
@@ -20,22 +21,22 @@ async function refresh(now) {
     }
     if (selected === null) drawNone();
     else await refreshAccount(selected);
-    alive(true);
-  } catch { alive(false); }
+    if (!locked) alive(true);
+  } catch { if (!locked) alive(false); }
 }
 async function refreshAccount(asked) {
-  const response = await fetch(at("accounts", asked, "overview"), { cache: "no-store", headers: tag ? { "If-None-Match": tag } : {}, signal: AbortSignal.timeout(PATIENCE) });
+  const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });
   if (response.status === 304) return;
   if (response.status !== 200 && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const value = await response.json();
-  if (asked !== selected) return;
+  if (asked !== selected || locked) return;
   unknown = response.status === 404;
   if (unknown) { seen = null; tag = null; return drawUnknown(); }
   tag = response.headers.get("ETag"); seen = value; skew = Date.parse(value.now) - Date.now();
   await find();
   await fetchOpen();
   await fetchKept();
-  if (asked === selected) { draw(); countMissed(); }
+  if (asked === selected && !locked) { draw(); countMissed(); }
 }
 let answeredAt = null;
 function alive(yes) {
@@ -61,13 +62,14 @@ function follow() {
   let id = name;
   try { id = decodeURIComponent(name); } catch { /* an id that no account has */ }
   const other = (id || null) !== selected;
-  if (other) { selected = id || null; seen = null; found = null; kept = null; details.clear(); missed.clear(); }
+  if (other) { selected = id || null; forget(); }
   for (const field of Object.keys(ANY)) filters[field] = query.get(field) ?? "";
   pages = ["", ...query.getAll("after")];
   open.clear();
   query.getAll("open").forEach((id) => open.add(id));
   return other;
 }
+function forget() { seen = null; found = null; kept = null; details.clear(); missed.clear(); }
 function choose(id) {
   if (id === selected) return;
   history.pushState(null, "", "#" + encodeURIComponent(id));
@@ -105,6 +107,7 @@ async function find() {
   if (asked === finding) found = result;
 }
 async function look() {
+  if (locked) return;
   try { await find(); await fetchOpen(); draw(); } catch (error) { toast(error.message, true); }
 }
 function setFilter(name, value) { filters[name] = value; turn([""]); }

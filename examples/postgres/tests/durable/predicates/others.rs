@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use call_assistant::Product;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::StoredKey;
 use call_assistant::rest::{ApiKey, Mode};
 use call_assistant::webhook::sender::{DisabledReason, Endpoint, EndpointColumns};
+use call_assistant::{Product, Timestamp};
 use call_assistant_postgres::db::{At, endpoint_of};
 use tokio_postgres::types::ToSql;
 
@@ -130,6 +130,71 @@ async fn an_event_goes_to_what_is_not_deleted() {
             assert_eq!(found, expected, "{plans:?}, {only:?}, deleted: {deleted}");
         }
     }
+}
+
+// LIST-1: a page is the same whether the late calls within its bounds are few, and sorted, or many, and
+// walked.
+#[tokio::test]
+async fn a_page_of_calls_is_what_its_bounds_say() {
+    let mut filled = Filled::new(5).await;
+    let hour = Duration::from_secs(3_600);
+    let delays = [Duration::ZERO, hour, hour + Duration::from_micros(1), DAY, 2 * DAY];
+    let mut calls = Vec::new();
+    for number in 0..4_000 {
+        let started = filled.dice.instant(filled.now);
+        let created = match filled.dice.roll(8) {
+            0 => started.saturating_sub(hour),
+            _ => started.saturating_add(filled.dice.one_of(&delays)),
+        };
+        calls.push((started, format!("call_{number}"), created));
+    }
+    let ids: Vec<&str> = calls.iter().map(|(_, id, _)| id.as_str()).collect();
+    let started: Vec<At> = calls.iter().map(|(started, ..)| At(*started)).collect();
+    let created: Vec<At> = calls.iter().map(|(.., created)| At(*created)).collect();
+    let bodies = vec![""; calls.len()];
+    let insert = include_str!("../../../sql/calls/insert.sql");
+    let values: [&(dyn ToSql + Sync); 6] = [&"acct_1", &true, &ids, &started, &created, &bodies];
+    filled.session.execute(insert, &values).await.unwrap();
+    calls.sort_unstable();
+    let late = "SELECT count(*) FROM calls WHERE late AND created_at >= $1 AND created_at < $2";
+
+    let sql = filled.session.prepare(include_str!("../../../sql/api/page.sql")).await.unwrap();
+    let (mut few, mut many) = (0, 0);
+    for round in 0..300 {
+        let mut bound = |end| match filled.dice.roll(3) {
+            0 => end,
+            _ => filled.dice.instant(filled.now),
+        };
+        let (from, to) = (bound(Timestamp::MIN), bound(Timestamp::MAX));
+        let (at, id) = match filled.dice.roll(3) {
+            0 => (Timestamp::MAX, ""),
+            _ => {
+                let (started, id, _) = filled.dice.one_of(&calls.iter().collect::<Vec<_>>());
+                (*started, id.as_str())
+            }
+        };
+        let most = usize::try_from(1 + filled.dice.roll(101)).unwrap();
+        let limit = i64::try_from(most).unwrap();
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&"acct_1", &true, &At(from), &At(to), &At(at), &id, &limit];
+        let rows = filled.session.query(&sql, &values).await.unwrap();
+        let found: Vec<&str> = rows.iter().map(|row| row.get("id")).collect();
+        let expected: Vec<&str> = calls
+            .iter()
+            .rev()
+            .filter(|(.., created)| from <= *created && *created < to)
+            .filter(|(started, call, _)| (*started, call.as_str()) < (at, id))
+            .take(most)
+            .map(|(_, call, _)| call.as_str())
+            .collect();
+        assert_eq!(found, expected, "round {round}: {from} to {to}, after {at} {id}");
+        let late = filled.session.query_one(late, &[&At(from), &At(to)]).await.unwrap();
+        match late.get::<_, i64>(0) {
+            0..=1_000 => few += usize::from(!found.is_empty()),
+            _ => many += usize::from(!found.is_empty()),
+        }
+    }
+    assert!(few > 30 && many > 30, "{few}, {many}");
 }
 
 // The two indexes of calls are one list, and one count.

@@ -60,7 +60,7 @@ pub(crate) fn data(calls: u64) -> Value {
 impl World {
     pub(crate) async fn new(settings: Settings) -> Self {
         let server = PrivateServer::start(settings).unwrap();
-        let database = Database::new(&server.url(), 2).unwrap();
+        let database = Database::new(&server.url(), 4).unwrap();
         db::migrate(&database).await.unwrap();
         Self { server, database, ring: KeyRing::new_line(1) }
     }
@@ -69,7 +69,7 @@ impl World {
     pub(crate) fn command(&self, role: &str, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_call-assistant-postgres"));
         command.arg(role).env(VARIABLE, &self.ring).env("DATABASE_URL", self.server.url());
-        if role != "sender" {
+        if !matches!(role, "sender" | "rotate-keys") {
             command.args(["--listen", "127.0.0.1:0"]);
             if !flags.contains(&"--dashboard") {
                 command.args(["--dashboard", "127.0.0.1:0"]);

@@ -1,0 +1,37 @@
+// ---- Logging in: nothing that was shown stays, and the address says where to go on ----
+let locked = false;
+function lock() {
+  locked = true; accounts = []; tag = null;
+  forget();
+  drawAccounts();
+  document.title = "Log in · Call Assistant";
+  document.body.classList.remove("stale");
+  $("logout").hidden = true;
+  $("live").classList.add("off");
+  $("live-text").textContent = "Logged out";
+  const wrong = h("div", { class: "wrong", role: "alert", hidden: true });
+  const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
+  const send = h("button", { class: "btn primary", type: "submit" }, "Log in");
+  const form = h("form", { class: "card login", "aria-labelledby": "h-login" }, h("h1", { id: "h-login" }, "Log in"),
+    h("input", { type: "text", name: "username", value: "operator", autocomplete: "username", hidden: true }),
+    field("The operator's token", "This browser stays logged in for an hour.", token), wrong, h("div", { class: "foot" }, send));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    send.disabled = true; wrong.hidden = true;
+    try { await ask("POST", "/login", { token: token.value }); locked = false; $("main").replaceChildren(); await meet(); await refresh(true); }
+    catch (error) { wrong.textContent = error.message; wrong.hidden = false; token.select(); }
+    send.disabled = false;
+  });
+  $("main").replaceChildren(form);
+  if (!document.querySelector("dialog[open]")) token.focus();
+}
+async function logOut() {
+  try { await ask("DELETE", "/login"); } catch (error) { return toast(error.message, true); }
+  lock();
+  location.replace("/");
+}
+async function meet() {
+  const { required } = await ask("GET", "/login");
+  $("kind").textContent = required ? "operator" : "local service";
+  $("logout").hidden = !required;
+}

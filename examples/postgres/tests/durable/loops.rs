@@ -1,0 +1,123 @@
+//! No loop without a wait: what cannot be done now is not tried again at once.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::Running;
+use crate::support::receiver::Reply;
+use crate::support::service::Service;
+
+const SENDER: [&str; 1] = ["--allow-loopback-endpoints"];
+
+/// How long to count.
+const WHILE: Duration = Duration::from_secs(4);
+
+/// So many transactions and lines a second may come on top of what a sender does without a fault.
+const TRANSACTIONS: i64 = 20;
+const LINES: usize = 5;
+
+/// How many transactions a second end.
+async fn transactions(service: &Service) -> i64 {
+    let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database
+        WHERE datname = current_database()";
+    // What sessions count is told once a second.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = service.count(sql).await;
+    tokio::time::sleep(WHILE).await;
+    (service.count(sql).await - before) / i64::try_from(WHILE.as_secs()).unwrap()
+}
+
+fn lines(sender: &Running) -> usize {
+    sender.log().lines().count()
+}
+
+/// Checks that a fault leaves a sender almost as quiet as it was.
+async fn is_quiet(service: &Service, sender: &Running, quiet: i64) {
+    let before = lines(sender);
+    let busy = transactions(service).await;
+    let a_second = (lines(sender) - before) / usize::try_from(WHILE.as_secs() + 1).unwrap();
+    println!("{quiet} transactions a second, then {busy} with {a_second} lines");
+    assert!(busy <= quiet + TRANSACTIONS, "{quiet}, then {busy}");
+    assert!(a_second <= LINES, "{a_second} lines a second: {}", sender.log());
+}
+
+// While a transaction that is older than all of it is held open.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_not_read_again_at_once() {
+    let service = Service::new().await;
+    let unread = service.endpoint("/unread", &[Reply::Status(204)]);
+    let locked = service.endpoint_of("acct_2", "/locked", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    let quiet = transactions(&service).await;
+
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    let begin = "SET LOCAL idle_in_transaction_session_timeout = 0; SELECT pg_current_xact_id()";
+    change.batch_execute(begin).await.unwrap();
+    // A key that is not in the ring; bodies and a recovery that nobody can have written.
+    service
+        .run(
+            "UPDATE endpoints SET secrets = '\\x01ff' WHERE account_id = 'acct_2';
+             CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN NEW.body := 'no JSON'; RETURN NEW; END $$;
+             CREATE TRIGGER spoil BEFORE INSERT ON events FOR EACH ROW
+                 WHEN (NEW.account_id = 'acct_1') EXECUTE FUNCTION spoil();
+             INSERT INTO recoveries (endpoint, shard, recovery, version, started_at)
+                 SELECT number, shard, '{}', 1, now() - interval '2 minutes' FROM endpoints;",
+        )
+        .await;
+    for _ in 0..20 {
+        service.ping(&unread);
+        service.ping(&locked);
+    }
+    is_quiet(&service, &sender, quiet).await;
+    assert_eq!(service.count("SELECT count(*) FROM deliveries").await, 40);
+    change.rollback().await.unwrap();
+    held.keep();
+}
+
+// The rows are another's, as it seems, for as long as that lasts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_write_is_not_repeated_at_once() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/lost", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    let quiet = transactions(&service).await;
+    service
+        .run(
+            "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RETURN NULL; END $$;
+             CREATE TRIGGER lose BEFORE UPDATE OR DELETE ON deliveries FOR EACH ROW
+                 EXECUTE FUNCTION lose();",
+        )
+        .await;
+    (0..40).for_each(|_| service.ping(&endpoint));
+    is_quiet(&service, &sender, quiet).await;
+    let got = service.receiver.got("/lost").len();
+    assert_eq!(got, 40, "each is sent once");
+
+    service.run("DROP TRIGGER lose ON deliveries").await;
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    assert_eq!(service.receiver.got("/lost").len(), got);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_refuses_is_not_asked_at_once() {
+    let mut service = Service::new().await;
+    let endpoint = service.endpoint("/refused", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    service.world.server.stop();
+    let before = lines(&sender);
+    tokio::time::sleep(WHILE).await;
+    let a_second = (lines(&sender) - before) / usize::try_from(WHILE.as_secs()).unwrap();
+    println!("{a_second} lines a second");
+    // One for each look, and one for each renewal.
+    assert!(a_second <= 10, "{a_second} lines a second");
+    service.world.server.launch().unwrap();
+    service.api.becomes("/v1/account", 200);
+    service.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
+    service.becomes("SELECT count(*) FROM ended", 2).await;
+}

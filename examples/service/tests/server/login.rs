@@ -1,0 +1,188 @@
+//! Who may use a dashboard with an operator's token, by each way to log in.
+
+use serde_json::{Value, json};
+
+use testing::running::{Answer, FJORD, File, Service, request};
+
+const TOKEN: &str = "the-operators-own-token";
+
+fn start() -> (Service, File) {
+    let file = File::new("token", &format!("{TOKEN}\n"));
+    (Service::start(&["--operator-token-file", file.path()]), file)
+}
+
+fn log_in(service: &Service, token: &str, headers: &str) -> Answer {
+    let body = json!({ "token": token }).to_string();
+    request(service.dashboard(), "POST", "/login", headers, body.as_bytes())
+}
+
+/// The cookie that an answer sets, as a header of the next request.
+fn cookie(answer: &Answer) -> String {
+    let (pair, _) = answer.header("set-cookie").unwrap().split_once(';').unwrap();
+    format!("Cookie: other=1; {pair}\r\n")
+}
+
+/// Each route: what it answers to whoever may use it. A path without an id that exists is enough.
+const ROUTES: &[(&str, &str, u16)] = &[
+    ("GET", "/accounts", 200),
+    ("GET", FJORD, 200),
+    ("PATCH", FJORD, 200),
+    ("GET", "/accounts/acct_fjord_dental/overview", 200),
+    ("GET", "/accounts/acct_fjord_dental/keys", 200),
+    ("POST", "/accounts/acct_fjord_dental/keys", 400),
+    ("GET", "/accounts/acct_fjord_dental/calls", 200),
+    ("POST", "/accounts/acct_fjord_dental/calls", 201),
+    ("POST", "/accounts/acct_fjord_dental/events", 400),
+    ("GET", "/accounts/acct_fjord_dental/endpoints", 200),
+    ("POST", "/accounts/acct_fjord_dental/endpoints", 400),
+    ("GET", "/accounts/acct_fjord_dental/deliveries", 200),
+    ("GET", "/accounts/acct_fjord_dental/recoveries", 200),
+    ("GET", "/accounts/acct_fjord_dental/alerts", 200),
+    ("POST", "/keys/cred_nobody/revoke", 404),
+    ("GET", "/endpoints/whep_nobody", 404),
+    ("PATCH", "/endpoints/whep_nobody", 400),
+    ("DELETE", "/endpoints/whep_nobody", 404),
+    ("POST", "/endpoints/whep_nobody/enable", 404),
+    ("POST", "/endpoints/whep_nobody/pause", 404),
+    ("POST", "/endpoints/whep_nobody/ping", 404),
+    ("POST", "/endpoints/whep_nobody/rotate", 404),
+    ("POST", "/endpoints/whep_nobody/recover", 404),
+    ("GET", "/deliveries/dlv_nobody", 404),
+    ("POST", "/deliveries/dlv_nobody/redeliver", 404),
+    ("POST", "/deliveries/dlv_nobody/send", 404),
+    ("GET", "/recoveries/rcv_nobody", 404),
+    ("POST", "/recoveries/rcv_nobody/cancel", 404),
+    ("GET", "/metrics", 200),
+    ("GET", "/healthz", 200),
+    ("GET", "/readyz", 200),
+    ("GET", "/nowhere", 404),
+];
+
+/// Routes without data: the pages, and the log-in.
+const PUBLIC: &[(&str, &str, u16)] = &[
+    ("GET", "/", 200),
+    ("GET", "/explain", 200),
+    ("GET", "/login", 200),
+    ("PATCH", "/login", 405),
+    ("POST", "/explain", 405),
+];
+
+#[test]
+fn each_route_by_each_way_to_log_in() {
+    let (service, _file) = start();
+    let valid = cookie(&log_in(&service, TOKEN, ""));
+    let other = cookie(&log_in(&service, TOKEN, ""));
+    let ended = request(service.dashboard(), "DELETE", "/login", &other, b"");
+    assert_eq!(ended.status, 200);
+    assert!(cookie(&ended).contains("dashboard_login=\r\n"));
+    // One byte of the MAC, and of what it is about.
+    let altered = |at: usize| {
+        let mut text = valid.trim_end().to_owned().into_bytes();
+        let at = if at == 0 { text.len() - 3 } else { valid.find("login=").unwrap() + 6 + at };
+        text[at] = if text[at] == b'A' { b'B' } else { b'A' };
+        format!("{}\r\n", String::from_utf8(text).unwrap())
+    };
+    // The operator's token as a password: base64 of `op:` and the token.
+    let basic = "Authorization: Basic b3A6dGhlLW9wZXJhdG9ycy1vd24tdG9rZW4=\r\n";
+    let logins: &[(&str, &str, bool)] = &[
+        ("a cookie", &valid, true),
+        ("a bearer token", &format!("Authorization: Bearer {TOKEN}\r\n"), true),
+        ("a password", basic, true),
+        ("a cookie beside a wrong token", &format!("{valid}Authorization: Bearer x\r\n"), true),
+        ("nothing", "", false),
+        ("an ended login", &other, false),
+        ("a forged MAC", &altered(0), false),
+        ("a forged time", &altered(4), false),
+        ("an empty cookie", "Cookie: dashboard_login=\r\n", false),
+        ("the token as a cookie", &format!("Cookie: dashboard_login={TOKEN}\r\n"), false),
+    ];
+    let ask = |method, path, headers: &str| {
+        let body: &[u8] = if method == "GET" { b"" } else { b"{}" };
+        request(service.dashboard(), method, path, headers, body)
+    };
+    for (name, headers, may) in logins {
+        for (method, path, status) in ROUTES {
+            let answer = ask(method, path, headers);
+            let expected = if *may { *status } else { 401 };
+            assert_eq!(answer.status, expected, "{method} {path} with {name}: {}", answer.text());
+        }
+        for (method, path, status) in PUBLIC {
+            assert_eq!(ask(method, path, headers).status, *status, "{method} {path} with {name}");
+        }
+        // Another site's page has no way to use what the browser has.
+        let foreign = format!("{headers}Origin: https://evil.example\r\n");
+        for (method, path, _) in ROUTES.iter().chain(PUBLIC) {
+            assert_eq!(ask(method, path, &foreign).status, 403, "{method} {path} with {name}");
+        }
+    }
+    assert!(!service.log().contains(TOKEN) && !service.log().contains("dashboard_login"));
+}
+
+#[test]
+fn the_cookie_is_for_this_site_and_for_an_hour() {
+    let (service, _file) = start();
+    let host = service.dashboard();
+    let attributes = "HttpOnly; SameSite=Strict; Path=/; Max-Age=3600";
+    for (origin, attributes) in [
+        (String::new(), attributes.to_owned()),
+        (format!("Origin: http://{host}\r\n"), attributes.to_owned()),
+        // TLS that ends in front of the host.
+        (format!("Origin: https://{host}\r\n"), format!("{attributes}; Secure")),
+    ] {
+        let answer = log_in(&service, TOKEN, &origin);
+        assert_eq!(answer.status, 200, "{origin}");
+        let set = answer.header("set-cookie").unwrap();
+        assert_eq!(set.split_once("; ").unwrap().1, attributes, "{origin}");
+        assert!(!set.contains(TOKEN), "{set}");
+        assert!(answer.json()["expires_at"].is_string());
+    }
+    // A host with the same token knows the cookie, one with another token does not.
+    let cookie = cookie(&log_in(&service, TOKEN, ""));
+    let (second, _file) = start();
+    assert_eq!(request(second.dashboard(), "GET", "/accounts", &cookie, b"").status, 200);
+    let file = File::new("token", "another-operators-token");
+    let third = Service::start(&["--operator-token-file", file.path()]);
+    assert_eq!(request(third.dashboard(), "GET", "/accounts", &cookie, b"").status, 401);
+    // Without a token there is nothing to log in to.
+    let open = Service::start(&[]);
+    assert_eq!(log_in(&open, TOKEN, "").status, 409);
+    assert_eq!(open.show("/login"), json!({ "required": false }));
+}
+
+#[test]
+fn wrong_tokens_are_few() {
+    let (service, _file) = start();
+    for body in [json!({}), json!({ "token": 7 }), json!({ "token": TOKEN, "x": 1 })] {
+        service.ask("POST", "/login", &body, 400);
+    }
+    let valid = cookie(&log_in(&service, TOKEN, ""));
+    let challenges = |headers: &str| {
+        let answer = request(service.dashboard(), "GET", "/accounts", headers, b"");
+        let found = answer.headers.into_iter().filter(|(name, _)| name == "www-authenticate");
+        found.map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    assert_eq!(challenges(""), ["Basic realm=\"dashboard\"", "Bearer"]);
+    // The page has a form: no browser asks for a password over it.
+    assert_eq!(challenges("X-Dashboard-Page: 1\r\n"), ["Bearer"]);
+
+    for _ in 0..5 {
+        let refused = log_in(&service, "not-the-operators-token", "");
+        assert_eq!(refused.status, 401);
+        assert_eq!(refused.json()["error"]["message"], "this is not the operator's token");
+        assert_eq!(refused.header("set-cookie"), None);
+        let wrong = "Authorization: Bearer not-the-operators-token\r\n";
+        assert_eq!(request(service.dashboard(), "GET", "/accounts", wrong, b"").status, 401);
+    }
+    // Now nothing is compared, so a right one tells nothing; and who is logged in stays so.
+    for headers in [format!("Authorization: Bearer {TOKEN}\r\n"), String::new()] {
+        let refused = match headers.as_str() {
+            "" => log_in(&service, TOKEN, ""),
+            headers => request(service.dashboard(), "GET", "/accounts", headers, b""),
+        };
+        assert_eq!(refused.status, 429, "{headers}");
+        let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+        assert_eq!(refused.json()["error"]["code"], Value::from("too_many_tries"));
+    }
+    assert_eq!(request(service.dashboard(), "GET", "/accounts", &valid, b"").status, 200);
+}

@@ -1,0 +1,88 @@
+//! The flows that a client begins.
+
+use core::time::Duration;
+
+use super::{Flow, Position, Progress, Task, Wait};
+use crate::model::Account;
+use crate::rest::ApiRequest;
+use crate::rest::client::{CallPages, CallSync, Client, FlowError, Pace, Retry};
+
+impl Client {
+    /// Creates the flow of a single operation, with retries.
+    #[must_use]
+    pub fn fetch<R: ApiRequest>(&self, operation: R) -> Flow<R> {
+        Flow::new(self, operation)
+    }
+
+    /// Creates the flow through all pages of a list: from a
+    /// [`ListCalls`](crate::rest::ListCalls), or from a [`CallPages`] that was stored. The state
+    /// remembers whether it was begun with a live or a test key, and a key of the other mode is
+    /// refused. A list that begins at a cursor, which is refused before a call has been read, ends
+    /// with that error: only such a list cannot be restarted.
+    #[must_use]
+    pub fn pages(&self, from: impl Into<CallPages>) -> Flow<CallPages> {
+        let mut state = from.into();
+        let bound = state.bind(self.key().mode());
+        Flow::new(self, state).unless_refused(bound)
+    }
+
+    /// Creates the flow that brings a copy of all calls up to date, from the state that was stored
+    /// last. It is done when the copy is up to date: create the next flow in a while. A list that
+    /// an earlier flow left half-read is read to its end, and then what is new since.
+    ///
+    /// The state remembers whether it was begun with a live or a test key, and a key of the other
+    /// mode is refused.
+    #[must_use]
+    pub fn sync(&self, state: CallSync) -> Flow<CallSync> {
+        self.bound_sync(state, None)
+    }
+
+    /// Creates the flow of [`sync`](Self::sync) for a key whose account is known. The state
+    /// remembers the account, and the key of another one is refused.
+    ///
+    /// Only a key with the scope `account:read` can [fetch](Self::fetch) its account. Without it, a
+    /// replaced key of another account cannot be told apart.
+    #[must_use]
+    pub fn sync_of(&self, account: &Account, state: CallSync) -> Flow<CallSync> {
+        self.bound_sync(state, Some(account))
+    }
+
+    fn bound_sync(&self, mut state: CallSync, account: Option<&Account>) -> Flow<CallSync> {
+        let account = account.map(|account| &account.id);
+        let bound = state.bind(Some(self.key().mode()), account);
+        Flow::new(self, state).unless_refused(bound)
+    }
+}
+
+impl<T: Task> Flow<T> {
+    fn new(client: &Client, task: T) -> Self {
+        let mut flow = Self {
+            client: client.clone(),
+            ends_again: T::ENDS_TWICE,
+            retry: Retry::new(),
+            restarts: 3,
+            time_limit: Duration::from_secs(30),
+            pace: Pace::new(T::Request::OPERATION.quota()),
+            position: Position::Waiting(Wait::OVER),
+            failure: None,
+            tried: 0,
+            restarted: 0,
+            deepest: None,
+            tickets: 0,
+            progress: Progress {
+                wanted: task.list().and_then(|list| list.created_after),
+                ..Progress::default()
+            },
+            task,
+        };
+        flow.go_on();
+        flow
+    }
+
+    fn unless_refused(self, bound: Result<(), FlowError>) -> Self {
+        match bound {
+            Ok(()) => self,
+            Err(error) => Self { position: Position::Stopped(error), ..self },
+        }
+    }
+}

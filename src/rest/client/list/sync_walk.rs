@@ -1,0 +1,85 @@
+//! One walk of a sync, and what it makes of its first page.
+
+use serde::{Deserialize, Serialize};
+
+use super::walk::Walk;
+use crate::Timestamp;
+use crate::model::CallList;
+
+/// A walk, and what the watermark becomes at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SyncWalk {
+    #[serde(flatten)]
+    pub(super) list: Walk,
+    /// The watermark at the end of the walk.
+    pub(super) goal: Option<Timestamp>,
+    /// The value of `CallSync::kept` at the end of the walk.
+    #[serde(default)]
+    pub(super) kept: Option<Timestamp>,
+    /// The beginning of the walk, while no page has shown a call.
+    #[serde(default)]
+    opening: Option<Opening>,
+}
+
+/// The beginning of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Opening {
+    /// The `Date` of the first page.
+    date: Option<Timestamp>,
+    /// Whether the first page is still to be looked at.
+    first: bool,
+}
+
+impl SyncWalk {
+    /// Creates a walk whose first page is about to be looked at.
+    pub(super) fn new(
+        watermark: Option<Timestamp>,
+        kept: Option<Timestamp>,
+        date: Option<Timestamp>,
+        latest: Timestamp,
+    ) -> Self {
+        let passed = kept.filter(|kept| *kept <= latest);
+        Self {
+            list: Walk::default(),
+            goal: watermark.max(passed),
+            kept: kept.filter(|_| passed.is_none()),
+            opening: Some(Opening { date, first: true }),
+        }
+    }
+
+    /// Returns the same walk from its first page on.
+    pub(super) fn restarted(&self) -> Self {
+        Self { list: self.list.restarted(), ..self.clone() }
+    }
+
+    /// Looks for the time at which the walk began: `created_at` is never later than now at the
+    /// service.
+    pub(super) fn look(&mut self, page: &CallList, latest: Timestamp) {
+        let Some(opening) = self.opening.take() else { return };
+        let written = || page.calls().map(|call| call.created_at);
+        let Some(largest) = written().max() else {
+            self.opening = Some(Opening { first: false, ..opening });
+            return;
+        };
+        match opening.believed(written(), latest) {
+            Some(believed) => self.goal = self.goal.max(Some(believed)),
+            // D-91: it bounds nothing yet. The earliest is kept, lest a year 9999 be waited for.
+            None => {
+                self.kept = [Some(largest), opening.date, self.kept].into_iter().flatten().min();
+            }
+        }
+    }
+}
+
+impl Opening {
+    /// Returns the largest `created_at` of a page that was reached when the walk began.
+    fn believed(
+        self,
+        written: impl Iterator<Item = Timestamp>,
+        latest: Timestamp,
+    ) -> Option<Timestamp> {
+        // Of a later page, only what was written before the first one came.
+        let began = if self.first { Some(latest) } else { self.date }?;
+        written.filter(|at| *at <= began).max()
+    }
+}

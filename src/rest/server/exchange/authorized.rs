@@ -1,0 +1,136 @@
+//! Authorised requests: what to look up for each, and its response.
+
+use alloc::vec::Vec;
+
+use http::Response;
+
+use super::{CallsQuery, Context};
+use crate::id::CallId;
+use crate::model::Account;
+use crate::rest::Mode;
+use crate::rest::server::row::Owner;
+use crate::rest::server::{CallRow, Rejection, RejectionReason};
+
+/// A request that may be answered, by operation.
+///
+/// ```
+/// use call_assistant::rest::server::{Authorized, CallQuery, CallRow, CallsQuery, Rejection};
+/// use call_assistant::{id::AccountId, model::Account};
+/// use http::Response;
+///
+/// # struct Db;
+/// # impl Db {
+/// #     fn account(&self, id: &AccountId) -> Result<Account, ()> { Err(()) }
+/// #     fn page(&self, query: &CallsQuery) -> Result<Vec<CallRow>, ()> { Err(()) }
+/// #     fn call(&self, query: &CallQuery) -> Result<Option<CallRow>, ()> { Err(()) }
+/// # }
+/// fn answer(authorized: Authorized, db: &Db) -> Result<Response<Vec<u8>>, Rejection> {
+///     match authorized {
+///         Authorized::Account(query) => {
+///             let account = db.account(query.account_id()).map_err(|()| query.internal_error())?;
+///             query.answer(account)
+///         }
+///         Authorized::Calls(query) => {
+///             let rows = db.page(&query).map_err(|()| query.internal_error())?;
+///             query.answer(rows)
+///         }
+///         Authorized::Call(query) => {
+///             let row = db.call(&query).map_err(|()| query.internal_error())?;
+///             query.answer(row)
+///         }
+///         new => Err(new.internal_error()), // an operation of a later version
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Authorized {
+    /// `GET /v1/account`.
+    Account(AccountQuery),
+    /// `GET /v1/calls`.
+    Calls(CallsQuery),
+    /// `GET /v1/calls/{call_id}`.
+    Call(CallQuery),
+}
+
+impl Authorized {
+    /// Creates the 500 of a host whose look-up failed.
+    #[must_use]
+    pub fn internal_error(&self) -> Rejection {
+        match self {
+            Self::Account(query) => query.internal_error(),
+            Self::Calls(query) => query.internal_error(),
+            Self::Call(query) => query.internal_error(),
+        }
+    }
+}
+
+/// The account of a credential: what to look up for `GET /v1/account`.
+#[derive(Debug)]
+pub struct AccountQuery {
+    pub(super) context: Context,
+    pub(super) owner: Owner,
+}
+
+impl AccountQuery {
+    /// Writes the response. `livemode` is that of the credential, whatever the record says.
+    ///
+    /// # Errors
+    /// The record is another account's: 500.
+    pub fn answer(self, mut account: Account) -> Result<Response<Vec<u8>>, Rejection> {
+        if account.id != self.owner.account_id {
+            return Err(self.context.reject(RejectionReason::WrongAccount));
+        }
+        account.livemode = self.owner.mode.is_live();
+        Ok(self.context.respond(&account))
+    }
+}
+
+/// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
+///
+/// ```sql
+#[doc = include_str!("../sql/call.sql")]
+/// ```
+///
+/// Only an exchange makes a query, as with [`CallsQuery`].
+#[derive(Debug)]
+pub struct CallQuery {
+    pub(super) context: Context,
+    pub(super) owner: Owner,
+    pub(super) call_id: CallId,
+}
+
+impl CallQuery {
+    /// Returns whether to select production or test data.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.owner.mode
+    }
+
+    /// Returns the id of the call.
+    #[must_use]
+    pub fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    /// Returns whether a row is the call, for a store in memory.
+    #[must_use]
+    pub fn matches(&self, row: &CallRow) -> bool {
+        row.belongs_to(&self.owner) && row.call.id == self.call_id
+    }
+
+    /// Writes the response.
+    ///
+    /// # Errors
+    /// There is no such call, or it belongs to another account or mode: the same 404. It is a call
+    /// with another id: 500.
+    pub fn answer(self, row: Option<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
+        let reason = match row {
+            None => RejectionReason::NoSuchCall,
+            Some(row) if row.call.id != self.call_id => RejectionReason::WrongCall,
+            Some(row) if !row.belongs_to(&self.owner) => RejectionReason::NotTheirCall,
+            Some(row) => return Ok(self.context.respond(&row.call)),
+        };
+        Err(self.context.reject(reason))
+    }
+}

@@ -1,0 +1,189 @@
+//! An authorised request for a page of calls.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use http::Response;
+
+use super::Context;
+use crate::Timestamp;
+use crate::id::CallId;
+use crate::model::{Call, CallList};
+use crate::rest::server::cursor::CursorKey;
+use crate::rest::server::row::Owner;
+use crate::rest::server::{
+    CallRow, Cursor, CursorError, CursorKeys, Rejection, RejectionReason, RowsReason,
+};
+use crate::rest::{CreatedRange, ListCalls, Mode};
+
+/// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
+///
+/// ```sql
+#[doc = include_str!("../sql/page.sql")]
+/// ```
+///
+/// Only an exchange makes a query. A store whose functions take one cannot be asked without a
+/// credential, nor for an account other than the credential's.
+///
+/// # The table
+///
+/// ```sql
+#[doc = include_str!("../sql/calls.sql")]
+/// ```
+///
+/// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. Almost all calls are
+/// written within an hour after they started. So calls that were created within some bounds started
+/// within bounds, too, and a page reads one range of the first index, in order. The few other calls have
+/// an index of their own. No call is lost, however late it is written.
+///
+/// A generic plan of this is as good as one for the values, because the planner has nothing to choose.
+/// With one index on `started_at` alone, a poll that finds nothing reads all calls of the account; with
+/// two indexes and no bounds, the planner guesses, and sometimes guesses wrong.
+///
+/// Choose the hour above the longest call: a poll reads the index entries of that span. It stands in
+/// the table and in the query, and has to be the same in both. An import of old calls is late as a
+/// whole; if it is large, its pages are slow.
+///
+/// # Rules for the store
+///
+/// - A page is found by position, not by number: the rows after the last one served. A walk returns
+///   each call exactly once, however many calls are added meanwhile, and each page costs the same.
+/// - Ids compare bytewise: in PostgreSQL the column has `COLLATE "C"`. Any other collation sorts
+///   calls with the same `started_at` differently.
+/// - A store that cannot compare pairs uses `started_at < $s OR (started_at = $s AND id < $i)`.
+/// - A store that keeps microseconds rounds bounds with nanoseconds, and would return calls outside
+///   the range. Use [`CreatedRange::ceil_to_micros`] there. Positions come from rows, so they need
+///   no rounding; calls are made with [`Timestamp::floor_to_micros`], so that a call in memory and
+///   its row have the same order.
+/// - A walk does not include calls that become visible or are added at the top after it began.
+///   Incremental syncs find them by `created_at`.
+///
+/// For a store in memory, [`matches`](Self::matches) is the same condition in Rust. Rows are checked
+/// before they are served: a wrong collation or a missing bound is a [`RowsReason`](crate::rest::server::RowsReason) and a 500, not a
+/// gap in a customer's data.
+#[derive(Debug)]
+pub struct CallsQuery {
+    pub(super) context: Context,
+    pub(super) owner: Owner,
+    after: Option<(Timestamp, CallId)>,
+    created: CreatedRange,
+    limit: usize,
+    /// The key that seals the next cursor. A copy, so that a query borrows nothing across a look-up.
+    cursor_key: CursorKey,
+}
+
+impl CallsQuery {
+    pub(super) fn new(
+        context: Context,
+        owner: Owner,
+        list: &ListCalls,
+        cursors: &CursorKeys,
+    ) -> Result<Self, Rejection> {
+        let (after, created) = begins(&owner, list, cursors)
+            .map_err(|error| context.reject(RejectionReason::Cursor(error)))?;
+        let cursor_key = cursors.signing_key().clone();
+        Ok(Self { context, owner, after, created, limit: list.limit, cursor_key })
+    }
+
+    /// Returns whether to select production or test data.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.owner.mode
+    }
+
+    /// Returns the place after which the rows come: those that started earlier, or at the same
+    /// instant and have a smaller id.
+    #[must_use]
+    pub fn after(&self) -> Option<(Timestamp, &CallId)> {
+        self.after.as_ref().map(|(started_at, id)| (*started_at, id))
+    }
+
+    /// Returns the bounds of `created_at`.
+    #[must_use]
+    pub const fn created(&self) -> CreatedRange {
+        self.created
+    }
+
+    /// Returns the number of rows to select: one more than the page holds, to know whether there
+    /// is a next page.
+    #[must_use]
+    pub const fn rows_to_read(&self) -> usize {
+        self.limit.saturating_add(1)
+    }
+
+    /// Returns whether a row is on this page or a later one.
+    #[must_use]
+    pub fn matches(&self, row: &CallRow) -> bool {
+        row.belongs_to(&self.owner) && self.matches_call(&row.call)
+    }
+
+    /// Returns whether a call of the query's account and mode is on this page or a later one, for a
+    /// store that keeps accounts and modes apart.
+    #[must_use]
+    pub fn matches_call(&self, call: &Call) -> bool {
+        self.created.contains(call.created_at)
+            && self.after().is_none_or(|after| call.list_order() < after)
+    }
+
+    /// Writes the response from the rows that match, in order, at most
+    /// [`rows_to_read`](Self::rows_to_read) of them.
+    ///
+    /// # Errors
+    /// A row belongs to another account, or the rows do not match the query: 500. None of them is
+    /// served.
+    pub fn answer(self, rows: Vec<CallRow>) -> Result<Response<Vec<u8>>, Rejection> {
+        self.check(&rows).map_err(|reason| self.context.reject(RejectionReason::Rows(reason)))?;
+        let is_last = rows.len() <= self.limit;
+        let calls: Vec<Call> = rows.into_iter().take(self.limit).map(|row| row.call).collect();
+        let next = calls.last().filter(|_| !is_last).map(|last| self.cursor_after(last));
+        Ok(self.context.respond(&CallList::new(calls, next)))
+    }
+
+    fn check(&self, rows: &[CallRow]) -> Result<(), RowsReason> {
+        if rows.len() > self.rows_to_read() {
+            return Err(RowsReason::TooMany { rows: rows.len(), asked: self.rows_to_read() });
+        }
+        let mut previous = self.after();
+        for (row, stored) in rows.iter().enumerate() {
+            let call = &stored.call;
+            if !stored.belongs_to(&self.owner) {
+                return Err(RowsReason::WrongOwner { row });
+            }
+            if !self.created.contains(call.created_at) {
+                return Err(RowsReason::OutsideRange { row });
+            }
+            if previous.is_some_and(|previous| previous <= call.list_order()) {
+                return Err(RowsReason::OutOfOrder { row });
+            }
+            previous = Some(call.list_order());
+        }
+        Ok(())
+    }
+
+    fn cursor_after(&self, call: &Call) -> String {
+        let (started_at, id) = (call.started_at, call.id.clone());
+        self.cursor_key.seal(
+            &self.owner.account_id,
+            self.owner.mode,
+            &Cursor { started_at, id, created: self.created },
+        )
+    }
+}
+
+/// Where a page begins, and the bounds of its list. A request with a cursor may repeat the bounds or
+/// leave them out.
+type Beginning = (Option<(Timestamp, CallId)>, CreatedRange);
+
+#[expect(clippy::expect_used, reason = "`ListCalls::from_query` has checked the bounds")]
+fn begins(owner: &Owner, list: &ListCalls, cursors: &CursorKeys) -> Result<Beginning, CursorError> {
+    let asked = list.created().expect("`ListCalls::from_query` has checked the bounds");
+    let Some(text) = &list.cursor else { return Ok((None, asked)) };
+    let Cursor { started_at, id, created } = cursors.open(&owner.account_id, owner.mode, text)?;
+    let same = |own, asked: Option<Timestamp>| asked.is_none() || asked == own;
+    if !same(created.created_after(), asked.created_after())
+        || !same(created.created_before(), asked.created_before())
+    {
+        return Err(CursorError::Filters);
+    }
+    Ok((Some((started_at, id)), created))
+}

@@ -1,0 +1,81 @@
+//! What a store gives, and why it is not served.
+
+use crate::id::AccountId;
+use crate::model::Call;
+use crate::rest::Mode;
+
+/// A call of a store, with its account and mode.
+///
+/// ```
+/// use call_assistant::Timestamp;
+/// use call_assistant::id::{AccountId, CallId};
+/// use call_assistant::model::Call;
+/// use call_assistant::rest::{Mode, server::CallRow};
+///
+/// let now = Timestamp::UNIX_EPOCH;
+/// let call = Call::new(CallId::parse("call_1")?, now, now);
+/// let row = CallRow { account_id: AccountId::parse("acct_1")?, mode: Mode::Live, call };
+/// # Ok::<(), call_assistant::TextError>(())
+/// ```
+///
+/// The public object does not name its account, so a list in memory or a missing `WHERE` could
+/// serve one customer's calls to another. Fill in what the row says, not what was requested.
+///
+/// Closed: a new field must not compile until the store fills it in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRow {
+    /// The account that the call belongs to.
+    pub account_id: AccountId,
+    /// Production or test data.
+    pub mode: Mode,
+    /// The call.
+    pub call: Call,
+}
+
+impl CallRow {
+    pub(super) fn belongs_to(&self, owner: &Owner) -> bool {
+        self.account_id == owner.account_id && self.mode == owner.mode
+    }
+}
+
+/// The account and the mode of a credential, which all that it may read belongs to.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    pub(super) account_id: AccountId,
+    pub(super) mode: Mode,
+}
+
+/// The reason why the rows of a page are not served, for the operator's log.
+///
+/// It names a row by its position among those given, from 0, and nothing of its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowsReason {
+    /// More rows than [`CallsQuery::rows_to_read`](super::CallsQuery::rows_to_read).
+    #[error("store gave {rows} rows, {asked} were asked for")]
+    TooMany {
+        /// The number of rows.
+        rows: usize,
+        /// The number that was asked for.
+        asked: usize,
+    },
+    /// A row of another account or mode.
+    #[error("row {row} is another account's or mode's")]
+    WrongOwner {
+        /// The position of the row.
+        row: usize,
+    },
+    /// A row that does not come after the previous one, or after the cursor: another order, another
+    /// collation, or a repeated row.
+    #[error("row {row} does not come after the one before it")]
+    OutOfOrder {
+        /// The position of the row.
+        row: usize,
+    },
+    /// A row with a `created_at` outside the bounds.
+    #[error("row {row} is outside created_after and created_before")]
+    OutsideRange {
+        /// The position of the row.
+        row: usize,
+    },
+}
