@@ -15,8 +15,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    self, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Pending, Planner, RETRY_WAITS, Row,
-    SenderLimits, Target, check_public,
+    self, Delivery, DeliveryColumns, Destination, Ended, Endpoint, Outcome, Pending, Planner,
+    RETRY_WAITS, SenderLimits, Target, check_public,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use divan::{AllocProfiler, Bencher, black_box};
@@ -134,7 +134,7 @@ mod settle {
         let mut rows = BTreeMap::new();
         let ended: Vec<_> = (0..BATCH as i64)
             .map(|delivery| {
-                let mut row = Row::from(accepted);
+                let mut row = accepted;
                 let attempt = row.begin(&endpoint, start()).unwrap();
                 rows.insert(delivery, row);
                 let outcome = Outcome::Answered(StatusCode::NO_CONTENT);
@@ -142,8 +142,7 @@ mod settle {
                 Ended { delivery, endpoint, attempt, outcome, at: start(), response: None }
             })
             .collect();
-        let endpoints: BTreeMap<_, _> =
-            (0..endpoints).map(|id| (id, Row::from(endpoint))).collect();
+        let endpoints: BTreeMap<_, _> = (0..endpoints).map(|id| (id, endpoint)).collect();
         bencher.bench(|| sender::settle(black_box(&ended), &rows, &endpoints));
     }
 }
@@ -287,8 +286,9 @@ mod attempt {
         let attempt = delivery.begin(&endpoint, start()).unwrap();
         let target = Target::parse("https://hooks.example.com/calls").unwrap();
         let signer = Signer::new(SigningSecret::parse("whsec_shown-once-and-kept").unwrap());
+        let destination = Destination::new(&endpoint, target, signer);
         let event = event(size);
-        bencher.bench(|| attempt.request(&target, black_box(&event), &signer, start()));
+        bencher.bench(|| attempt.request(&destination, black_box(&event), start()));
     }
 
     /// The digest alone, its key schedule cached.

@@ -6,17 +6,16 @@ use std::time::SystemTime;
 use call_assistant::id::{AccountId, CredentialId};
 use call_assistant::rest::server::{CursorKeys, StoredKey};
 use call_assistant::rest::{ApiKey, Mode, client::Client};
-use call_assistant::webhook::sender::EndpointSecrets;
-use call_assistant::webhook::{SigningSecret, Verifier, testing};
+use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 use call_assistant::{Product, Timestamp};
 
 /// The customer accepts both secrets, the service signs with both, then each drops the old one.
 pub(crate) fn signing_secret(now: Timestamp) -> Result<usize, Box<dyn Error>> {
     let [old, new] = [random(), random()].map(SigningSecret::from_random);
-    let mut secrets = EndpointSecrets::new(old.clone()); // the service
-    secrets.rotate(new.clone(), EndpointSecrets::OVERLAP, now)?;
-    let verifier = Verifier::new(new).and(old); // the customer
-    let request = testing::signed_request(&secrets.signer(now), "ping", "evt_1", b"{}", now)?;
+    let mut signer = Signer::new(old.clone()); // the service
+    signer.rotate(new.clone(), Signer::OVERLAP, now)?;
+    let verifier = Verifier::new(new).with_secret(old); // the customer
+    let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", now)?;
     Ok(verifier.verify(request.headers(), request.body(), now)?.secret_index()) // 0: the new one
 }
 

@@ -6,19 +6,22 @@ use std::time::SystemTime;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{BeginError, Delivery, Endpoint, Outcome, Target};
+use call_assistant::webhook::sender::{
+    BeginError, Delivery, Destination, Endpoint, Outcome, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, StatusCode};
 
 /// Makes one attempt. Store both values where the comments say so.
 pub(crate) fn attempt(
     (delivery, endpoint): (&mut Delivery, &mut Endpoint),
-    (event, target, signer): (&EventBody, &Target, &Signer),
+    (event, destination): (&EventBody, &Destination),
     send: impl FnOnce(Request<Vec<u8>>) -> Outcome,
     now: impl Fn() -> Timestamp,
 ) -> Result<(), BeginError> {
     let attempt = delivery.begin(endpoint, now())?; // store the delivery, then send
-    let outcome = send(attempt.request(target, event, signer, now()));
+    let request = attempt.request(destination, event, now()).map_err(BeginError::Mismatch)?;
+    let outcome = send(request);
     let report = delivery.finish(&attempt, outcome, now()).map_err(BeginError::Mismatch)?;
     let change = endpoint.record(report, now()).map_err(BeginError::Mismatch)?; // store both at once
     println!("attempt {}: {outcome}, {change:?}", attempt.number());
@@ -33,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = Target::parse("https://hooks.example.com/calls")?;
     let signer = Signer::new(SigningSecret::from_random(random()));
     let mut endpoint = Endpoint::new(1, now);
+    let destination = Destination::new(&endpoint, target, signer);
     let mut delivery = Delivery::accept(&event, &endpoint, now); // store it with the event
     let mut outcomes = [Outcome::Refused, Outcome::Answered(StatusCode::NO_CONTENT)].into_iter();
     while let Some(due) = delivery.due(now) {
@@ -41,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{now}: POST {}", request.uri());
             outcomes.next().unwrap_or(Outcome::Unsent)
         };
-        attempt((&mut delivery, &mut endpoint), (&event, &target, &signer), send, || now)?;
+        attempt((&mut delivery, &mut endpoint), (&event, &destination), send, || now)?;
     }
     println!("{:?}", delivery.status());
     Ok(())

@@ -57,7 +57,7 @@
 //! | send webhooks | [`webhook::event::NewEvent`], then [`webhook::sender`] | `service` |
 //! | rotate signing secrets, API keys, cursor keys | [`guide::security`](guide::security#rotations) | |
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
-//! | verify webhooks in another language | [`guide::languages`] | none |
+//! | write another language than Rust | [`guide::languages`] | none |
 //!
 //! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
 //! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.

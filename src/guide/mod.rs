@@ -1,24 +1,24 @@
-//! Explains what the code implements, in long form. It holds no code.
+//! Explains in long form what the crate is for: a page for each task, and the whole protocol.
 //!
 //! ```text
 //! GET /v1/calls          ->  200, 4xx or 500, always in one JSON form
 //! POST your endpoint     <-  an event, signed with X-Service-Signature
 //! ```
 //!
-//! | page | content |
-//! |---|---|
-//! | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
-//! | [`receiving`] | webhooks: the raw body, the answer, duplicates, rotation |
-//! | [`reading`] | calls: one request, all pages, a copy kept up to date |
-//! | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
-//! | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
-//! | [`operating`] | what to watch, and which alerts are worth having |
-//! | [`scaling`] | from one process to many machines over PostgreSQL, and what each failure costs |
-//! | [`testing`] | testing your integration: canned answers, a service in memory, a sandbox with faults |
-//! | [`security`] | what an attacker who controls one part can do, and what you must do |
-//! | [`comparison`] | next to other crates, and how to migrate from them |
-//! | [`benchmarks`] | figures, each with its baseline and its command |
-//! | [`languages`] | how to verify webhooks in other languages: files to copy, and each framework's raw body |
+//! | you | read | content |
+//! |---|---|---|
+//! | use the service, in Rust | [`receiving`] | webhooks: the raw body, the answer, duplicates, rotation |
+//! | | [`reading`] | calls: one request, all pages, a copy kept up to date |
+//! | use the service, in another language | [`languages`] | files to copy that verify webhooks and read calls; a check of your receiver |
+//! | either | [`testing`] | canned answers, a service in memory, a sandbox with faults |
+//! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
+//! | | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
+//! | | [`scaling`] | from one process to many machines over PostgreSQL, and what each failure costs |
+//! | | [`operating`] | what to watch, and which alerts are worth having |
+//! | review or decide | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
+//! | | [`security`] | what an attacker who controls one part can do, and what you must do |
+//! | | [`comparison`] | next to other crates, and how to migrate from them |
+//! | | [`benchmarks`] | figures, each with its baseline and its command |
 
 pub mod protocol {
     #![doc = include_str!("protocol.md")]
@@ -72,6 +72,8 @@ pub mod benchmarks {
 
 pub mod languages {
     #![doc = include_str!("languages.md")]
+    #![doc = concat!("# Calls in Python\n```python\n", include_str!("languages/calls.py"), "```\n")]
+    #![doc = concat!("# Calls in TypeScript\n```ts\n", include_str!("languages/calls.ts"), "```\n")]
     #![doc = concat!("# Python\n```python\n", include_str!("languages/verify.py"), "```\n")]
     #![doc = concat!("# Node\n```js\n", include_str!("languages/verify.mjs"), "```\n")]
     #![doc = concat!("# Web Crypto, edge runtimes\n```js\n", include_str!("languages/verify_edge.mjs"), "```\n")]

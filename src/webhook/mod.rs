@@ -66,17 +66,17 @@
 //! use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 //!
 //! let (old, new) = (SigningSecret::parse("whsec_old")?, SigningSecret::parse("whsec_new")?);
-//! let signer = Signer::new(new.clone()).and(old.clone())?; // at most four: receivers read no more
-//! let verifier = Verifier::new(new).and(old); // any number, so there is no error
 //! # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+//! let mut signer = Signer::new(old.clone());
+//! signer.rotate(new.clone(), Signer::OVERLAP, now)?; // at most four sign: receivers read no more
+//! let verifier = Verifier::new(new).with_secret(old); // any number, so there is no error
 //! # let request = testing::signed_request(&signer, "ping", "evt_1", b"{}", now)?;
 //! let verified = verifier.verify(request.headers(), request.body(), now)?;
 //! assert_eq!(verified.secret_index(), 0); // the new one: once this is so for all, remove the old one
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A service stores both secrets, and when the old one expires: see
-//! [`EndpointSecrets`](sender::EndpointSecrets).
+//! A service stores both secrets, and when the old one expires: see [`Signer`].
 
 #[cfg(feature = "events")]
 pub mod event;

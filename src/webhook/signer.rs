@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
+use core::iter;
+use core::time::Duration;
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
@@ -28,50 +30,100 @@ use crate::{Product, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Sign every attempt again, with its own time and the current secrets, over the same stored bytes.
-/// Create a signer once per endpoint: it keeps the key schedules, which take half the time of
-/// signing a short message.
+/// Sign every attempt again, with its own time, over the same stored bytes. Keep a signer for each
+/// endpoint: it holds the key schedules, which take half the time of signing a short message.
+///
+/// # Rotation
+/// After a rotation the replaced secret goes on signing until it expires, so that the receiver has time
+/// to switch: the header has one `v1` for each secret that signs.
+///
+/// ```
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::webhook::{Signer, SigningSecret};
+/// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
+/// let mut signer = Signer::new(SigningSecret::parse("whsec_first")?);
+/// signer.rotate(SigningSecret::parse("whsec_second")?, Signer::OVERLAP, now)?;
+/// assert_eq!(signer.sign(b"{}", now).as_str().matches("v1=").count(), 2);
+///
+/// let tomorrow = now.saturating_add(Signer::OVERLAP);
+/// let signature = signer.sign(b"{}", tomorrow); // only `whsec_second`
+/// assert_eq!(signature.as_str().matches("v1=").count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Store [`newest`](Self::newest) and each of the [`previous`](Self::previous) secrets, encrypted,
+/// and put them together with [`new`](Self::new) and [`with_previous`](Self::with_previous).
 #[derive(Clone, Debug)]
 pub struct Signer {
-    newest: MacKey,
-    older: Vec<MacKey>,
+    newest: Key,
+    /// The most recently replaced one first, each with the end of its time.
+    previous: Vec<(Key, Timestamp)>,
     product: Product,
 }
 
+#[derive(Clone, Debug)]
+struct Key {
+    secret: SigningSecret,
+    mac: MacKey,
+}
+
+impl Key {
+    fn new(secret: SigningSecret) -> Self {
+        Self { mac: MacKey::new(secret.as_bytes()), secret }
+    }
+}
+
 impl Signer {
-    /// The most secrets of a signer: 4. Receivers read 16 parts and 1 KiB.
+    /// The most secrets that sign at once: 4. Receivers read 16 parts and 1 KiB.
     pub const MAX_SECRETS: usize = 4;
+
+    /// The default time for which a replaced secret goes on signing: 24 hours.
+    pub const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Creates a signer with one secret.
     #[must_use]
     pub fn new(newest: SigningSecret) -> Self {
-        Self {
-            newest: MacKey::new(newest.as_bytes()),
-            older: Vec::new(),
-            product: Product::default(),
-        }
+        Self { newest: Key::new(newest), previous: Vec::new(), product: Product::default() }
     }
 
-    /// Adds an older secret, while the newer ones replace it: the header gets one `v1` for each
-    /// secret, in the order in which they were added.
-    ///
-    /// ```
-    /// # use call_assistant::webhook::{Signer, SigningSecret};
-    /// # let (new, old) = (SigningSecret::parse("whsec_new")?, SigningSecret::parse("whsec_old")?);
-    /// let signer = Signer::new(new).and(old)?;
-    /// assert_eq!(signer.secret_count(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Adds a previous secret from the store, the most recently replaced one first. An expired one
+    /// is ignored.
     ///
     /// # Errors
-    /// Returns [`SetupError::TooManySecrets`] if there are [`MAX_SECRETS`](Self::MAX_SECRETS)
-    /// already.
-    pub fn and(mut self, older: SigningSecret) -> Result<Self, SetupError> {
-        if self.secret_count() == Self::MAX_SECRETS {
-            return Err(SetupError::TooManySecrets);
+    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS) would
+    /// sign.
+    pub fn with_previous(
+        mut self,
+        secret: SigningSecret,
+        expires_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Self, SetupError> {
+        if now < expires_at {
+            self.check_room(now)?;
+            self.previous.push((Key::new(secret), expires_at));
         }
-        self.older.push(MacKey::new(older.as_bytes()));
         Ok(self)
+    }
+
+    /// Replaces the newest secret, which goes on signing for `overlap`. With an overlap of zero, as
+    /// after a leak, it stops at once.
+    ///
+    /// # Errors
+    /// Returns [`SetupError::TooManySecrets`] if more than [`MAX_SECRETS`](Self::MAX_SECRETS) would
+    /// sign. Nothing has changed.
+    pub fn rotate(
+        &mut self,
+        secret: SigningSecret,
+        overlap: Duration,
+        now: Timestamp,
+    ) -> Result<(), SetupError> {
+        let expires_at = now.saturating_add(overlap);
+        if now < expires_at {
+            self.check_room(now)?;
+            self.previous.insert(0, (self.newest.clone(), expires_at));
+        }
+        self.newest = Key::new(secret);
+        Ok(())
     }
 
     /// Sets the product that the headers are named after.
@@ -81,14 +133,27 @@ impl Signer {
         self
     }
 
-    /// Returns the number of secrets, which is the number of `v1` in a header.
+    /// Returns the newest secret.
     #[must_use]
-    pub fn secret_count(&self) -> usize {
-        self.keys().count()
+    pub fn newest(&self) -> &SigningSecret {
+        &self.newest.secret
     }
 
-    fn keys(&self) -> impl Iterator<Item = &MacKey> {
-        core::iter::once(&self.newest).chain(&self.older)
+    /// Returns the previous secrets that still sign, each with the instant at which it expires.
+    pub fn previous(&self, now: Timestamp) -> impl Iterator<Item = (&SigningSecret, Timestamp)> {
+        self.previous_keys(now).map(|(key, end)| (&key.secret, *end))
+    }
+
+    fn previous_keys(&self, now: Timestamp) -> impl Iterator<Item = &(Key, Timestamp)> {
+        self.previous.iter().filter(move |(_, end)| now < *end)
+    }
+
+    fn check_room(&mut self, now: Timestamp) -> Result<(), SetupError> {
+        self.previous.retain(|(_, end)| now < *end);
+        match self.previous.len().saturating_add(1) < Self::MAX_SECRETS {
+            true => Ok(()),
+            false => Err(SetupError::TooManySecrets),
+        }
     }
 
     /// Signs exactly these bytes, at the time `now` in whole seconds.
@@ -103,8 +168,8 @@ impl Signer {
         let mut header = FixedText::new();
         header.push(b"t=");
         header.push(timestamp.as_bytes());
-        for key in self.keys() {
-            let digest = key.digest(&[timestamp.as_bytes(), b".", body]);
+        for key in iter::once(&self.newest).chain(self.previous_keys(now).map(|(key, _)| key)) {
+            let digest = key.mac.digest(&[timestamp.as_bytes(), b".", body]);
             header.push(b",v1=");
             hex::encode_to_slice(digest, header.room(64)).expect("two digits a byte");
         }

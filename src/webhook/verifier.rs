@@ -25,7 +25,7 @@ use crate::{Product, Timestamp};
 ///
 /// let old = SigningSecret::parse("whsec_old")?;
 /// let new = SigningSecret::parse("whsec_new")?;
-/// let verifier = Verifier::new(new).and(old.clone());
+/// let verifier = Verifier::new(new).with_secret(old.clone());
 ///
 /// let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// let request = testing::signed_request(&Signer::new(old), "ping", "evt_1", b"{}", now)?;
@@ -72,7 +72,7 @@ impl Verifier {
 
     /// Adds a secret. Secrets are tried in the order in which they were added.
     #[must_use]
-    pub fn and(mut self, secret: SigningSecret) -> Self {
+    pub fn with_secret(mut self, secret: SigningSecret) -> Self {
         self.others.push(MacKey::new(secret.as_bytes()));
         self
     }
@@ -273,7 +273,7 @@ impl<'a> Verified<'a> {
     }
 
     /// Returns which secret matched: 0 for the one of [`Verifier::new`], then in the order of
-    /// [`Verifier::and`].
+    /// [`Verifier::with_secret`].
     #[must_use]
     pub const fn secret_index(&self) -> usize {
         self.secret_index

@@ -83,7 +83,7 @@ fn what_allocates_is_seen() {
 /// Whatever becomes of it, and however the headers are handed in.
 #[test]
 fn verifying_allocates_nothing() {
-    let verifier = Verifier::new(secret("whsec_new")).and(secret("whsec_test"));
+    let verifier = Verifier::new(secret("whsec_new")).with_secret(secret("whsec_test"));
     let signer = Signer::new(secret("whsec_test"));
     for len in [0, 1, 200, 64 * 1024] {
         let body = vec![b'x'; len];

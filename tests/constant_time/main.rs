@@ -246,7 +246,7 @@ impl Headers {
 /// SIG-3.
 #[inline(never)]
 fn verify_deliveries([first, second]: &[SigningSecret; 2], headers: &Headers) {
-    let verifier = Verifier::new(first.clone()).and(second.clone());
+    let verifier = Verifier::new(first.clone()).with_secret(second.clone());
     let verify = |text: &str| {
         let headers = DeliveryHeaders::new().signature(text.as_bytes());
         verifier.verify_parts(headers, BODY, NOW).map(|verified| verified.secret_index())

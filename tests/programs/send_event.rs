@@ -4,7 +4,7 @@ use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, Endpoint, Outcome, Target,
+    BeginError, Delivery, DeliveryStatus, Destination, Endpoint, Outcome, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 
@@ -27,9 +27,10 @@ fn a_receiver_that_verifies_gets_the_event_at_the_second_attempt() {
     let target = Target::parse("https://hooks.example.com/calls").unwrap();
     let signer = Signer::new(secret);
     let mut endpoint = Endpoint::new(1, now);
+    let destination = Destination::new(&endpoint, target, signer);
     let mut delivery = Delivery::accept(&event, &endpoint, now);
 
-    let what = (&event, &target, &signer);
+    let what = (&event, &destination);
     let timeout = |_| Outcome::TimedOut;
     assert_eq!(attempt((&mut delivery, &mut endpoint), what, timeout, || now), Ok(()));
     let at = now.saturating_add(Duration::from_secs(10));

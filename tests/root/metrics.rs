@@ -12,7 +12,7 @@ use call_assistant::rest::server::{self, Received, RequestHead};
 use call_assistant::webhook::event::EventError;
 use call_assistant::webhook::receiver::{self, Claim, Inbox};
 use call_assistant::webhook::sender::{
-    self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, Row, settle,
+    self, Alert, Delivery, DisabledReason, Ended, Endpoint, Gauges, Outcome, settle,
 };
 use call_assistant::webhook::{
     DeliveryHeader, MalformedReason, Signer, SigningSecret, Verifier, VerifyError, testing,
@@ -30,7 +30,7 @@ fn sent() -> sender::SenderTally {
     for (id, status, took) in
         [(1, 500, 125_000_000), (2, 200, 5_000_000_000), (3, 410, 5_000_000_000)]
     {
-        let mut row = Row::from(Delivery::accept(&event, &endpoint, start()));
+        let mut row = Delivery::accept(&event, &endpoint, start());
         tally.accepted(&row);
         let attempt = row.begin(&endpoint, start()).unwrap();
         rows.insert(id, row);
@@ -44,7 +44,7 @@ fn sent() -> sender::SenderTally {
             response: None,
         });
     }
-    let settled = settle(&ended, &rows, &BTreeMap::from([(0, Row::from(endpoint))]));
+    let settled = settle(&ended, &rows, &BTreeMap::from([(0, endpoint)]));
     tally.settled(&settled);
     tally.changed(endpoint.pause(seconds(9)));
     tally.accepted(&Delivery::accept(&event, &endpoint, seconds(9)));

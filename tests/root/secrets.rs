@@ -148,10 +148,11 @@ fn exchanges() -> Vec<String> {
 fn webhooks() -> Vec<String> {
     let secret = SigningSecret::parse(SIGNING).unwrap();
     let random = SigningSecret::from_random(RANDOM);
-    let signer = Signer::new(secret.clone()).and(random.clone()).unwrap();
+    let signer =
+        Signer::new(secret.clone()).with_previous(random.clone(), Timestamp::MAX, now()).unwrap();
     let signature = signer.sign(b"{}", now());
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
-    let verifier = Verifier::new(secret.clone()).and(random.clone());
+    let verifier = Verifier::new(secret.clone()).with_secret(random.clone());
     let evidence = Evidence::new(headers, b"{}", SIGNING).known_secret(SIGNING);
     let mut own = HeaderMap::new();
     own.insert("x-token", HeaderValue::from_static(KEY));
@@ -160,11 +161,13 @@ fn webhooks() -> Vec<String> {
     let endpoint = delivery::Endpoint::new(1, now());
     let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();
-    let request = attempt.request(&target, &ping(now()), &signer, now());
+    let destination = delivery::Destination::new(&endpoint, target.clone(), signer.clone());
+    let request = attempt.request(&destination, &ping(now()), now()).unwrap();
     let printed = vec![
         debug(&secret),
         debug(&random),
         debug(&signer),
+        debug(&destination),
         debug(&signature),
         debug(&signature.to_header_value()),
         debug(&headers),

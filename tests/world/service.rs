@@ -11,7 +11,9 @@ use call_assistant::rest::server::{
 };
 use call_assistant::rest::{ApiKey, Mode, Scope};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Attempt, BeginError, Delivery, Endpoint, Outcome, Target};
+use call_assistant::webhook::sender::{
+    Attempt, BeginError, Delivery, Destination, Endpoint, Outcome, Target,
+};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Response};
 
@@ -200,7 +202,8 @@ impl Service {
         self.sending = Some(index);
         let target = Target::parse("https://customer.example.com/hook").unwrap();
         let signer = Signer::new(self.secret.clone());
-        let request = attempt.request(&target, body, &signer, at(now));
+        let destination = Destination::new(&self.endpoint, target, signer);
+        let request = attempt.request(&destination, body, at(now)).unwrap();
         Some((attempt, request))
     }
 

@@ -113,8 +113,8 @@ fn forms_of_standard_webhooks() {
 fn several_secrets() {
     let body = b"{}";
     let header = format!("t={NOW},v1={}", digest(NEW, body, NOW));
-    let both =
-        Verifier::new(SigningSecret::parse(OLD).unwrap()).and(SigningSecret::parse(NEW).unwrap());
+    let both = Verifier::new(SigningSecret::parse(OLD).unwrap())
+        .with_secret(SigningSecret::parse(NEW).unwrap());
     let mut headers = HeaderMap::new();
     headers.insert("x-service-signature", header.parse().unwrap());
     assert!(both.verify(&headers, body, at(NOW)).is_ok());

@@ -62,13 +62,19 @@ impl Scale {
         for (id, _, at) in &mut settled.again {
             turn(id, at);
         }
-        for (id, write) in &mut settled.deliveries {
-            let mut columns = DeliveryColumns::from(write.value);
-            if columns.status == DeliveryStatus::Waiting {
-                turn(id, &mut columns.at);
-                let (id, endpoint) = (write.value.id(), write.value.endpoint());
-                write.value = Delivery::from_columns(id, endpoint, columns).unwrap_or(write.value);
-            }
+        for (id, delivery) in &mut settled.deliveries {
+            let mut columns = DeliveryColumns::from(*delivery);
+            let (DeliveryStatus::Waiting, Some(read)) = (columns.status, delivery.if_version())
+            else {
+                continue;
+            };
+            turn(id, &mut columns.at);
+            // As it was read, and due a moment earlier: to postpone it is the change.
+            let (due, moment) = (columns.at, Duration::from_micros(1));
+            (columns.version, columns.at) = (read, due.saturating_sub(moment));
+            let read = Delivery::from_columns(delivery.id(), delivery.endpoint(), columns);
+            *delivery = read.unwrap_or(*delivery);
+            delivery.postpone(moment, due);
         }
     }
 
@@ -107,7 +113,7 @@ mod tests {
 
     use call_assistant::id::{AccountId, EventId};
     use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-    use call_assistant::webhook::sender::{Attempt, Endpoint, Outcome, RETRY_WAITS, Row, settle};
+    use call_assistant::webhook::sender::{Attempt, Endpoint, Outcome, RETRY_WAITS, settle};
 
     use super::*;
 
@@ -125,7 +131,7 @@ mod tests {
     /// What is stored, logged and planned of one delivery by an attempt that ends at 100 s. The first
     /// is not written where the row is another's.
     fn settled(
-        row: Row<Delivery>,
+        row: Delivery,
         attempt: Attempt,
         outcome: Outcome,
         waits: f64,
@@ -135,10 +141,10 @@ mod tests {
             Ended { delivery: 9, endpoint: 9, attempt, outcome, at: at(50), response: None },
             Ended { delivery: 1, endpoint: 1, attempt, outcome, at: at(100), response: None },
         ];
-        let endpoints = BTreeMap::from([(1, Row::from(Endpoint::new(1, at(0))))]);
+        let endpoints = BTreeMap::from([(1, Endpoint::new(1, at(0)))]);
         let mut settled = settle(&ended, &BTreeMap::from([(1, row)]), &endpoints);
         Scale { waits, ..Scale::default() }.to_wall_clock(&mut settled, &ended);
-        let stored = settled.deliveries.first().map(|(_, write)| write.value);
+        let stored = settled.deliveries.first().map(|(_, delivery)| *delivery);
         (
             stored.map(|stored| DeliveryColumns::from(stored).at),
             settled.log[0].1.next_at,
@@ -150,7 +156,7 @@ mod tests {
     fn a_wait_is_as_much_shorter_as_the_clock_is_faster() {
         for (attempts, wait) in (0..).zip(RETRY_WAITS) {
             let columns = DeliveryColumns { attempts, ..accepted().into() };
-            let mut row = Row::from(Delivery::from_columns(accepted().id(), 1, columns).unwrap());
+            let mut row = Delivery::from_columns(accepted().id(), 1, columns).unwrap();
             let attempt = row.begin(&Endpoint::new(1, at(0)), at(90)).unwrap();
             for waits in [0.001, 0.5, 1.0, 2.0] {
                 let due = Some(at(100).saturating_add(wait.mul_f64(waits)));
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_or_is_stored_stays() {
-        let mut row = Row::from(accepted());
+        let mut row = accepted();
         let attempt = row.begin(&Endpoint::new(1, at(0)), at(90)).unwrap();
         let ok = Outcome::Answered(http::StatusCode::OK);
         assert_eq!(settled(row, attempt, ok, 0.001), (Some(at(100)), None, None));
@@ -173,7 +179,7 @@ mod tests {
         let due = Some(at(3_700));
         let columns =
             DeliveryColumns { attempts: 1, version: 7, at: at(3_700), ..accepted().into() };
-        let row = Row::from(Delivery::from_columns(accepted().id(), 1, columns).unwrap());
+        let row = Delivery::from_columns(accepted().id(), 1, columns).unwrap();
         assert_eq!(settled(row, attempt, Outcome::TimedOut, 0.001), (None, due, due));
     }
 }

@@ -12,8 +12,7 @@ use std::path::Path;
 
 use call_assistant::Timestamp;
 use call_assistant::rest::server::CursorKeys;
-use call_assistant::webhook::SigningSecret;
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{Signer, SigningSecret};
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use serde_json::{Value, json};
@@ -142,12 +141,12 @@ impl KeyRing {
 
     /// Seals an endpoint's secrets.
     #[must_use]
-    pub fn seal(&self, endpoint: &str, secrets: &EndpointSecrets, now: Timestamp) -> Vec<u8> {
-        let previous: Vec<Value> = secrets
+    pub fn seal(&self, endpoint: &str, signer: &Signer, now: Timestamp) -> Vec<u8> {
+        let previous: Vec<Value> = signer
             .previous(now)
             .map(|(secret, end)| json!([secret.reveal(), end.unix_micros()]))
             .collect();
-        let text = json!({ "newest": secrets.newest().reveal(), "previous": previous }).to_string();
+        let text = json!({ "newest": signer.newest().reveal(), "previous": previous }).to_string();
         let nonce: [u8; NONCE] = random::bytes();
         let payload = Payload { msg: text.as_bytes(), aad: endpoint.as_bytes() };
         #[allow(
@@ -166,12 +165,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`OpenError`]
-    pub fn open(
-        &self,
-        endpoint: &str,
-        sealed: &[u8],
-        now: Timestamp,
-    ) -> Result<EndpointSecrets, OpenError> {
+    pub fn open(&self, endpoint: &str, sealed: &[u8], now: Timestamp) -> Result<Signer, OpenError> {
         let ([FORMAT, number], rest) = sealed.split_first_chunk().ok_or(OpenError::Format)? else {
             return Err(OpenError::Format);
         };
@@ -189,16 +183,16 @@ impl KeyRing {
     }
 }
 
-fn read(text: &[u8], now: Timestamp) -> Option<EndpointSecrets> {
+fn read(text: &[u8], now: Timestamp) -> Option<Signer> {
     let value: Value = serde_json::from_slice(text).ok()?;
     let newest = SigningSecret::parse(value.get("newest")?.as_str()?).ok()?;
-    let mut secrets = EndpointSecrets::new(newest);
+    let mut signer = Signer::new(newest);
     for each in value.get("previous")?.as_array()? {
         let secret = SigningSecret::parse(each.get(0)?.as_str()?).ok()?;
         let end = Timestamp::from_unix_micros(each.get(1)?.as_i64()?)?;
-        secrets = secrets.and_previous(secret, end, now).ok()?;
+        signer = signer.with_previous(secret, end, now).ok()?;
     }
-    Some(secrets)
+    Some(signer)
 }
 
 fn from_hex(digits: &str) -> Option<[u8; 32]> {
@@ -228,8 +222,8 @@ mod tests {
         SigningSecret::parse(text).unwrap()
     }
 
-    fn secrets(text: &str) -> EndpointSecrets {
-        EndpointSecrets::new(secret(text))
+    fn secrets(text: &str) -> Signer {
+        Signer::new(secret(text))
     }
 
     fn ring(lines: &[&str]) -> KeyRing {
@@ -260,13 +254,13 @@ mod tests {
     fn replaced_secrets_are_sealed_with_their_end() {
         let ring = KeyRing::random();
         let mut both = secrets("whsec_first");
-        both.rotate(secret("whsec_second"), EndpointSecrets::OVERLAP, NOW).unwrap();
+        both.rotate(secret("whsec_second"), Signer::OVERLAP, NOW).unwrap();
         let sealed = ring.seal("we_1", &both, NOW);
         let read = ring.open("we_1", &sealed, NOW).unwrap();
-        assert_eq!((read.newest().reveal(), read.signer(NOW).secret_count()), ("whsec_second", 2));
-        let end = NOW.saturating_add(EndpointSecrets::OVERLAP);
+        assert_eq!(read.newest().reveal(), "whsec_second");
+        let end = NOW.saturating_add(Signer::OVERLAP);
         assert_eq!(read.previous(NOW).map(|(_, end)| end).collect::<Vec<_>>(), [end]);
-        assert_eq!(ring.open("we_1", &sealed, end).unwrap().signer(end).secret_count(), 1);
+        assert_eq!(ring.open("we_1", &sealed, end).unwrap().previous(NOW).count(), 0);
     }
 
     #[test]

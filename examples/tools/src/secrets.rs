@@ -77,7 +77,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<SigningSecret>, String> {
 pub fn verifier(texts: &[String]) -> Result<Option<Verifier>, String> {
     let mut secrets = parse(texts)?.into_iter();
     let first = secrets.next().map(Verifier::new);
-    Ok(first.map(|first| secrets.fold(first, Verifier::and)))
+    Ok(first.map(|first| secrets.fold(first, Verifier::with_secret)))
 }
 
 /// Creates the evidence to explain a mismatch. `None` without a secret.

@@ -8,7 +8,7 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, EventData, NewEvent, Origin};
 use call_assistant::webhook::receiver::{Claim, Inbox};
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    BeginError, Delivery, DeliveryStatus, Destination, DisabledReason, Endpoint, EndpointChange,
     FAILURES_TO_DISABLE, Outcome, Target,
 };
 use call_assistant::webhook::{Signer, SigningSecret, Verifier, VerifyError};
@@ -19,7 +19,7 @@ use crate::world::World;
 
 /// The service's end of one webhook: where it goes, and what it is signed with.
 struct Hook {
-    target: Target,
+    destination: Destination,
     signer: Signer,
     endpoint: Endpoint,
 }
@@ -27,10 +27,13 @@ struct Hook {
 impl Hook {
     fn new(world: &mut World) -> Result<(Self, Verifier), Box<dyn Error>> {
         let secret = SigningSecret::from_random(world.random());
+        let endpoint = Endpoint::new(1, world.now);
+        let target = Target::parse("https://hooks.example.com/calls")?;
+        let signer = Signer::new(secret.clone());
         let hook = Self {
-            target: Target::parse("https://hooks.example.com/calls")?,
-            signer: Signer::new(secret.clone()),
-            endpoint: Endpoint::new(1, world.now),
+            destination: Destination::new(&endpoint, target, signer.clone()),
+            signer,
+            endpoint,
         };
         Ok((hook, Verifier::new(secret)))
     }
@@ -48,7 +51,7 @@ impl Hook {
             world.now = world.now.max(due);
             let attempt = delivery.begin(&self.endpoint, world.now)?;
             made.push(world.now);
-            let request = attempt.request(&self.target, body, &self.signer, world.now);
+            let request = attempt.request(&self.destination, body, world.now)?;
             let outcome = receiver(&request, world.now);
             world.now = match outcome {
                 Outcome::TimedOut => attempt.deadline(),

@@ -29,6 +29,7 @@ mod verdict;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
 use host::flags::{Flag, Flags, Help, last_words, say};
@@ -228,15 +229,16 @@ fn explain(flags: &Flags) -> Result<u8, String> {
 
 fn sign(flags: &Flags) -> Result<u8, String> {
     let secrets = secrets::parse(&secrets::texts(flags)?)?;
-    let product = tools::product(flags)?;
+    let (product, now) = (tools::product(flags)?, now(flags)?);
     let mut secrets = secrets.into_iter();
     let newest = secrets.next().ok_or("no signing secret")?;
     let signer = secrets
-        .try_fold(Signer::new(newest), Signer::and)
+        .try_fold(Signer::new(newest), |signer, previous| {
+            signer.with_previous(previous, Timestamp::MAX, now)
+        })
         .map_err(|error| error.to_string())?
         .with_product(product);
     let body = read_body(flags)?;
-    let now = now(flags)?;
     // Without it there is nothing, so that it could not be written is a failure.
     let write = |line: &str| {
         let written = writeln!(io::stdout(), "{line}");

@@ -6,7 +6,7 @@
 //! # use call_assistant::id::{AccountId, EventId};
 //! use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 //! # use call_assistant::webhook::sender::{
-//! #     BeginError, Delivery, Endpoint, EndpointChange, Outcome, DeliveryStatus, Target,
+//! #     BeginError, Delivery, Destination, Endpoint, EndpointChange, Outcome, DeliveryStatus, Target,
 //! # };
 //! # use call_assistant::webhook::{Signer, SigningSecret};
 //! # use http::StatusCode;
@@ -18,6 +18,7 @@
 //! let target = Target::parse("https://hooks.example.com/calls")?;
 //! let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
 //! let mut endpoint = Endpoint::new(1, now);
+//! let destination = Destination::new(&endpoint, target, signer);
 //!
 //! // 1. Accept, and store the delivery together with the event's bytes.
 //! let mut delivery = Delivery::accept(&event, &endpoint, now);
@@ -27,7 +28,7 @@
 //! assert!(matches!(delivery.begin(&endpoint, now), Err(BeginError::Leased { .. })));
 //!
 //! // 3. Send. Here the endpoint does not answer in time.
-//! let request = attempt.request(&target, &event, &signer, now);
+//! let request = attempt.request(&destination, &event, now)?;
 //! assert_eq!(request.uri(), "https://hooks.example.com/calls");
 //! now = attempt.deadline();
 //!
@@ -95,10 +96,11 @@
 //! after [`Endpoint::pause`] and [`Endpoint::delete`].
 //!
 //! Every write is conditional: it happens only if the row still has the version that was read
-//! (`UPDATE ... WHERE id = ? AND version = ?`). A [`Row`] remembers that version. If a condition of
-//! a step fails, nothing of the step is stored: another process was first, so read again and repeat
-//! the step. In step 4, an endpoint that was read after the attempt had ended, and that does not
-//! change, needs no condition. [`settle`] is step 4 for any number of attempts at once.
+//! (`UPDATE ... WHERE id = ? AND version = ?`), which the value remembers:
+//! [`Delivery::if_version`], [`Endpoint::if_version`], [`Recovery::if_version`]. If a condition of a
+//! step fails, nothing of the step is stored: another process was first, so read again and repeat the
+//! step. In step 4, an endpoint that was read after the attempt had ended, and that does not change,
+//! needs no condition. [`settle`] is step 4 for any number of attempts at once.
 //!
 //! | the process dies | then |
 //! |---|---|
@@ -122,8 +124,9 @@
 //! For PostgreSQL, in `READ COMMITTED`, its default. Rows are locked in the order in which [`settle`]
 //! sorts them: deliveries before endpoints, each by ascending id (a text id needs `COLLATE "C"`). Rows
 //! become values by [`Delivery::from_columns`] and [`Endpoint::from_columns`], which take the row's
-//! number: where endpoints have text ids, as here, [`shard_of`] with `NonZeroU32::MAX` makes one. Writes
-//! come from [`Row::write`]. A row with a text that this version does not know is
+//! number: where endpoints have text ids, as here, [`shard_of`] with `NonZeroU32::MAX` makes one. The
+//! parameter `if_version` is bound as [`Delivery::if_version`] returns it: what has not changed has none,
+//! and `NULL` fits no row. A row with a text that this version does not know is
 //! [left as it is](DeliveryStatus#a-status-of-a-later-version).
 //!
 //! ```sql
@@ -201,7 +204,7 @@
 //! | search or index `waiting` alone | an attempt of a sender that died is never made again: the event is lost |
 //! | write without the version, of either row | a failure is counted twice, or a reset is lost |
 //! | ignore the number of rows affected, or send `COMMIT` before it is known | the same |
-//! | write `version() - 1` as the condition | no write matches after two transitions |
+//! | write `version() - 1` as the condition, not `if_version()` | no write matches after two transitions |
 //! | write only one of the two rows, or drop a [`Report`] | an endpoint is disabled too late, or never |
 //! | read the endpoint before the attempt ended | a reset is missed: it is disabled too early |
 //! | send before the commit of step 2 | two senders send at once |
@@ -217,7 +220,7 @@
 //!
 //! Step 2 can stay in memory where each endpoint has one owner, and then a delivery costs one write.
 //! A process owns shards of endpoints ([`shard_of`]), by leases that are the host's. It reads what is
-//! pending of its shards into a [`Planner`], begins each planned delivery as a [`Row`] in memory,
+//! pending of its shards into a [`Planner`], begins each planned delivery in memory,
 //! sends it, and [settles](settle) it *under the version that was read*. The stored row stays
 //! `waiting`, and the owner's lease takes the place of the attempt's lease.
 //!
@@ -293,9 +296,8 @@ pub use delivery::{
     RedeliverError,
 };
 pub use endpoint::{
-    AbandonedReason, AddressError, Alert, DisabledReason, Endpoint, EndpointChange,
-    EndpointColumns, EndpointSecrets, MAX_URL_LEN, Report, Target, TargetError, check_public,
-    shard_of,
+    AbandonedReason, AddressError, Alert, Destination, DisabledReason, Endpoint, EndpointChange,
+    EndpointColumns, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
 };
 pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use planner::{Pending, Planner, SenderLimits};
@@ -309,5 +311,5 @@ pub use schedule::{
     RETRY_WAITS, SUSPECT_SPAN, jitter, oldest_kept,
 };
 pub use settle::{Settled, settle};
-pub use stored::{ColumnError, MismatchError, Row, UnknownTextError, Write};
+pub use stored::{ColumnError, MismatchError, UnknownTextError};
 pub use tally::{Gauges, SenderTally};

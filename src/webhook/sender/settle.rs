@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::delivery::{Delivery, DeliveryStatus};
 use super::endpoint::{Alert, DisabledReason, Endpoint, EndpointChange};
 use super::log::{Ended, LogEntry};
-use super::stored::{MismatchError, Row, Write};
+use super::stored::MismatchError;
 use crate::Timestamp;
 
 /// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
@@ -19,9 +19,9 @@ use crate::Timestamp;
 #[non_exhaustive]
 pub struct Settled<D, E> {
     /// Deliveries to write, by ascending id: the order in which to lock them.
-    pub deliveries: Vec<(D, Write<Delivery>)>,
+    pub deliveries: Vec<(D, Delivery)>,
     /// Endpoints to write, by ascending id, to be locked after the deliveries.
-    pub endpoints: Vec<(E, Write<Endpoint>)>,
+    pub endpoints: Vec<(E, Endpoint)>,
     /// An entry for each attempt, in the order in which they ended.
     pub log: Vec<(D, LogEntry)>,
     /// Deliveries that wait for another attempt, by ascending id, with the time when it is due.
@@ -46,7 +46,7 @@ pub struct Settled<D, E> {
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use call_assistant::webhook::sender::{Ended, Outcome, Row, settle};
+/// use call_assistant::webhook::sender::{Ended, Outcome, settle};
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
@@ -56,15 +56,14 @@ pub struct Settled<D, E> {
 /// # let event = NewEvent::new(id, account, ApiVersion::parse("2026-01-15")?, Origin::voice(), now);
 /// # let event = event.ping("It works.")?;
 /// # let endpoint = Endpoint::new(1, now);
-/// # let read = Delivery::accept(&event, &endpoint, now);
+/// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 ///
 /// // Begun in memory. The store still has the row as it was read.
-/// let mut row = Row::from(read);
-/// let attempt = row.begin(&endpoint, now)?;
+/// let attempt = delivery.begin(&endpoint, now)?;
 ///
-/// let (delivery, endpoint_id) = (7, 1);
+/// let (id, endpoint_id) = (7, 1);
 /// let ended = [Ended {
-///     delivery,
+///     delivery: id,
 ///     endpoint: endpoint_id,
 ///     attempt,
 ///     outcome: Outcome::TimedOut,
@@ -74,11 +73,11 @@ pub struct Settled<D, E> {
 /// // Endpoints are read after the attempts have ended.
 /// let settled = settle(
 ///     &ended,
-///     &BTreeMap::from([(delivery, row)]),
-///     &BTreeMap::from([(endpoint_id, Row::from(endpoint))]),
+///     &BTreeMap::from([(id, delivery)]),
+///     &BTreeMap::from([(endpoint_id, endpoint)]),
 /// );
-/// let (id, write) = settled.deliveries[0];
-/// assert_eq!((id, write.if_version, write.value.attempts()), (7, 0, 1));
+/// let (id, delivery) = settled.deliveries[0];
+/// assert_eq!((id, delivery.if_version(), delivery.attempts()), (7, Some(0), 1));
 /// assert_eq!(settled.endpoints.len(), 1); // a first attempt failed; a retry would change nothing
 /// assert_eq!(settled.again[0].0, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -94,8 +93,8 @@ pub struct Settled<D, E> {
 /// called again with rows that were read again.
 pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     ended: &[Ended<'_, D, E>],
-    deliveries: &BTreeMap<D, Row<Delivery>>,
-    endpoints: &BTreeMap<E, Row<Endpoint>>,
+    deliveries: &BTreeMap<D, Delivery>,
+    endpoints: &BTreeMap<E, Endpoint>,
 ) -> Settled<D, E> {
     let mut settled = Settled::default();
     let (mut rows, mut owners) = (BTreeMap::new(), BTreeMap::new());
@@ -113,9 +112,9 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
         // A delivery may have several attempts here, and so may an endpoint.
         let (row, ..) = rows.entry(&each.delivery).or_insert((*row, &each.endpoint, each.at));
         let endpoint = owners.entry(&each.endpoint).or_insert(*endpoint);
-        let report = row.value.finished(&each.attempt, each.outcome, each.at);
-        finished.push((each, report, **row));
-        settled.note(&each.endpoint, endpoint.value.recorded(report, each.at));
+        let report = row.finished(&each.attempt, each.outcome, each.at);
+        finished.push((each, report, *row));
+        settled.note(&each.endpoint, endpoint.recorded(report, each.at));
     }
     // From here on it is known which endpoints are disabled.
     for (each, report, mut delivery) in finished {
@@ -128,16 +127,16 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
         if let (DeliveryStatus::Waiting, Some(due)) = (row.status(), row.due(at)) {
             settled.again.push((id.clone(), endpoint.clone(), due));
         }
-        settled.deliveries.extend(row.write().map(|write| (id.clone(), write)));
+        settled.deliveries.extend(row.if_version().map(|_| (id.clone(), row)));
     }
     for (id, endpoint) in owners {
-        settled.endpoints.extend(endpoint.write().map(|write| (id.clone(), write)));
+        settled.endpoints.extend(endpoint.if_version().map(|_| (id.clone(), endpoint)));
     }
     settled
 }
 
 #[expect(clippy::expect_used, reason = "an attempt whose endpoint is missing is unknown")]
-fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Row<Endpoint>>, id: &E) -> &'a Endpoint {
+fn owner<'a, E: Ord>(owners: &'a BTreeMap<&E, Endpoint>, id: &E) -> &'a Endpoint {
     owners.get(id).expect("each finished attempt has its endpoint here")
 }
 

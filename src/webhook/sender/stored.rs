@@ -1,116 +1,60 @@
 //! What is stored: a row's version, and which numbers and texts its columns may have.
 
 use alloc::string::String;
-use core::ops::Deref;
+use core::hash::{Hash, Hasher};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::schedule::MAX_ATTEMPTS;
 
-/// A [`Delivery`](super::Delivery), an [`Endpoint`](super::Endpoint) or a
-/// [`Recovery`](super::Recovery) with the version that its stored row had when it was read.
+/// The version of a stored value, and the one that its row had when it was read.
 ///
-/// ```
-/// # use call_assistant::Timestamp;
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Row};
-/// # let now = Timestamp::UNIX_EPOCH;
-/// # let read = Endpoint::new(1, now);
-/// let mut endpoint = Row::from(read); // read from the store
-/// assert_eq!(endpoint.write(), None); // nothing has changed
-///
-/// endpoint.pause(now);
-/// endpoint.enable(now);
-/// let write = endpoint.write().unwrap();
-/// // UPDATE endpoints SET ..., version = $version WHERE id = $id AND version = $if_version
-/// assert_eq!((write.if_version, write.value.version()), (0, 2));
-/// # Ok::<(), ()>(())
-/// ```
-///
-/// After a transition, the value's `version()` is the new one, and a write needs the stored one. A
-/// `Row` has both, however many transitions there were. It dereferences to the value, and makes its
-/// transitions. No other value can be put in its place, which would be written over this row:
-///
-/// ```compile_fail,E0594
-/// # use call_assistant::Timestamp;
-/// # use call_assistant::webhook::sender::{Endpoint, Row};
-/// # let mut row = Row::from(Endpoint::new(1, Timestamp::UNIX_EPOCH));
-/// # let other = Endpoint::new(1, Timestamp::UNIX_EPOCH);
-/// *row = other;
-/// ```
-///
-/// When a write is stored, read the row again, or continue with `Row::from(write.value)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Row<T> {
+/// Two versions are equal if they are stored alike.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct Version {
+    number: u32,
+    #[serde(skip)]
     stored: u32,
-    pub(super) value: T,
 }
 
-/// The write of a row, on the condition that the stored row still has the version that
-/// was read.
-///
-/// If it affects no row, another process was first: read the row again and repeat the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "store it, and check that one row was affected"]
-#[non_exhaustive]
-pub struct Write<T> {
-    /// The version that the stored row must have.
-    pub if_version: i32,
-    /// What to store.
-    pub value: T,
-}
-
-impl<T: Clone> Row<T> {
-    pub(super) fn read(stored: u32, value: T) -> Self {
-        Self { stored, value }
+impl Version {
+    /// Creates the version of a value that has just been read or stored.
+    pub(super) const fn read(number: u32) -> Self {
+        Self { number, stored: number }
     }
 
-    pub(super) fn changed(&self, version: u32) -> Option<Write<T>> {
-        let write = || Write { if_version: signed(self.stored), value: self.value.clone() };
-        (version != self.stored).then(write)
+    pub(super) fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Returns the version that the stored row must have; `None` if nothing has changed.
+    pub(super) fn condition(self) -> Option<i32> {
+        (self.number != self.stored).then(|| signed(self.stored))
+    }
+
+    pub(super) fn change(&mut self) {
+        self.number = next_version(self.number);
     }
 }
 
-/// The same for each value that has a version: its transitions, and the write.
-macro_rules! row {
-    ($value:ident $(<$generic:ident>)? {
-        $($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*
-    }) => {
-        impl$(<$generic: Clone>)? $crate::webhook::sender::Row<$value$(<$generic>)?> {
-            /// Returns the write to make. `None` if nothing has changed.
-            #[must_use]
-            pub fn write(
-                &self,
-            ) -> Option<$crate::webhook::sender::Write<$value$(<$generic>)?>> {
-                self.changed(self.version())
-            }
-
-            $(
-                #[doc = concat!("Does what [`", stringify!($value), "::", stringify!($name), "`] does.")]
-                $(#[$attribute])*
-                pub fn $name(&mut self, $($argument: $type),*) -> $result {
-                    self.value.$name($($argument),*)
-                }
-            )*
-        }
-
-        /// The value has just been read.
-        impl$(<$generic: Clone>)? From<$value$(<$generic>)?>
-            for $crate::webhook::sender::Row<$value$(<$generic>)?>
-        {
-            fn from(value: $value$(<$generic>)?) -> Self {
-                Self::read(value.version(), value)
-            }
-        }
-    };
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        version(deserializer).map(Self::read)
+    }
 }
 
-pub(super) use row;
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
 
-impl<T> Deref for Row<T> {
-    type Target = T;
+impl Eq for Version {}
 
-    fn deref(&self) -> &T {
-        &self.value
+impl Hash for Version {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
     }
 }
 

@@ -19,7 +19,7 @@ tally! {
     /// # use std::collections::BTreeMap;
     /// use call_assistant::metrics::OpenMetrics;
     /// use call_assistant::webhook::sender::{Gauges, SenderTally, settle};
-    /// # use call_assistant::webhook::sender::{Ended, Row, Settled};
+    /// # use call_assistant::webhook::sender::{Ended, Settled};
     ///
     /// let mut tally = SenderTally::default();
     /// # let (deliveries, endpoints) = (BTreeMap::new(), BTreeMap::new());
@@ -76,7 +76,7 @@ impl SenderTally {
             // An attempt that is not late has changed its delivery, which is written.
             let found = settled.deliveries.binary_search_by(|(of, _)| of.cmp(id)).ok();
             let write = found.and_then(|at| settled.deliveries.get(at));
-            self.attempted(entry, write.map(|(_, write)| &write.value));
+            self.attempted(entry, write.map(|(_, delivery)| delivery));
         }
         for (_, reason) in &settled.disabled {
             self.disabled.count(Reason(*reason));

@@ -24,9 +24,10 @@ fn secret(text: &str) -> SigningSecret {
 
 static OURS: LazyLock<Verifier> = LazyLock::new(|| Verifier::new(secret(SECRET)));
 static BOTH: LazyLock<Verifier> =
-    LazyLock::new(|| Verifier::new(secret("whsec_another")).and(secret(SECRET)));
-static SIGNER: LazyLock<Signer> =
-    LazyLock::new(|| Signer::new(secret(SECRET)).and(secret("whsec_third")).unwrap());
+    LazyLock::new(|| Verifier::new(secret("whsec_another")).with_secret(secret(SECRET)));
+static SIGNER: LazyLock<Signer> = LazyLock::new(|| {
+    Signer::new(secret(SECRET)).with_previous(secret("whsec_third"), Timestamp::MAX, now()).unwrap()
+});
 
 /// Whatever a header says, without the secret nobody gets further than its form, and the parts it
 /// was refused for exist.

@@ -70,7 +70,7 @@ fn headers_may_come_in_parts() {
     let body = ping("acct_1", "evt_1");
     let request = delivery("evt_1", &body);
     let new = call_assistant::webhook::SigningSecret::parse("whsec_new").unwrap();
-    let verifier = call_assistant::webhook::Verifier::new(new).and(SECRET.clone());
+    let verifier = call_assistant::webhook::Verifier::new(new).with_secret(SECRET.clone());
     let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
     let receipt = verifier.receive_parts(headers, body.as_bytes(), at(0)).unwrap();

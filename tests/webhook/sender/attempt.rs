@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Endpoint, Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome, Target,
-    TargetError,
+    Delivery, Destination, Endpoint, Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome,
+    Target, TargetError,
 };
 use call_assistant::webhook::{Signer, Verifier};
+use call_assistant::{Product, Timestamp};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
@@ -22,6 +22,10 @@ fn target() -> Target {
     Target::parse("https://hooks.example.com/in?a=b").unwrap()
 }
 
+fn destination(endpoint: &Endpoint, signer: Signer) -> Destination {
+    Destination::new(endpoint, target(), signer)
+}
+
 fn body() -> EventBody {
     EventBody::from_stored(BODY).unwrap()
 }
@@ -31,8 +35,8 @@ fn body() -> EventBody {
 fn an_attempt_is_a_post_with_the_five_headers() {
     let endpoint = Endpoint::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
-    let signer = Signer::new(secret("whsec_one"));
-    let request = attempt.request(&target(), &body(), &signer, start());
+    let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
+    let request = attempt.request(&destination, &body(), start()).unwrap();
     assert_eq!((request.method(), request.version()), (&Method::POST, Version::HTTP_11));
     assert_eq!(request.uri(), "https://hooks.example.com/in?a=b");
     assert_eq!(*request.body(), BODY.as_bytes());
@@ -56,11 +60,14 @@ fn every_attempt_is_signed_afresh_over_the_same_bytes() {
     for number in 1..=6 {
         let signer = match number {
             1 | 2 => Signer::new(old.clone()),
-            3 | 4 => Signer::new(new.clone()).and(old.clone()).unwrap(),
+            3 | 4 => {
+                Signer::new(new.clone()).with_previous(old.clone(), Timestamp::MAX, now).unwrap()
+            }
             _ => Signer::new(new.clone()),
         };
         let attempt = delivery.begin(&endpoint, now).unwrap();
-        let request = attempt.request(&target(), &body(), &signer, now);
+        let destination = destination(&endpoint, signer);
+        let request = attempt.request(&destination, &body(), now).unwrap();
         assert_eq!(*request.body(), BODY.as_bytes(), "attempt {number}");
         assert_eq!(request.headers()["x-service-delivery"], "evt_1", "attempt {number}");
         signatures.push(request.headers()["x-service-signature"].clone());
@@ -102,7 +109,8 @@ fn reserved_headers_cannot_be_overridden() {
         own.append(ours, HeaderValue::from_static("forged again"));
     }
     let target = target().with_headers(own).unwrap();
-    let request = attempt.request(&target, &body(), &signer, start());
+    let destination = Destination::new(&endpoint, target, signer);
+    let request = attempt.request(&destination, &body(), start()).unwrap();
     assert_eq!(request.headers()[AUTHORIZATION], "Bearer gateway");
     assert_eq!(request.headers().get_all("x-tag").iter().count(), 2);
     assert!(!request.headers().values().any(|value| value.as_bytes().starts_with(b"forged")));
@@ -112,7 +120,7 @@ fn reserved_headers_cannot_be_overridden() {
             .verify(request.headers(), BODY.as_bytes(), start())
             .is_ok()
     );
-    assert!(!format!("{target:?}").contains("gateway"));
+    assert!(!format!("{destination:?}").contains("gateway"));
 
     for name in [
         "content-type",
@@ -261,8 +269,8 @@ fn an_event_is_the_same_to_every_endpoint() {
     for name in ["whsec_one", "whsec_two", "whsec_three"] {
         let endpoint = Endpoint::new(1, start());
         let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
-        let signer = Signer::new(secret(name));
-        let mut request = attempt.request(&target(), &body(), &signer, start());
+        let destination = destination(&endpoint, Signer::new(secret(name)));
+        let mut request = attempt.request(&destination, &body(), start()).unwrap();
         let verifier = Verifier::new(secret(name));
         assert!(verifier.verify(request.headers(), BODY.as_bytes(), start()).is_ok(), "{name}");
         signatures.push(request.headers_mut().remove("x-service-signature").unwrap());
@@ -279,9 +287,9 @@ fn an_event_is_the_same_to_every_endpoint() {
 fn the_time_signed_is_that_of_the_request() {
     let endpoint = Endpoint::new(1, start());
     let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
-    let signer = Signer::new(secret("whsec_one"));
+    let destination = destination(&endpoint, Signer::new(secret("whsec_one")));
     for (now, t) in [(at(0), "t=1767225600,"), (at(3), "t=1767225603,")] {
-        let request = attempt.request(&target(), &body(), &signer, now);
+        let request = attempt.request(&destination, &body(), now).unwrap();
         let signature = request.headers()["x-service-signature"].to_str().unwrap();
         assert!(signature.starts_with(t), "{signature}");
     }

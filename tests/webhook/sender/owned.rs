@@ -11,12 +11,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use call_assistant::webhook::sender::{DeliveryStatus, Ended, Row, settle};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, Ended, settle};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::ledger::Step;
 use super::world::Sender::{Done, Heard, Idle, Ready};
-use super::world::{BUDGET, Budget, EVERYTHING, Past, Rules, Storing, World, check, is_version};
+use super::world::{
+    BUDGET, Budget, EVERYTHING, Past, Rules, Storing, World, check, held, is_version,
+};
 
 /// What a host does wrong without noticing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +61,7 @@ pub(super) fn properties() -> Vec<Property<Rules>> {
 impl Rules {
     pub(super) fn settle(&self, world: &mut World, at: usize) {
         let Ready(mut job, outcome, _, read) = world.senders[at] else { return };
-        let Some((row, early)) = job.read else { return };
+        let Some(((row, _), early)) = job.read else { return };
         let now = world.clock(at);
         let settled = settle(
             &[Ended {
@@ -71,29 +73,30 @@ impl Rules {
                 response: None,
             }],
             &BTreeMap::from([(job.of, row)]),
-            &BTreeMap::from([(0, Row::from(read))]),
+            &BTreeMap::from([(0, read.stored())]),
         );
         let mistake = |mistake| self.mistake == Some(mistake);
-        let mut row = settled.deliveries.first().map(|(_, write)| *write);
-        if let Some(row) = row.as_mut().filter(|_| mistake(Mistake::VersionMinusOne)) {
-            row.if_version = i32::try_from(row.value.version()).unwrap() - 1;
-        }
-        let endpoint = settled.endpoints.first().map(|(_, write)| *write);
+        let row = settled.deliveries.first().map(|(_, row)| *row);
+        let if_version = |row: Delivery| match mistake(Mistake::VersionMinusOne) {
+            true => Some(i32::try_from(row.version()).unwrap() - 1),
+            false => row.if_version(),
+        };
+        let endpoint = settled.endpoints.first().map(|(_, endpoint)| *endpoint);
         let told = settled.alerts.first().map(|(_, alert)| *alert);
         let row_fits = mistake(Mistake::DeliveryWithoutVersion)
-            || row.is_none_or(|row| is_version(world.rows[job.of].version(), row.if_version));
+            || row.is_none_or(|row| is_version(world.rows[job.of].version(), if_version(row)));
         let endpoint_fits = mistake(Mistake::EndpointWithoutVersion)
-            || endpoint.is_none_or(|write| is_version(world.endpoint.version(), write.if_version));
+            || endpoint.is_none_or(|new| is_version(world.endpoint.version(), new.if_version()));
         if !(row_fits && endpoint_fits) {
             if mistake(Mistake::RowsAffectedIgnored) && endpoint_fits {
-                world.endpoint = endpoint.map_or(world.endpoint, |write| write.value);
+                world.endpoint = endpoint.map_or(world.endpoint, |new| new.stored());
             }
             if mistake(Mistake::ToldBeforeStored) && told.is_some() {
                 world.ledger.broken = Some("told what is not so");
             }
             world.refused = true;
             // Both are read again, the endpoint in a step of its own.
-            job.read = Some((Row::from(world.rows[job.of]), early));
+            job.read = Some((held(world.rows[job.of].stored()), early));
             world.senders[at] = Heard(job, outcome);
             return;
         }
@@ -104,17 +107,17 @@ impl Rules {
             manual: entry.manual,
             ..job.step(outcome, entry.late, entry.status)
         };
-        let counts = endpoint.is_some_and(|write| write.value.failures() > read.failures());
+        let counts = endpoint.is_some_and(|new| new.failures() > read.failures());
         world.ledger.each[job.of].counted += u8::from(counts);
         let unmoved = endpoint.is_none() && job.unmoved;
         if world.ledger.note(step, unmoved, now) != told {
             world.ledger.broken = Some("told otherwise than it should be");
         }
-        world.rows[job.of] = row.map_or(world.rows[job.of], |write| write.value);
+        world.rows[job.of] = row.map_or(world.rows[job.of], |row| row.stored());
         if !mistake(Mistake::EndpointNotWritten) {
-            world.endpoint = endpoint.map_or(world.endpoint, |write| write.value);
+            world.endpoint = endpoint.map_or(world.endpoint, |new| new.stored());
         }
-        job.read = Some((Row::from(world.rows[job.of]), early));
+        job.read = Some((held(world.rows[job.of].stored()), early));
         world.senders[at] = Done(job, outcome);
     }
 }

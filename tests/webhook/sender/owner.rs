@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    EndpointColumns, EndpointSecrets, Outcome, RETENTION, RedeliverError, Target,
+    BeginError, Delivery, DeliveryStatus, Destination, DisabledReason, Endpoint, EndpointChange,
+    EndpointColumns, Outcome, RETENTION, RedeliverError, Target,
 };
 use call_assistant::webhook::{SetupError, Signer, Verifier};
 
@@ -66,7 +66,6 @@ fn a_pause_does_not_replace_another_reason() {
 fn a_new_url_is_checked_and_gets_what_is_pending() {
     let mut endpoint = endpoint_with_a_failure();
     let mut delivery = Delivery::accept(&event(start()), &endpoint, start());
-    let signer = Signer::new(secret("whsec_one"));
     let _ = attempted(&mut delivery, &endpoint, answered(500), start(), start());
 
     assert!(Target::parse("https://10.0.0.1/").is_err(), "checked as at registration");
@@ -78,7 +77,8 @@ fn a_new_url_is_checked_and_gets_what_is_pending() {
     assert_eq!(endpoint.version(), before.version() + 1);
     assert!(!delivery.park(&endpoint, at(5)), "carried along");
     let attempt = delivery.begin(&endpoint, at(10)).unwrap();
-    let request = attempt.request(&moved, &event(start()), &signer, at(10));
+    let moved = Destination::new(&endpoint, moved, Signer::new(secret("whsec_one")));
+    let request = attempt.request(&moved, &event(start()), at(10)).unwrap();
     assert_eq!(request.uri(), "https://new.example.com/hook");
     assert_eq!(attempt.number(), 2);
     // What the new URL answers counts.
@@ -235,15 +235,14 @@ fn a_deleted_endpoint_parks_what_is_pending_and_never_comes_back() {
 }
 
 /// Who verifies a request that is signed now.
-fn accepted_by(secrets: &EndpointSecrets, seconds: u64) -> Vec<&'static str> {
-    let signer = secrets.signer(at(seconds));
-    let request = event(start()).signed_request(&signer, at(seconds));
+fn accepted_by(signer: &Signer, seconds: u64) -> Vec<&'static str> {
+    let request = event(start()).signed_request(signer, at(seconds));
     let all = ["whsec_1", "whsec_2", "whsec_3", "whsec_4", "whsec_5"];
     let accepts = |text: &&str| {
         Verifier::new(secret(text)).verify(request.headers(), request.body(), at(seconds)).is_ok()
     };
     let accepting: Vec<_> = all.into_iter().filter(accepts).collect();
-    assert_eq!(accepting.len(), signer.secret_count(), "at {seconds}");
+    assert_eq!(accepting.len(), 1 + signer.previous(at(seconds)).count(), "at {seconds}");
     accepting
 }
 
@@ -251,11 +250,11 @@ fn accepted_by(secrets: &EndpointSecrets, seconds: u64) -> Vec<&'static str> {
 #[test]
 fn a_replaced_secret_signs_until_its_end() {
     const DAY: u64 = 86_400;
-    assert_eq!(EndpointSecrets::OVERLAP.as_secs(), DAY);
-    let mut secrets = EndpointSecrets::new(secret("whsec_1"));
-    assert_eq!(accepted_by(&secrets, 0), ["whsec_1"]);
-    secrets.rotate(secret("whsec_2"), EndpointSecrets::OVERLAP, at(0)).unwrap();
-    secrets.rotate(secret("whsec_3"), EndpointSecrets::OVERLAP, at(10)).unwrap();
+    assert_eq!(Signer::OVERLAP.as_secs(), DAY);
+    let mut signer = Signer::new(secret("whsec_1"));
+    assert_eq!(accepted_by(&signer, 0), ["whsec_1"]);
+    signer.rotate(secret("whsec_2"), Signer::OVERLAP, at(0)).unwrap();
+    signer.rotate(secret("whsec_3"), Signer::OVERLAP, at(10)).unwrap();
     for (seconds, expected) in [
         (10, &["whsec_1", "whsec_2", "whsec_3"][..]),
         (DAY - 1, &["whsec_1", "whsec_2", "whsec_3"]),
@@ -263,17 +262,17 @@ fn a_replaced_secret_signs_until_its_end() {
         (DAY + 9, &["whsec_2", "whsec_3"]),
         (DAY + 10, &["whsec_3"]),
     ] {
-        assert_eq!(accepted_by(&secrets, seconds), expected, "at {seconds}");
+        assert_eq!(accepted_by(&signer, seconds), expected, "at {seconds}");
     }
-    assert_eq!(secrets.newest().reveal(), "whsec_3");
+    assert_eq!(signer.newest().reveal(), "whsec_3");
 
     // What is stored puts it together again, newest first.
     let stored: Vec<_> =
-        secrets.previous(at(10)).map(|(secret, end)| (secret.reveal().to_owned(), end)).collect();
+        signer.previous(at(10)).map(|(secret, end)| (secret.reveal().to_owned(), end)).collect();
     assert_eq!(stored, [("whsec_2".into(), at(DAY + 10)), ("whsec_1".into(), at(DAY))]);
-    let mut restored = EndpointSecrets::new(secrets.newest().clone());
+    let mut restored = Signer::new(signer.newest().clone());
     for (text, end) in stored {
-        restored = restored.and_previous(secret(&text), end, at(10)).unwrap();
+        restored = restored.with_previous(secret(&text), end, at(10)).unwrap();
     }
     assert_eq!(accepted_by(&restored, 10), ["whsec_1", "whsec_2", "whsec_3"]);
     assert!(!format!("{restored:?}").contains("whsec_1"));
@@ -282,25 +281,25 @@ fn a_replaced_secret_signs_until_its_end() {
 /// After a leak the old secret stops at once, however many there are.
 #[test]
 fn an_overlap_of_zero_ends_the_old_secret_at_once() {
-    let overlap = EndpointSecrets::OVERLAP;
-    let mut secrets = EndpointSecrets::new(secret("whsec_1"));
+    let overlap = Signer::OVERLAP;
+    let mut signer = Signer::new(secret("whsec_1"));
     for text in ["whsec_2", "whsec_3", "whsec_4"] {
-        secrets.rotate(secret(text), overlap, start()).unwrap();
+        signer.rotate(secret(text), overlap, start()).unwrap();
     }
-    assert_eq!(accepted_by(&secrets, 0).len(), Signer::MAX_SECRETS);
-    let full = secrets.rotate(secret("whsec_5"), overlap, start());
+    assert_eq!(accepted_by(&signer, 0).len(), Signer::MAX_SECRETS);
+    let full = signer.rotate(secret("whsec_5"), overlap, start());
     assert_eq!(full, Err(SetupError::TooManySecrets));
-    assert_eq!(secrets.newest().reveal(), "whsec_4", "nothing has changed");
+    assert_eq!(signer.newest().reveal(), "whsec_4", "nothing has changed");
     let end = at(86_400);
-    let full = secrets.clone().and_previous(secret("whsec_5"), end, start());
+    let full = signer.clone().with_previous(secret("whsec_5"), end, start());
     assert_eq!(full.map(drop), Err(SetupError::TooManySecrets));
     // One that has expired takes no room.
-    assert!(secrets.clone().and_previous(secret("whsec_5"), start(), start()).is_ok());
+    assert!(signer.clone().with_previous(secret("whsec_5"), start(), start()).is_ok());
 
-    secrets.rotate(secret("whsec_5"), Duration::ZERO, start()).unwrap();
-    assert_eq!(accepted_by(&secrets, 0), ["whsec_1", "whsec_2", "whsec_3", "whsec_5"]);
-    secrets.rotate(secret("whsec_4"), overlap, end).unwrap();
-    assert_eq!(accepted_by(&secrets, 86_400), ["whsec_4", "whsec_5"]);
+    signer.rotate(secret("whsec_5"), Duration::ZERO, start()).unwrap();
+    assert_eq!(accepted_by(&signer, 0), ["whsec_1", "whsec_2", "whsec_3", "whsec_5"]);
+    signer.rotate(secret("whsec_4"), overlap, end).unwrap();
+    assert_eq!(accepted_by(&signer, 86_400), ["whsec_4", "whsec_5"]);
 }
 
 /// D-79: what attempts from before the endpoint was last enabled still say.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, Delivery, Endpoint, Outcome, Pending, Planner, Recovery, RecoveryBy, RecoveryStatus,
-    Row, SenderLimits, WebhookPlan, Write,
+    SenderLimits, WebhookPlan,
 };
 
 use super::isolation::p99;
@@ -35,7 +35,7 @@ enum Happens {
 }
 
 /// A step that is not stored yet, with the versions that it was made of.
-type Step = (Write<Recovery<usize>>, Vec<(usize, Write<Delivery>)>);
+type Step = (Recovery<usize>, Vec<(usize, Delivery)>);
 
 struct World {
     until: Millis,
@@ -187,30 +187,31 @@ impl World {
         let found: Vec<_> = (after..)
             .zip(self.deliveries.iter().skip(after))
             .filter(|(_, (row, of))| *of == HEALTHY && self.recovery.missed().includes(row))
-            .map(|(id, (row, _))| (id, Row::from(*row)))
+            .map(|(id, (row, _))| (id, row.stored()))
             .take(room as usize)
             .collect();
-        let mut recovery = Row::from(self.recovery.clone());
+        let mut recovery = self.recovery.clone();
         let endpoint = &self.endpoints[HEALTHY as usize];
         let writes = recovery.step(room, &found, endpoint, PLAN, at(now));
-        Some((recovery.write()?, writes))
+        recovery.if_version()?;
+        Some((recovery, writes))
     }
 
     /// One transaction: all of it, or nothing.
     fn store(&mut self, (recovery, writes): Step) {
-        let is = |version: u32, expected: i32| i64::from(version) == i64::from(expected);
+        let is = |version: u32, expected: Option<i32>| expected == i32::try_from(version).ok();
         let fits =
-            writes.iter().all(|(id, write)| is(self.deliveries[*id].0.version(), write.if_version));
-        if !fits || !is(self.recovery.version(), recovery.if_version) {
+            writes.iter().all(|(id, row)| is(self.deliveries[*id].0.version(), row.if_version()));
+        if !fits || !is(self.recovery.version(), recovery.if_version()) {
             self.refused += 1;
             return;
         }
-        self.recovery = recovery.value;
-        for (id, write) in writes {
-            self.deliveries[id].0 = write.value;
+        self.recovery = recovery.stored();
+        for (id, row) in writes {
+            self.deliveries[id].0 = row.stored();
             self.redelivered[id] += 1;
             // To the planner of a process that may die before.
-            let due = write.value.due(start()).unwrap();
+            let due = row.due(start()).unwrap();
             self.planner.add(pending(id, HEALTHY, due, false));
         }
     }

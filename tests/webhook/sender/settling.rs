@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, DisabledReason, Ended,
-    Endpoint, MismatchError, Outcome, RedeliverError, Row, Settled, settle,
+    Alert, Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination,
+    DisabledReason, Ended, Endpoint, EndpointColumns, MismatchError, Outcome, RedeliverError,
+    Settled, Target, settle,
 };
 
 use super::{answered, at, entry, failed_before, record, start};
 use crate::dice::Dice;
 
 type Batch = (Vec<Ended<'static, u32, u8>>, Rows, Owners);
-type Rows = BTreeMap<u32, Row<Delivery>>;
-type Owners = BTreeMap<u8, Row<Endpoint>>;
+type Rows = BTreeMap<u32, Delivery>;
+type Owners = BTreeMap<u8, Endpoint>;
 
 fn ended(
     delivery: u32,
@@ -29,7 +31,7 @@ fn ended(
 fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
     let mut attempts = Vec::new();
     let rows = failed.iter().zip(1..).map(|(failed, id)| {
-        let mut row = Row::from(failed_before(*failed, &endpoint, start()));
+        let mut row = failed_before(*failed, &endpoint, start()).stored();
         attempts.push(row.begin(&endpoint, start()).unwrap());
         (id, row)
     });
@@ -37,25 +39,32 @@ fn begun(failed: &[u8], endpoint: Endpoint) -> (Vec<Attempt>, Rows) {
     (attempts, rows)
 }
 
-/// The write remembers the stored version, however many transitions there were.
+/// A write has the condition of the stored version, however many transitions there were.
 #[test]
 fn a_row_remembers_the_version_that_is_stored() {
-    let endpoint = Endpoint::new(1, start());
-    let mut row = Row::from(failed_before(1, &endpoint, start()));
+    let mut endpoint = Endpoint::new(1, start());
+    let mut row = failed_before(1, &endpoint, start()).stored();
     let stored = row.version();
-    assert_eq!(row.write(), None, "nothing has changed");
+    assert_eq!(row.if_version(), None, "nothing has changed");
     let attempt = row.begin(&endpoint, start()).unwrap();
     let _ = row.finish(&attempt, answered(500), at(1)).unwrap();
-    let write = row.write().unwrap();
-    assert_eq!(u32::try_from(write.if_version), Ok(stored));
-    assert_eq!((write.value, write.value.version()), (*row, stored + 2));
-    assert_eq!(Row::from(write.value).write(), None, "stored");
+    assert_eq!(row.if_version(), Some(i32::try_from(stored).unwrap()));
+    assert_eq!((row.stored(), row.version()), (row, stored + 2), "the same to whoever reads it");
+    assert_eq!(row.stored().if_version(), None, "stored");
+    // What is put in the place of a row brings its own condition.
+    let other = failed_before(2, &endpoint, start()).stored();
+    row = other;
+    assert_eq!((row.if_version(), row), (None, other));
 
-    let mut row = Row::from(endpoint);
-    assert_eq!(row.write(), None, "nothing has changed");
-    let _ = row.pause(at(1));
-    let write = row.write().unwrap();
-    assert_eq!((write.if_version, write.value), (0, *row));
+    assert_eq!(endpoint.if_version(), None, "nothing has changed");
+    let _ = endpoint.pause(at(1));
+    let _ = endpoint.enable(at(2));
+    assert_eq!((endpoint.if_version(), endpoint.version()), (Some(0), 2));
+    // The last version is followed by the first.
+    let columns = EndpointColumns { version: i32::MAX, ..endpoint.into() };
+    let mut endpoint = Endpoint::from_columns(1, columns).unwrap();
+    let _ = endpoint.pause(at(3));
+    assert_eq!((endpoint.if_version(), endpoint.version()), (Some(i32::MAX), 0));
 }
 
 /// A row is of one delivery and one endpoint, and so is an attempt: whatever is given to another is
@@ -110,6 +119,14 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
     assert_eq!(one.in_flight(&there), None);
     assert_eq!(one.in_flight(&here), Some(attempt));
 
+    // Nor is it sent to another endpoint's URL, or signed with its secrets.
+    let sent = |attempt: &Attempt, endpoint| {
+        let destination = destination_of(endpoint);
+        attempt.request(&destination, &super::event(start()), start()).map(drop)
+    };
+    assert_eq!(sent(&attempt, &there), Err(MismatchError::Endpoint));
+    assert_eq!(sent(&attempt, &here), Ok(()));
+
     // One that was sent before its row had a number is of that row.
     let mut accepted = Delivery::accept(&super::event(start()), &here, start());
     let early = accepted.begin(&here, start()).unwrap();
@@ -118,10 +135,17 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
         let mut read = Delivery::from_columns(number, endpoint, columns).unwrap();
         assert_eq!(read.finish(&early, answered(200), at(1)).map(drop), expected, "{endpoint}");
     }
+    assert_eq!(sent(&early, &there), Err(MismatchError::Endpoint));
+    // One that an earlier version began has no numbers, and is sent.
+    let old = serde_json::to_value(attempt).unwrap();
+    let mut old = old.as_object().unwrap().clone();
+    old.remove("of").unwrap();
+    let old: Attempt = serde_json::from_value(old.into()).unwrap();
+    assert_eq!(sent(&old, &there), Ok(()));
 
     // In a batch, whatever is given for it.
-    let rows = BTreeMap::from([(1, one.into()), (2, other.into()), (3, abroad.into())]);
-    let owners = BTreeMap::from([(1, here.into()), (2, there.into())]);
+    let rows = BTreeMap::from([(1, one), (2, other), (3, abroad)]);
+    let owners = BTreeMap::from([(1, here), (2, there)]);
     let failed = |delivery, endpoint| ended(delivery, endpoint, attempt, answered(500));
     let all = [failed(1, 1), failed(2, 1), failed(1, 2), failed(3, 2)];
     let settled = settle(&all, &rows, &owners);
@@ -136,8 +160,7 @@ fn nothing_of_one_delivery_or_endpoint_counts_at_another() {
 
 /// What it costs the specification's way: each attempt alone, with the rows that it left.
 fn one_by_one((ended, rows, owners): &Batch) -> (BTreeMap<u32, Delivery>, BTreeMap<u8, Endpoint>) {
-    let mut rows: BTreeMap<_, _> = rows.iter().map(|(id, row)| (*id, **row)).collect();
-    let mut owners: BTreeMap<_, _> = owners.iter().map(|(id, row)| (*id, **row)).collect();
+    let (mut rows, mut owners) = (rows.clone(), owners.clone());
     for each in ended {
         let (Some(row), Some(owner)) =
             (rows.get_mut(&each.delivery), owners.get_mut(&each.endpoint))
@@ -164,12 +187,12 @@ fn batch(dice: &mut Dice) -> Batch {
         for _ in 0..[0, 4, 18, 19][below(dice, 4)] {
             let _ = record(&mut endpoint, 5, answered(500), start());
         }
-        owners.insert(id, Row::from(endpoint));
+        owners.insert(id, endpoint.stored());
     }
     for id in 0..8 {
         let endpoint = u8::try_from(below(dice, 3)).unwrap();
         let failed = [0, 4, 5][below(dice, 3)];
-        let mut row = Row::from(failed_before(failed, &owners[&endpoint], start()));
+        let mut row = failed_before(failed, &owners[&endpoint], start()).stored();
         let attempt = row.begin(&owners[&endpoint], start()).unwrap();
         for _ in 0..1 + below(dice, 2) {
             let outcomes = [200, 500, 500, 500, 410].map(answered);
@@ -199,14 +222,14 @@ fn a_batch_is_what_its_attempts_are_one_by_one() {
 
         let written: BTreeMap<_, _> = settled.deliveries.iter().copied().collect();
         for (id, row) in rows {
-            let after = written.get(id).map_or(**row, |write| write.value);
-            assert_eq!(after, rows_after[id], "seed {seed}: delivery {id}");
+            let after = written.get(id).unwrap_or(row);
+            assert_eq!(*after, rows_after[id], "seed {seed}: delivery {id}");
         }
         let changed: BTreeMap<_, _> = settled.endpoints.iter().copied().collect();
         for (id, row) in owners {
-            assert_eq!(changed.contains_key(id), **row != owners_after[id], "seed {seed}: {id}");
-            let after = changed.get(id).map_or(**row, |write| write.value);
-            assert_eq!(after, owners_after[id], "seed {seed}: endpoint {id}");
+            assert_eq!(changed.contains_key(id), *row != owners_after[id], "seed {seed}: {id}");
+            let after = changed.get(id).unwrap_or(row);
+            assert_eq!(*after, owners_after[id], "seed {seed}: endpoint {id}");
         }
         // The order to lock in, each row once.
         assert!(settled.deliveries.is_sorted_by(|(a, _), (b, _)| a < b), "seed {seed}");
@@ -254,9 +277,8 @@ fn what_a_batch_disables_is_parked_in_it() {
         ended(2, 9, attempts[1], Outcome::Unsent),
         ended(3, 9, attempts[2], answered(410)),
     ];
-    let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
-    let statuses: Vec<_> =
-        settled.deliveries.iter().map(|(id, write)| (*id, write.value.status())).collect();
+    let settled = settle(&all, &rows, &BTreeMap::from([(9, endpoint)]));
+    let statuses: Vec<_> = settled.deliveries.iter().map(|(id, row)| (*id, row.status())).collect();
     assert_eq!(
         statuses,
         [(1, DeliveryStatus::Parked), (2, DeliveryStatus::Parked), (3, DeliveryStatus::Gone)]
@@ -272,7 +294,7 @@ fn what_a_batch_disables_is_parked_in_it() {
     );
     assert_eq!(settled.disabled, [(9, DisabledReason::Gone)]);
     assert!(settled.again.is_empty());
-    assert_eq!(settled.deliveries[0].1.value.attempts(), 2, "the failure before it counts");
+    assert_eq!(settled.deliveries[0].1.attempts(), 2, "the failure before it counts");
 }
 
 /// One delivery alone gives what the steps give, with the response in its log.
@@ -282,13 +304,13 @@ fn a_batch_of_one_is_the_steps_of_the_page() {
     let (attempts, rows) = begun(&[3], endpoint);
     let mut each = ended(1, 9, attempts[0], answered(503));
     each.response = Some(b"down");
-    let settled: Settled<u32, u8> = settle(&[each], &rows, &BTreeMap::from([(9, endpoint.into())]));
+    let settled: Settled<u32, u8> = settle(&[each], &rows, &BTreeMap::from([(9, endpoint)]));
 
-    let mut delivery = *rows[&1];
+    let mut delivery = rows[&1];
     let report = delivery.finish(&attempts[0], answered(503), at(5)).unwrap();
     let entry = entry(attempts[0], (answered(503), at(5)), &report, &delivery, Some(b"down"));
     assert_eq!(settled.log, [(1, entry)]);
-    assert_eq!(settled.deliveries[0].1.value, delivery);
+    assert_eq!(settled.deliveries[0].1, delivery);
     assert_eq!(settled.again, [(1, 9, at(5).saturating_add(Duration::from_secs(3_600)))]);
     assert!(
         settled.endpoints.is_empty() && settled.alerts.is_empty() && settled.unknown.is_empty()
@@ -306,10 +328,10 @@ fn a_bad_row_does_not_stop_the_others() {
         ended(2, 9, attempts[1], Outcome::Dns),
         ended(3, 8, attempts[2], Outcome::Dns),
     ];
-    let settled = settle(&all, &rows, &BTreeMap::from([(9, Row::from(endpoint))]));
+    let settled = settle(&all, &rows, &BTreeMap::from([(9, endpoint)]));
     assert_eq!(settled.unknown, [1, 2], "a delivery, and an endpoint");
     assert_eq!(settled.deliveries.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1]);
-    assert_eq!(settled.endpoints[0].1.value.failures(), 1);
+    assert_eq!(settled.endpoints[0].1.failures(), 1);
 }
 
 /// An owner who lost the row settles again with the row that is stored: the first result counts.
@@ -317,12 +339,9 @@ fn a_bad_row_does_not_stop_the_others() {
 fn the_first_result_that_is_stored_counts() {
     let endpoint = Endpoint::new(1, start());
     let (attempts, rows) = begun(&[5], endpoint);
-    let first = settle(
-        &[ended(1, 9, attempts[0], answered(500))],
-        &rows,
-        &BTreeMap::from([(9, Row::from(endpoint))]),
-    );
-    let (stored, counted) = (first.deliveries[0].1.value, first.endpoints[0].1.value);
+    let first =
+        settle(&[ended(1, 9, attempts[0], answered(500))], &rows, &BTreeMap::from([(9, endpoint)]));
+    let (stored, counted) = (first.deliveries[0].1, first.endpoints[0].1);
     assert_eq!((stored.status(), counted.failures()), (DeliveryStatus::Failed, 1));
     for (outcome, status, failures) in [
         (answered(500), DeliveryStatus::Failed, 1),
@@ -331,15 +350,20 @@ fn the_first_result_that_is_stored_counts() {
     ] {
         let second = settle(
             &[ended(1, 9, attempts[0], outcome)],
-            &BTreeMap::from([(1, Row::from(stored))]),
-            &BTreeMap::from([(9, Row::from(counted))]),
+            &BTreeMap::from([(1, stored.stored())]),
+            &BTreeMap::from([(9, counted.stored())]),
         );
-        let row = second.deliveries.first().map_or(stored, |(_, write)| write.value);
-        let owner = second.endpoints.first().map_or(counted, |(_, write)| write.value);
+        let row = second.deliveries.first().map_or(stored, |(_, row)| *row);
+        let owner = second.endpoints.first().map_or(counted, |(_, row)| *row);
         assert_eq!((row.status(), owner.failures()), (status, failures), "{outcome}");
     }
 }
 
 fn below(dice: &mut Dice, bound: usize) -> usize {
     dice.below(bound as u64) as usize
+}
+
+fn destination_of(endpoint: &Endpoint) -> Destination {
+    let target = Target::parse("https://hooks.example.com/in").unwrap();
+    Destination::new(endpoint, target, Signer::new(support::secret("whsec_one")))
 }

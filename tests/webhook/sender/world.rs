@@ -9,7 +9,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Alert, Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, Outcome,
-    RETRY_WAITS, Report, Row,
+    RETRY_WAITS, Report,
 };
 use stateright::{Checker, Model, Property};
 
@@ -105,7 +105,7 @@ pub(super) struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sender {
     Idle,
-    Read(usize, Row<Delivery>, Endpoint),
+    Read(usize, Delivery, Endpoint),
     Begun(Job),
     Sent(Job),
     Heard(Job, Outcome),
@@ -115,9 +115,16 @@ pub(super) enum Sender {
     CountLeft(Job, Outcome, Report),
     Done(Job, Outcome),
     /// Has a reminder to store, made then.
-    Reminding(Row<Endpoint>, Alert, Timestamp),
+    Reminding(Endpoint, Alert, Timestamp),
 }
 use Sender::{Begun, CountLeft, Done, Heard, Idle, Read, Ready, Reminding, Sent};
+
+/// A row as a sender holds it, with the condition of its write, which equality ignores.
+pub(super) type Held = (Delivery, Option<i32>);
+
+pub(super) fn held(row: Delivery) -> Held {
+    (row, row.if_version())
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Job {
@@ -126,7 +133,7 @@ pub(super) struct Job {
     /// How often the endpoint had been enabled when the sender read it.
     pub(super) life: u8,
     /// Both rows as they were read before the attempt, for who settles.
-    pub(super) read: Option<(Row<Delivery>, Endpoint)>,
+    pub(super) read: Option<(Held, Endpoint)>,
     /// Whether there was an instant, since the end of the attempt, at which its outcome changed
     /// nothing.
     pub(super) unmoved: bool,
@@ -222,7 +229,7 @@ impl Model for Rules {
         let mut world = before.clone();
         match action {
             Action::Look(at, of) => {
-                world.senders[at] = Read(of, Row::from(world.rows[of]), world.endpoint);
+                world.senders[at] = Read(of, world.rows[of].stored(), world.endpoint);
             }
             Action::Begin(at) => self.begin(&mut world, at),
             Action::Send(at) => {
@@ -240,8 +247,8 @@ impl Model for Rules {
                 let Heard(job, outcome) = world.senders[at] else { return None };
                 let early = self.mistake == Some(Mistake::EndpointReadEarly);
                 let (row, endpoint) = match job.read {
-                    Some((row, endpoint)) if early => (*row, endpoint),
-                    Some((row, _)) => (*row, world.endpoint),
+                    Some(((row, _), endpoint)) if early => (row, endpoint),
+                    Some(((row, _), _)) => (row, world.endpoint),
                     None => (world.rows[job.of], world.endpoint),
                 };
                 world.senders[at] = Ready(job, outcome, row, endpoint);
@@ -267,17 +274,16 @@ impl Model for Rules {
                 world.senders[at] = Idle;
             }
             Action::Remind(at) => {
-                let (mut row, now) = (Row::from(world.endpoint), world.clock(at));
+                let (mut row, now) = (world.endpoint.stored(), world.clock(at));
                 let alert = row.remind(now)?;
                 world.senders[at] = Reminding(row, alert, now);
             }
             Action::StoreReminder(at) => {
                 let Reminding(row, alert, then) = world.senders[at] else { return None };
                 world.senders[at] = Idle;
-                let write = row.write()?;
                 let blind = self.mistake == Some(Mistake::ReminderWithoutVersion);
-                if blind || is_version(world.endpoint.version(), write.if_version) {
-                    world.endpoint = write.value;
+                if blind || is_version(world.endpoint.version(), row.if_version()) {
+                    world.endpoint = row.stored();
                     world.ledger.reminds(alert, then);
                 }
             }
@@ -322,12 +328,11 @@ impl Rules {
         let result = row.begin(&endpoint, world.clock(at));
         // If somebody else was first, nothing is stored, and nothing is sent.
         if result.is_err() || self.storing != (Storing::Settled { owned: true }) {
-            let Some(write) = row.write() else { return };
-            if !is_version(world.rows[of].version(), write.if_version) {
+            if !is_version(world.rows[of].version(), row.if_version()) {
                 return;
             }
-            world.rows[of] = write.value;
-            row = Row::from(write.value);
+            row = row.stored();
+            world.rows[of] = row;
         }
         if let Ok(attempt) = result {
             if !endpoint.is_active() {
@@ -335,7 +340,7 @@ impl Rules {
             }
             let life = u8::try_from(endpoint.generation()).unwrap();
             let settles = matches!(self.storing, Storing::Settled { .. });
-            let read = settles.then_some((row, endpoint));
+            let read = settles.then_some((held(row), endpoint));
             world.senders[at] = Begun(Job { of, attempt, life, read, unmoved: false });
         }
     }
@@ -356,8 +361,9 @@ impl Job {
     }
 }
 
-pub(super) fn is_version(stored: u32, expected: i32) -> bool {
-    i64::from(stored) == i64::from(expected)
+/// As in SQL: nothing is equal to `NULL`.
+pub(super) fn is_version(stored: u32, expected: Option<i32>) -> bool {
+    expected == i32::try_from(stored).ok()
 }
 
 impl World {

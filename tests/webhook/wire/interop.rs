@@ -54,7 +54,9 @@ fn verifies_and_is_verified() {
         .collect();
     let (_, body) = BODIES[0];
     let right = signer.sign(body, now);
-    let rotating = Signer::new(secret("whsec_new")).and(secret(SECRET)).unwrap();
+    let rotating = Signer::new(secret("whsec_new"))
+        .with_previous(secret(SECRET), Timestamp::MAX, now)
+        .unwrap();
     let (time, digest) = right.as_str().split_once(",v1=").unwrap();
     verify.extend([
         ("rotating", body, rotating.sign(body, now).as_str().to_owned()),
@@ -95,7 +97,7 @@ fn verifies_and_is_verified() {
     }
 
     // We verify what they sign.
-    let verifier = Verifier::new(secret("whsec_new")).and(secret(SECRET));
+    let verifier = Verifier::new(secret("whsec_new")).with_secret(secret(SECRET));
     for (name, body) in BODIES {
         let Some(header) = answer.signed.get(name) else {
             assert!(name == "not text" && !node, "{name} was not signed");

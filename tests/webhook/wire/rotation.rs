@@ -1,5 +1,6 @@
 //! Several secrets at either end (D-43).
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::{DeliveryHeaders, Signer, Verifier, VerifyError};
 
 use super::{NOW, at, secret};
@@ -13,7 +14,9 @@ fn matched(verifier: &Verifier, signer: &Signer) -> Result<usize, VerifyError> {
 
 #[test]
 fn a_verifier_tells_which_secret_matched() {
-    let verifier = Verifier::new(secret("whsec_0")).and(secret("whsec_1")).and(secret("whsec_2"));
+    let verifier = Verifier::new(secret("whsec_0"))
+        .with_secret(secret("whsec_1"))
+        .with_secret(secret("whsec_2"));
     for index in 0..3 {
         let signer = Signer::new(secret(&format!("whsec_{index}")));
         assert_eq!(matched(&verifier, &signer), Ok(index), "{index}");
@@ -27,14 +30,14 @@ fn a_verifier_tells_which_secret_matched() {
 fn a_rotation_never_fails_a_delivery() {
     let old = || secret("whsec_old");
     let new = || secret("whsec_new");
-    let both = || Signer::new(new()).and(old()).unwrap();
+    let both = || Signer::new(new()).with_previous(old(), Timestamp::MAX, at(NOW)).unwrap();
     let steps = [
         (Signer::new(old()), Verifier::new(old())),
         (both(), Verifier::new(old())),
-        (both(), Verifier::new(new()).and(old())),
+        (both(), Verifier::new(new()).with_secret(old())),
         (both(), Verifier::new(new())),
         (Signer::new(new()), Verifier::new(new())),
-        (Signer::new(new()), Verifier::new(new()).and(old())),
+        (Signer::new(new()), Verifier::new(new()).with_secret(old())),
     ];
     for (step, (signer, verifier)) in steps.into_iter().enumerate() {
         assert!(matched(&verifier, &signer).is_ok(), "step {step}");

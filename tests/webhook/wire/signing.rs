@@ -1,3 +1,5 @@
+use core::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::webhook::{SetupError, Signer};
 
@@ -38,9 +40,12 @@ fn the_time_is_that_of_the_attempt() {
 fn each_secret_adds_a_digest_in_order() {
     let secrets = ["whsec_test", "whsec_b", "whsec_c", "whsec_d"].map(secret);
     let [newest, older @ ..] = secrets.clone();
-    let signer = older.into_iter().try_fold(Signer::new(newest), Signer::and).unwrap();
-    assert_eq!(signer.secret_count(), 4);
-    let header = signer.sign(b"{}", Timestamp::MAX);
+    let (now, end) = (Timestamp::MAX.saturating_sub(Duration::from_nanos(1)), Timestamp::MAX);
+    let signer = older
+        .into_iter()
+        .try_fold(Signer::new(newest), |signer, secret| signer.with_previous(secret, end, now))
+        .unwrap();
+    let header = signer.sign(b"{}", now);
     let alone = secrets.map(|secret| {
         let header = Signer::new(secret).sign(b"{}", Timestamp::MAX);
         header.as_str().split_once(",v1=").unwrap().1.to_owned()
@@ -52,9 +57,9 @@ fn each_secret_adds_a_digest_in_order() {
 fn there_are_four_secrets_at_most() {
     let mut signer = Signer::new(secret("whsec_1"));
     for text in ["whsec_2", "whsec_3", "whsec_4"] {
-        signer = signer.and(secret(text)).unwrap();
+        signer = signer.with_previous(secret(text), Timestamp::MAX, at(NOW)).unwrap();
     }
-    let error = signer.and(secret("whsec_5")).unwrap_err();
+    let error = signer.with_previous(secret("whsec_5"), Timestamp::MAX, at(NOW)).unwrap_err();
     assert_eq!(error, SetupError::TooManySecrets);
     assert_eq!(error.to_string(), "signer has more than 4 secrets");
 }

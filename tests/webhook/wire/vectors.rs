@@ -66,7 +66,7 @@ fn check(case: &Case) {
     let (first, others) = case.secrets.split_first().unwrap();
     let mut verifier = others
         .iter()
-        .fold(Verifier::new(secret(first)), |verifier, text| verifier.and(secret(text)));
+        .fold(Verifier::new(secret(first)), |verifier, text| verifier.with_secret(secret(text)));
     if let Some(seconds) = case.tolerance {
         verifier = verifier.with_tolerance(Duration::from_secs(seconds)).unwrap();
     }

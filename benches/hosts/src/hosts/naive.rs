@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, Endpoint, Outcome, Target};
+use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Outcome, Target};
 use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -118,7 +118,8 @@ async fn deliver_one(client: &mut Client) -> bool {
 
     let event = EventBody::from_stored(&body).expect("an event");
     let signer = Signer::new(SigningSecret::parse(SECRET).expect("a secret"));
-    let request = attempt.request(&target, &event, &signer, now());
+    let destination = Destination::new(&endpoint, target, signer);
+    let request = attempt.request(&destination, &event, now()).expect("its endpoint's");
     let posted = tokio::time::timeout(Duration::from_secs(10), post(request)).await;
     let outcome = posted.unwrap_or(Outcome::TimedOut);
 

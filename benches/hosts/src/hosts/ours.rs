@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use call_assistant::webhook::SigningSecret;
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::db::{self, At};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use call_assistant_postgres::queue::{accept, shard_of};
@@ -42,7 +41,7 @@ impl Ours {
         let mut first = None;
         for (nth, address) in urls.iter().enumerate() {
             let id = format!("whep_{nth}");
-            let secret = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
+            let secret = Signer::new(SigningSecret::from_random([7; 32]));
             let sealed = ring.seal(&id, &secret, now);
             let shard = shard_of(&id);
             let insert = "INSERT INTO endpoints

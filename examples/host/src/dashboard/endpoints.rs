@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::id::EndpointId;
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::Signer;
 use serde_json::{Value, json};
 
 use super::{Asked, Dashboard, nothing_asked, show};
@@ -73,7 +73,7 @@ impl<S: Store, X> Dashboard<S, X> {
         let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);
         let bounds = format!("whole seconds, {LONGEST_OVERLAP} at most");
         let overlap = fields.number("overlap_seconds", seconds, bounds)?;
-        let overlap = overlap.map_or(EndpointSecrets::OVERLAP, Duration::from_secs);
+        let overlap = overlap.map_or(Signer::OVERLAP, Duration::from_secs);
         let new = NewSecret { secret: secret.clone(), overlap };
         let mut shown = show::endpoint(&self.store.rotate_secret(id, new).await?);
         shown["secret"] = secret.reveal().into();

@@ -1,7 +1,7 @@
 //! Alerts for the owners of endpoints: each fact once, in the transaction that makes it true.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, Endpoint, EndpointColumns, Write};
+use call_assistant::webhook::sender::{Alert, Endpoint, EndpointColumns};
 use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
@@ -16,15 +16,15 @@ use crate::db::{At, Database, DbError, Fields as _, execute, query_opt};
 pub(crate) async fn store_alerts(
     change: &Transaction<'_>,
     alerts: &[(i32, Alert)],
-    endpoints: &[(i32, Write<Endpoint>)],
+    endpoints: &[(i32, Endpoint)],
     now: Timestamp,
 ) -> Result<(), DbError> {
     let (mut numbers, mut versions, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for (number, alert) in alerts {
         // An alert comes of a change, so its endpoint is among those that are written.
-        let Some((_, write)) = endpoints.iter().find(|(of, _)| of == number) else { continue };
+        let Some((_, endpoint)) = endpoints.iter().find(|(of, _)| of == number) else { continue };
         numbers.push(*number);
-        versions.push(EndpointColumns::from(write.value).version);
+        versions.push(EndpointColumns::from(*endpoint).version);
         texts.push(serde_json::to_string(alert).map_err(DbError::row)?);
     }
     if !numbers.is_empty() {
@@ -38,12 +38,12 @@ pub(crate) async fn store_alerts(
 /// that takes long holds up nobody. An alert whose count is lost is told without it.
 pub(crate) async fn count_missed(
     database: &Database,
-    endpoints: &[(i32, Write<Endpoint>)],
+    endpoints: &[(i32, Endpoint)],
     now: Timestamp,
 ) -> Result<(), DbError> {
-    for (number, write) in endpoints {
-        let Some(missed) = write.value.missed(now) else { continue };
-        let version = EndpointColumns::from(write.value).version;
+    for (number, endpoint) in endpoints {
+        let Some(missed) = endpoint.missed(now) else { continue };
+        let version = EndpointColumns::from(*endpoint).version;
         let count = async |client: &Object| {
             if let Some(row) = query_opt(client, sql::MISSED_SHARD, &[number]).await? {
                 let search = Search::new(row.field("shard")?, *number, &missed);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Endpoint, Row};
+use call_assistant::webhook::sender::{Delivery, Endpoint};
 use deadpool_postgres::Transaction;
 
 use crate::db::statements as sql;
@@ -35,7 +35,7 @@ pub struct Locked {
     /// The place of the row.
     pub table: Table,
     /// The content of the row.
-    pub row: Row<Delivery>,
+    pub row: Delivery,
 }
 
 /// Locks deliveries, pending ones first, each by ascending number. One that cannot be read by this
@@ -75,7 +75,7 @@ pub async fn lock(
 /// A row by its number, if this version can read it.
 fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked)>, DbError> {
     let id = row.field("id")?;
-    Ok(delivery_of(row).ok().map(|delivery| (id, Locked { table, row: delivery.into() })))
+    Ok(delivery_of(row).ok().map(|delivery| (id, Locked { table, row: delivery })))
 }
 
 /// Reads endpoints by their numbers, without a lock.
@@ -85,7 +85,7 @@ fn locked(row: &tokio_postgres::Row, table: Table) -> Result<Option<(i64, Locked
 pub async fn read_endpoints(
     change: &Transaction<'_>,
     numbers: &[i32],
-) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+) -> Result<BTreeMap<i32, Endpoint>, DbError> {
     endpoints(query(change, sql::QUEUE_ENDPOINTS, &[&numbers]).await?)
 }
 
@@ -96,16 +96,16 @@ pub async fn read_endpoints(
 pub async fn lock_endpoints(
     change: &Transaction<'_>,
     numbers: &[i32],
-) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+) -> Result<BTreeMap<i32, Endpoint>, DbError> {
     endpoints(query(change, sql::QUEUE_LOCK_ENDPOINTS, &[&numbers]).await?)
 }
 
 /// One that cannot be read by this version is left out.
-fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, Row<Endpoint>>, DbError> {
+fn endpoints(rows: Vec<tokio_postgres::Row>) -> Result<BTreeMap<i32, Endpoint>, DbError> {
     let mut found = BTreeMap::new();
     for row in rows {
         if let Ok(endpoint) = endpoint_of(&row, "") {
-            found.insert(row.field("number")?, endpoint.into());
+            found.insert(row.field("number")?, endpoint);
         }
     }
     Ok(found)

@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
                 let delivery = delivery_of(&row)?;
                 let (id, endpoint) = (row.field("id")?, self.endpoint);
                 let key = Key { id, endpoint, event_created_at: delivery.event_created_at() };
-                found.push((key, Locked { table, row: delivery.into() }));
+                found.push((key, Locked { table, row: delivery }));
             }
         }
         found.sort_unstable_by_key(|(key, _)| key.id);

@@ -1,7 +1,6 @@
 //! Parking of pending deliveries.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::Row;
 use deadpool_postgres::Transaction;
 
 use super::lock::{Key, Table, read_endpoints};
@@ -38,12 +37,12 @@ async fn page(
     let Some(health) = endpoints.get(&endpoint) else { return Ok(None) };
     let mut writes = Vec::new();
     for row in &rows {
-        let Ok(delivery) = delivery_of(row) else { continue };
+        let Ok(mut delivery) = delivery_of(row) else { continue };
         let key =
             Key { id: row.field("id")?, endpoint, event_created_at: delivery.event_created_at() };
-        let mut row = Row::from(delivery);
-        row.park(health, now);
-        writes.extend(row.write().map(|write| (key, Table::Pending, write)));
+        if delivery.park(health, now) {
+            writes.push((key, Table::Pending, delivery));
+        }
     }
     write_locked(change, writes).await?;
     Ok(Some(next))

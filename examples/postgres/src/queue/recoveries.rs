@@ -1,7 +1,7 @@
 //! Rows of recoveries.
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Recovery, RecoveryStatus, Row};
+use call_assistant::webhook::sender::{Recovery, RecoveryStatus};
 use deadpool_postgres::Transaction;
 
 use crate::db::statements as sql;
@@ -11,23 +11,23 @@ use crate::db::{At, DbError, Fields as _, execute, query_opt};
 pub(crate) async fn lock_recovery(
     change: &Transaction<'_>,
     id: i64,
-) -> Result<Option<(tokio_postgres::Row, Row<Recovery<i64>>)>, DbError> {
+) -> Result<Option<(tokio_postgres::Row, Recovery<i64>)>, DbError> {
     let row = query_opt(change, sql::RECOVERIES_LOCK, &[&id]).await?;
-    row.map(|row| recovery_of(&row).map(|recovery| (row, recovery.into()))).transpose()
+    row.map(|row| recovery_of(&row).map(|recovery| (row, recovery))).transpose()
 }
 
 /// Writes a locked recovery where it has changed.
 pub(crate) async fn write_recovery(
     change: &Transaction<'_>,
     id: i64,
-    recovery: &Row<Recovery<i64>>,
+    recovery: &Recovery<i64>,
     now: Timestamp,
 ) -> Result<(), DbError> {
-    let Some(write) = recovery.write() else { return Ok(()) };
-    let (text, version) = (recovery_json(&write.value)?, write.value.version().cast_signed());
-    let ended_at = (write.value.status() != RecoveryStatus::Running).then_some(At(now));
+    let Some(if_version) = recovery.if_version() else { return Ok(()) };
+    let (text, version) = (recovery_json(recovery)?, recovery.version().cast_signed());
+    let ended_at = (recovery.status() != RecoveryStatus::Running).then_some(At(now));
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-        [&id, &write.if_version, &text, &version, &ended_at];
+        [&id, &if_version, &text, &version, &ended_at];
     match execute(change, sql::RECOVERIES_WRITE, &parameters).await? {
         1 => Ok(()),
         _ => Err(DbError::row("a locked recovery has changed")),

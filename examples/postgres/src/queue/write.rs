@@ -4,7 +4,7 @@
 //! the row.
 
 use call_assistant::webhook::sender::{
-    Delivery, DeliveryColumns, DisabledReason, Endpoint, EndpointColumns, Write,
+    Delivery, DeliveryColumns, DisabledReason, Endpoint, EndpointColumns,
 };
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
@@ -14,28 +14,28 @@ use crate::db::statements::{self as sql, Statement};
 use crate::db::{At, DbError, columns, execute};
 
 /// Writes deliveries. Returns whether each stored row had the version that was read: if not, roll
-/// back and read again.
+/// back and read again. A delivery that has not changed has no such version, and fits no row.
 ///
 /// # Errors
 /// [`DbError`]
 pub async fn write(
     change: &Transaction<'_>,
-    writes: impl IntoIterator<Item = (Key, Table, Write<Delivery>)>,
+    writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
 ) -> Result<bool, DbError> {
     let [mut wait, mut retire, mut amend, mut revive] = [(); 4].map(|()| Changed::default());
-    for (key, table, write) in writes {
-        let rows = match (table, write.value.is_pending()) {
+    for (key, table, delivery) in writes {
+        let rows = match (table, delivery.is_pending()) {
             (Table::Pending, true) => &mut wait,
             (Table::Pending, false) => &mut retire,
             (Table::Ended, false) => &mut amend,
             (Table::Ended, true) => &mut revive,
         };
-        let columns = DeliveryColumns::from(write.value);
+        let columns = DeliveryColumns::from(delivery);
         rows.push(ChangedDelivery {
             endpoint: key.endpoint,
             id: key.id,
             event_created_at: At(key.event_created_at),
-            if_version: write.if_version,
+            if_version: delivery.if_version(),
             status: columns.status.as_str(),
             at: At(columns.at),
             attempts: columns.attempts,
@@ -59,7 +59,7 @@ pub async fn write(
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked(
     change: &Transaction<'_>,
-    writes: impl IntoIterator<Item = (Key, Table, Write<Delivery>)>,
+    writes: impl IntoIterator<Item = (Key, Table, Delivery)>,
 ) -> Result<(), DbError> {
     match write(change, writes).await? {
         true => Ok(()),
@@ -81,7 +81,7 @@ columns! {
         endpoint: i32,
         id: i64,
         event_created_at: At,
-        if_version: i32,
+        if_version: Option<i32>,
         status: &'static str,
         at: At,
         attempts: i16,
@@ -97,17 +97,17 @@ columns! {
 /// [`DbError`]
 pub async fn write_endpoints(
     change: &Transaction<'_>,
-    writes: &[(i32, Write<Endpoint>)],
+    writes: &[(i32, Endpoint)],
 ) -> Result<bool, DbError> {
     if writes.is_empty() {
         return Ok(true);
     }
     let mut rows = ChangedEndpoints::default();
-    for (number, write) in writes {
-        let columns = EndpointColumns::from(write.value);
+    for (number, endpoint) in writes {
+        let columns = EndpointColumns::from(*endpoint);
         rows.push(ChangedEndpoint {
             number: *number,
-            if_version: write.if_version,
+            if_version: endpoint.if_version(),
             disabled: columns.disabled.map(DisabledReason::as_str),
             since: At(columns.since),
             failures: columns.failures,
@@ -128,7 +128,7 @@ pub async fn write_endpoints(
 /// [`DbError`], also if one has changed all the same.
 pub(crate) async fn write_locked_endpoints(
     change: &Transaction<'_>,
-    writes: &[(i32, Write<Endpoint>)],
+    writes: &[(i32, Endpoint)],
 ) -> Result<(), DbError> {
     match write_endpoints(change, writes).await? {
         true => Ok(()),
@@ -140,7 +140,7 @@ columns! {
     /// Endpoints to write.
     ChangedEndpoints of ChangedEndpoint {
         number: i32,
-        if_version: i32,
+        if_version: Option<i32>,
         disabled: Option<&'static str>,
         since: At,
         failures: i16,

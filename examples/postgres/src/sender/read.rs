@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, Endpoint, EndpointSecrets, Target};
+use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
 use deadpool_postgres::Object;
 use tokio_postgres::types::ToSql;
 
@@ -26,8 +26,7 @@ pub(super) struct Pending {
 pub(super) struct Receiver {
     pub(super) health: Endpoint,
     /// `None` where this sender may not call it.
-    pub(super) target: Option<Target>,
-    pub(super) secrets: EndpointSecrets,
+    pub(super) destination: Option<Destination>,
 }
 
 /// What it takes to begin. What is not in it is not pending any more, or not for this version.
@@ -101,9 +100,9 @@ fn receiver(
         true => Target::parse_allowing_loopback,
         false => Target::parse,
     };
-    Ok(Receiver {
-        health: endpoint_of(row, "")?,
-        target: parse(row.field("url")?).ok(),
-        secrets: ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?,
-    })
+    let health = endpoint_of(row, "")?;
+    let signer = ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?;
+    let target = parse(row.field("url")?).ok();
+    let destination = target.map(|target| Destination::new(&health, target, signer));
+    Ok(Receiver { health, destination })
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, RecoveryStatus, Row, Write};
+use call_assistant::webhook::sender::{Delivery, RecoveryStatus};
 use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -102,15 +102,15 @@ async fn step(
     }
     let after = recovery.after().copied().unwrap_or(i64::MIN);
     let found = Search::new(shard, endpoint, recovery.missed()).lock(change, after, room).await?;
-    let by_id: Vec<(i64, Row<Delivery>)> =
+    let by_id: Vec<(i64, Delivery)> =
         found.iter().map(|(key, locked)| (key.id, locked.row)).collect();
     let writes = recovery.step(room, &by_id, &endpoint_of(&row, "")?, plan_of(&row)?.webhooks, now);
 
-    let writes: Vec<(Key, Table, Write<Delivery>)> = writes
+    let writes: Vec<(Key, Table, Delivery)> = writes
         .into_iter()
-        .filter_map(|(id, write)| {
+        .filter_map(|(id, delivery)| {
             let (key, locked) = found.iter().find(|(key, _)| key.id == id)?;
-            Some((*key, locked.table, write))
+            Some((*key, locked.table, delivery))
         })
         .collect();
     let again: Vec<i64> = writes

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Alert, Row};
+use call_assistant::webhook::sender::Alert;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
@@ -54,11 +54,11 @@ async fn remind(
         let (mut alerts, mut writes) = (Vec::new(), Vec::new());
         for row in &query(change, sql::ALERTS_REMIND, &[&shards, &since]).await? {
             // One that a later version wrote is for that version.
-            let Ok(endpoint) = endpoint_of(row, "") else { continue };
-            let (number, mut endpoint) = (row.field("number")?, Row::from(endpoint));
+            let Ok(mut endpoint) = endpoint_of(row, "") else { continue };
+            let number = row.field("number")?;
             if let Some(alert) = endpoint.remind(now) {
                 alerts.push((number, alert));
-                writes.extend(endpoint.write().map(|write| (number, write)));
+                writes.push((number, endpoint));
             }
         }
         queue::write_locked_endpoints(change, &writes).await?;

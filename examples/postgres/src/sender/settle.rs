@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, Row, SenderTally, Settled, settle,
+    Attempt, Delivery, DeliveryColumns, Ended, Endpoint, Outcome, SenderTally, Settled, settle,
 };
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
@@ -31,7 +31,7 @@ use host::sending::UNSENT;
 pub(super) struct EndedAttempt {
     pub(super) key: Key,
     /// The delivery as it was begun in memory.
-    pub(super) row: Row<Delivery>,
+    pub(super) row: Delivery,
     pub(super) attempt: Attempt,
     pub(super) at: Timestamp,
     /// Its outcome.
@@ -220,7 +220,7 @@ async fn try_store(
     let writes = settled
         .deliveries
         .iter()
-        .filter_map(|(id, write)| Some((*keys.get(id)?, rows.get(id)?.table, *write)));
+        .filter_map(|(id, row)| Some((*keys.get(id)?, rows.get(id)?.table, *row)));
     let (of_deliveries, of_endpoints, ()) = tokio::try_join!(
         queue::write(change, writes.collect::<Vec<_>>()),
         queue::write_endpoints(change, &settled.endpoints),
@@ -249,10 +249,7 @@ async fn as_stored(
     let mut rows = queue::lock(change, &keys).await?;
     for ended in batch {
         if let Some(stored) = rows.get_mut(&ended.key.id)
-            && ended
-                .row
-                .write()
-                .is_some_and(|write| DeliveryColumns::from(*stored.row).version == write.if_version)
+            && ended.row.if_version() == Some(DeliveryColumns::from(stored.row).version)
         {
             stored.row = ended.row;
         }
@@ -264,7 +261,7 @@ fn settle_rows(
     batch: &[EndedAttempt],
     scale: Scale,
     rows: &BTreeMap<i64, Locked>,
-    endpoints: &BTreeMap<i32, Row<Endpoint>>,
+    endpoints: &BTreeMap<i32, Endpoint>,
 ) -> Settled<i64, i32> {
     let ended: Vec<Ended<'_, i64, i32>> = batch
         .iter()

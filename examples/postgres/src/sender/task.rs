@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner, Row};
+use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Planner};
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::history::History;
 use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
-use super::read::{self, Pending, Planned, Receiver, ToBegin};
+use super::read::{self, Pending, Planned, ToBegin};
 use super::settle::EndedAttempt;
 use super::{DRAIN, Message};
 use crate::clock;
@@ -273,7 +273,7 @@ impl SenderTask {
         if !self.owned.borrow().has(known.shard) {
             return self.put_back(id, endpoint, None);
         }
-        let mut row = Row::from(delivery);
+        let mut row = delivery;
         let attempt = match row.begin(&receiver.health, now) {
             Ok(attempt) => attempt,
             Err(BeginError::Parked) => {
@@ -285,16 +285,19 @@ impl SenderTask {
             Err(_) => return self.put_back(id, endpoint, None),
         };
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
-        let Receiver { target, secrets, .. } = receiver;
-        let Some(target) = target else {
+        let Some(destination) = &receiver.destination else {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
             let _ = self.ended.send(EndedAttempt { key, row, attempt, at: now, sent });
             return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
-        let request = attempt.request(target, &body, &secrets.signer(now), now).map(Full::from);
-        let (target, client, ended) = (target.clone(), self.client.clone(), self.ended.clone());
+        let Ok(request) = attempt.request(destination, &body, now) else {
+            return self.put_back(id, endpoint, None);
+        };
+        let request = request.map(Full::from);
+        let target = destination.target().clone();
+        let (client, ended) = (self.client.clone(), self.ended.clone());
         let messages = self.sender.clone();
         let slot = Slot::new(move |outcome, took| {
             let _ = messages.send(Message::Finished { endpoint, outcome, took });

@@ -6,9 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{
-    Delivery, DeliveryStatus, Gauges, LogEntry, Row as Stored, Write,
-};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, Gauges, LogEntry};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
@@ -172,15 +170,15 @@ pub(super) async fn send_now(
 
 const NO_WAIT: &str = "the delivery is not waiting for an attempt";
 
-fn redelivered(row: &Row, now: Timestamp) -> Done<Write<Delivery>> {
+fn redelivered(row: &Row, now: Timestamp) -> Done<Delivery> {
     plan_of(row)?.webhooks.check_webhooks()?;
     if row.field("erased")? {
         return Err(Refused::Conflict("the event was erased".into()));
     }
-    let mut delivery = Stored::from(delivery_of(row)?);
+    let mut delivery = delivery_of(row)?;
     let endpoint = endpoint_of(row, "endpoint_")?;
     delivery.redeliver(&endpoint, now).map_err(|error| Refused::Conflict(error.to_string()))?;
-    delivery.write().ok_or_else(|| unreadable("a delivery was made due and has not changed"))
+    Ok(delivery)
 }
 
 fn shown_of(row: &Row, endpoint_id: EndpointId, url: String, now: Timestamp) -> Done<DeliveryRow> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, EndpointSecrets,
-    MissedDeliveries, Row as Stored, Target, oldest_kept,
+    Delivery, DisabledReason, Endpoint, EndpointChange, EndpointColumns, MissedDeliveries, Target,
+    oldest_kept,
 };
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
@@ -71,7 +72,7 @@ pub(super) async fn insert(
     now: Timestamp,
 ) -> Done<()> {
     let shard = queue::shard_of(new.id.as_str());
-    let sealed = ring.seal(new.id.as_str(), &EndpointSecrets::new(new.secret.clone()), now);
+    let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
     let health = EndpointColumns::from(Endpoint::new(0, now));
     let inserted = execute(
@@ -126,13 +127,13 @@ pub(super) async fn rotate(
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    let mut secrets = ring.open(id, &found.sealed, now).map_err(unreadable)?;
-    secrets
+    let mut signer = ring.open(id, &found.sealed, now).map_err(unreadable)?;
+    signer
         .rotate(new.secret, new.overlap, now)
         .map_err(|error| Refused::Conflict(error.to_string()))?;
-    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &secrets, now)];
+    let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, &ring.seal(id, &signer, now)];
     execute(change, sql::ENDPOINTS_SECRETS, &parameters).await?;
-    found.shown.previous_secrets = secrets.previous(now).map(|(_, end)| end).collect();
+    found.shown.previous_secrets = signer.previous(now).map(|(_, end)| end).collect();
     Ok(found.shown)
 }
 
@@ -145,19 +146,17 @@ pub(super) async fn disable(
     now: Timestamp,
 ) -> Done<StoredEndpoint> {
     let (_, mut found) = lock(change, ring, id, now).await?;
-    let mut health = Stored::from(found.shown.health);
     let changed = match how {
         Change::Pause => {
             refuse_deleted(&found)?;
-            health.pause(now)
+            found.shown.health.pause(now)
         }
-        Change::Delete => health.delete(now),
+        Change::Delete => found.shown.health.delete(now),
     };
     if changed == EndpointChange::Unchanged && matches!(how, Change::Pause) {
         return Err(Refused::Conflict("the endpoint is disabled".into()));
     }
-    write(change, found.number, &health).await?;
-    found.shown.health = *health;
+    write(change, &found).await?;
     Ok(found)
 }
 
@@ -172,10 +171,8 @@ pub(super) async fn enable(
     let (row, mut found) = lock(change, ring, id, now).await?;
     plan_of(&row)?.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
-    let mut health = Stored::from(found.shown.health);
-    let Some(missed) = health.enable(now) else { return Ok((found, None)) };
-    write(change, found.number, &health).await?;
-    found.shown.health = *health;
+    let Some(missed) = found.shown.health.enable(now) else { return Ok((found, None)) };
+    write(change, &found).await?;
     let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
     let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
     Ok((found, Some((missed, transaction))))
@@ -261,16 +258,19 @@ async fn lock(
 }
 
 /// Writes an endpoint's health where it has changed.
-async fn write(change: &Transaction<'_>, number: i32, health: &Stored<Endpoint>) -> Done<()> {
-    let Some(write) = health.write() else { return Ok(()) };
-    Ok(queue::write_locked_endpoints(change, &[(number, write)]).await?)
+async fn write(change: &Transaction<'_>, found: &StoredEndpoint) -> Done<()> {
+    let health = found.shown.health;
+    if health.if_version().is_none() {
+        return Ok(());
+    }
+    Ok(queue::write_locked_endpoints(change, &[(found.number, health)]).await?)
 }
 
 fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
     let id: &str = row.field("id")?;
     let sealed: Vec<u8> = row.field("secrets")?;
     let previous = match ring.open(id, &sealed, now) {
-        Ok(secrets) => secrets.previous(now).map(|(_, end)| end).collect(),
+        Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
         Err(error) => {
             log::line(&format!("store: endpoint {id}: {error}"));

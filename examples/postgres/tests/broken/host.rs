@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, At, Database, DbError};
 use call_assistant_postgres::key_ring::{self, KeyRing};
@@ -80,7 +79,7 @@ impl Host {
         let id = (1..).map(|nth| format!("whep_{nth}")).find(|id| shard_of(id) < half).unwrap();
         let shard = shard_of(&id);
         let now = clock::now();
-        let secrets = EndpointSecrets::new(SigningSecret::from_random([7; 32]));
+        let secrets = Signer::new(SigningSecret::from_random([7; 32]));
         let sealed = KeyRing::parse(RING).unwrap().seal(&id, &secrets, now);
         let endpoint = "INSERT INTO endpoints
             (id, account_id, shard, created_at, url, allow_loopback, secrets,

@@ -53,8 +53,7 @@ pub(crate) async fn left_behind(host: &mut Host) {
     let mut row = queue::lock(&change, &[key]).await.unwrap()[&key.id].row;
     let endpoints = queue::read_endpoints(&change, &[key.endpoint]).await.unwrap();
     let _ = row.begin(&endpoints[&key.endpoint], clock::now().saturating_sub(begun)).unwrap();
-    let write = row.write().map(|write| (key, Table::Pending, write));
-    assert!(queue::write(&change, write).await.unwrap());
+    assert!(queue::write(&change, [(key, Table::Pending, row)]).await.unwrap());
     change.commit().await.unwrap();
     session.keep();
 

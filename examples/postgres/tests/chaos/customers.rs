@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use call_assistant::id::{AccountId, EndpointId, EventId};
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::{Endpoint, EndpointSecrets, Row};
+use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{At, Database, DbError};
 use call_assistant_postgres::key_ring::KeyRing;
@@ -50,7 +49,7 @@ impl Customers {
             for nth in 0..PER_ACCOUNT {
                 let id = format!("whep_{account}_{nth}");
                 let secret = SigningSecret::from_random([7; 32]);
-                let sealed = ring.seal(&id, &EndpointSecrets::new(secret), now);
+                let sealed = ring.seal(&id, &Signer::new(secret), now);
                 let shard = queue::shard_of(&id);
                 let kind = KINDS[usize::try_from(nth).unwrap() % KINDS.len()];
                 let insert = "INSERT INTO endpoints
@@ -161,10 +160,9 @@ async fn enable_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError> {
         change.query(disabled, &[]).await?.iter().map(|row| row.get(0)).collect();
     if let Some(number) = pick(&numbers, nth) {
         let found = queue::lock_endpoints(change, &[number]).await?;
-        let mut endpoint: Row<Endpoint> = found[&number];
+        let mut endpoint = found[&number];
         endpoint.enable(clock::now());
-        let writes: Vec<_> = endpoint.write().map(|write| (number, write)).into_iter().collect();
-        assert!(queue::write_endpoints(change, &writes).await?);
+        assert!(queue::write_endpoints(change, &[(number, endpoint)]).await?);
     }
     Ok(())
 }
@@ -190,8 +188,7 @@ async fn redeliver_one(change: &Transaction<'_>, nth: u64) -> Result<(), DbError
     {
         let endpoints = queue::read_endpoints(change, &[key.endpoint]).await?;
         if locked.row.redeliver(&endpoints[&key.endpoint], clock::now()).is_ok() {
-            let write = locked.row.write().map(|write| (key, Table::Ended, write));
-            assert!(queue::write(change, write).await?);
+            assert!(queue::write(change, [(key, Table::Ended, locked.row)]).await?);
         }
     }
     Ok(())

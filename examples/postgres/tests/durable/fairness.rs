@@ -9,9 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EventId};
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::db::Session;
 use call_assistant_postgres::key_ring::KeyRing;
 use call_assistant_postgres::queue::{accept, shard_of};
@@ -113,7 +112,7 @@ impl Tenants {
         let (mut ids, mut shards, mut urls, mut sealed) = (vec![], vec![], vec![], vec![]);
         for n in 0..endpoints {
             let id = format!("whep_late_{n}");
-            let secrets = EndpointSecrets::new(SigningSecret::parse("whsec_late").unwrap());
+            let secrets = Signer::new(SigningSecret::parse("whsec_late").unwrap());
             sealed.push(ring.seal(&id, &secrets, now()));
             shards.push(shard_of(&id));
             urls.push(format!("http://{}/{}/{n}", late.address, manners[n % manners.len()]));

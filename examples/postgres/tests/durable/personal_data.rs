@@ -6,9 +6,8 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, CallId, ContactId, EventId};
 use call_assistant::model::Call;
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
-use call_assistant::webhook::sender::EndpointSecrets;
+use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, At, Database, DbError, Session};
 use call_assistant_postgres::key_ring::{KeyRing, OpenError};
@@ -116,7 +115,7 @@ impl World {
         )
         .await;
         let endpoint = format!("we_{account}");
-        let secrets = EndpointSecrets::new(SigningSecret::parse("whsec_first").unwrap());
+        let secrets = Signer::new(SigningSecret::parse("whsec_first").unwrap());
         self.rows(
             "INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
                 disabled, since, failures, generation, version)
@@ -428,7 +427,7 @@ async fn a_key_of_the_ring_is_replaced() {
     let both = KeyRing::parse(&format!("{two}\n{one}")).unwrap();
     let now = clock::now();
     let seal = |ring: &KeyRing, secret: &str| {
-        let secrets = EndpointSecrets::new(SigningSecret::parse(secret).unwrap());
+        let secrets = Signer::new(SigningSecret::parse(secret).unwrap());
         ring.seal("we_acct_1", &secrets, now)
     };
     let write = "UPDATE endpoints SET secrets = $1 WHERE id = 'we_acct_1'";

@@ -7,7 +7,7 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
     Attempt, Delivery, DeliveryColumns, Ended, Endpoint, EndpointColumns, MissedDeliveries,
-    Outcome, Recovery, RecoveryBy, RecoveryStatus, Row, Settled, WebhookPlan, Write, settle,
+    Outcome, Recovery, RecoveryBy, RecoveryStatus, Settled, WebhookPlan, settle,
 };
 use call_assistant_postgres::db::{At, delivery_columns, endpoint_columns};
 use tokio_postgres::Client;
@@ -139,12 +139,12 @@ impl Columns {
 }
 
 /// The `UPDATE` of deliveries. Says whether all have their row.
-pub(crate) async fn write(client: &Client, writes: &[(i64, Write<Delivery>)]) -> Result<bool> {
+pub(crate) async fn write(client: &Client, writes: &[(i64, Delivery)]) -> Result<bool> {
     let update = statement(BEGIN, "UPDATE");
     assert_eq!(update, statement(FINISH, "UPDATE deliveries"));
     let ids: Vec<i64> = writes.iter().map(|(id, _)| *id).collect();
-    let versions: Vec<i32> = writes.iter().map(|(_, write)| write.if_version).collect();
-    let rows: Vec<DeliveryColumns> = writes.iter().map(|(_, write)| write.value.into()).collect();
+    let versions: Vec<_> = writes.iter().map(|(_, write)| write.if_version()).collect();
+    let rows: Vec<DeliveryColumns> = writes.iter().map(|(_, write)| (*write).into()).collect();
     let columns = Columns::new(&rows);
     let affected = client
         .execute(
@@ -164,10 +164,10 @@ pub(crate) async fn write(client: &Client, writes: &[(i64, Write<Delivery>)]) ->
     Ok(affected == writes.len() as u64)
 }
 
-async fn write_endpoints(client: &Client, writes: &[(String, Write<Endpoint>)]) -> Result<bool> {
+async fn write_endpoints(client: &Client, writes: &[(String, Endpoint)]) -> Result<bool> {
     let ids: Vec<&str> = writes.iter().map(|(id, _)| id.as_str()).collect();
-    let versions: Vec<i32> = writes.iter().map(|(_, write)| write.if_version).collect();
-    let rows: Vec<EndpointColumns> = writes.iter().map(|(_, write)| write.value.into()).collect();
+    let versions: Vec<_> = writes.iter().map(|(_, write)| write.if_version()).collect();
+    let rows: Vec<EndpointColumns> = writes.iter().map(|(_, write)| (*write).into()).collect();
     let disabled: Vec<Option<&str>> =
         rows.iter().map(|row| row.disabled.map(|reason| reason.as_str())).collect();
     let since: Vec<At> = rows.iter().map(|row| At(row.since)).collect();
@@ -201,13 +201,9 @@ async fn write_endpoints(client: &Client, writes: &[(String, Write<Endpoint>)]) 
 /// A delivery that was begun.
 pub(crate) type Begun = (i64, String, Attempt);
 
-async fn endpoints(
-    client: &Client,
-    sql: &str,
-    ids: &[&str],
-) -> Result<BTreeMap<String, Row<Endpoint>>> {
+async fn endpoints(client: &Client, sql: &str, ids: &[&str]) -> Result<BTreeMap<String, Endpoint>> {
     let rows = client.query(sql, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row).into())).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), endpoint_of(row))).collect())
 }
 
 /// Step 2, whole, with the first search or the other one.
@@ -220,11 +216,13 @@ pub(crate) async fn begin(client: &Client, search: usize) -> Result<Vec<Begun>> 
     let (mut begun, mut writes) = (Vec::new(), Vec::new());
     for row in &rows {
         let (id, endpoint): (i64, String) = (row.get("id"), row.get("endpoint_id"));
-        let mut delivery = Row::from(delivery_of(row));
+        let mut delivery = delivery_of(row);
         if let Ok(attempt) = delivery.begin(&found[&endpoint], row.get::<_, At>("now").0) {
             begun.push((id, endpoint, attempt));
         }
-        writes.extend(delivery.write().map(|write| (id, write)));
+        if delivery.if_version().is_some() {
+            writes.push((id, delivery));
+        }
     }
     assert!(write(client, &writes).await?, "the rows are locked");
     client.batch_execute("COMMIT").await?;
@@ -254,8 +252,8 @@ pub(crate) async fn finish(
         client.batch_execute("BEGIN").await?;
         let ids: Vec<i64> = begun.iter().map(|begun| begun.0).collect();
         let rows = client.query(&of_finish[1], &[&ids]).await?;
-        let deliveries: BTreeMap<i64, Row<Delivery>> =
-            rows.iter().map(|row| (row.get("id"), delivery_of(row).into())).collect();
+        let deliveries: BTreeMap<i64, Delivery> =
+            rows.iter().map(|row| (row.get("id"), delivery_of(row))).collect();
         let ids: Vec<&str> = begun.iter().map(|begun| begun.1.as_str()).collect();
         let mut owners = endpoints(client, &of_finish[2], &ids).await?;
         let mut settled = settle(&ended, &deliveries, &owners);
@@ -296,11 +294,11 @@ pub(crate) async fn park(client: &Client, endpoint: &str) -> Result<u64> {
         let mut writes = Vec::new();
         for row in &rows {
             last = row.get("id");
-            let mut delivery = Row::from(delivery_of(row));
+            let mut delivery = delivery_of(row);
             if delivery.park(&owner, row.get::<_, At>("now").0) {
                 parked += 1;
+                writes.push((last, delivery));
             }
-            writes.extend(delivery.write().map(|write| (last, write)));
         }
         assert!(write(client, &writes).await?, "the rows are locked");
         client.batch_execute("COMMIT").await?;
@@ -310,20 +308,19 @@ pub(crate) async fn park(client: &Client, endpoint: &str) -> Result<u64> {
     }
 }
 
-pub(crate) async fn endpoint(client: &Client, id: &str) -> Row<Endpoint> {
+pub(crate) async fn endpoint(client: &Client, id: &str) -> Endpoint {
     let row = client.query_one(&statements(PARK)[2], &[&id]).await.unwrap();
-    endpoint_of(&row).into()
+    endpoint_of(&row)
 }
 
 /// Stores an endpoint that its owner has changed, by the first statement of enabling.
-pub(crate) async fn store(client: &Client, id: &str, endpoint: &Row<Endpoint>) -> Result<bool> {
-    let write = endpoint.write().unwrap();
-    let columns = EndpointColumns::from(write.value);
+pub(crate) async fn store(client: &Client, id: &str, endpoint: &Endpoint) -> Result<bool> {
+    let columns = EndpointColumns::from(*endpoint);
     let disabled = columns.disabled.map(|reason| reason.as_str());
     let first_failed_at = columns.first_failed_at.map(At);
     let values: [&(dyn ToSql + Sync); 10] = [
         &id,
-        &write.if_version,
+        &endpoint.if_version(),
         &disabled,
         &At(columns.since),
         &columns.failures,
@@ -363,29 +360,27 @@ pub(crate) async fn recover(client: &Client, id: &str, missed: &MissedDeliveries
         let steps = statements(RECOVER);
         client.batch_execute(&steps[0]).await?;
         let row = client.query_one(&steps[1], &[&number]).await?;
-        let recovery: Recovery<i64> = serde_json::from_str(row.get(0)).unwrap();
-        let mut recovery = Row::from(recovery);
+        let mut recovery: Recovery<i64> = serde_json::from_str(row.get(0)).unwrap();
         let owner = endpoint_of(&client.query_one(&steps[2], &[&id]).await?);
         let pending: i64 = client.query_one(&steps[3], &[&id]).await?.get(0);
         let room = recovery.room(pending.try_into().unwrap(), 10_000).min(100);
         let after = recovery.after().copied().unwrap_or_default();
         let page = Some((after, i64::from(room)));
         let rows = search(client, &steps[4], id, recovery.missed(), page).await?;
-        let found: Vec<(i64, Row<Delivery>)> =
-            rows.iter().map(|row| (row.get("id"), delivery_of(row).into())).collect();
+        let found: Vec<(i64, Delivery)> =
+            rows.iter().map(|row| (row.get("id"), delivery_of(row))).collect();
         let now = database_now(client).await;
         let writes = recovery.step(room, &found, &owner, plan, now);
         assert!(write(client, &writes).await?, "the rows are locked");
-        let put = recovery.write().unwrap();
-        let (json, version) = (serde_json::to_string(&put.value).unwrap(), put.value.version());
-        let (status, version) = (put.value.status(), i32::try_from(version).unwrap());
+        let (json, version) = (serde_json::to_string(&recovery).unwrap(), recovery.version());
+        let (status, version) = (recovery.status(), i32::try_from(version).unwrap());
         let values: [&(dyn ToSql + Sync); 5] =
-            [&number, &put.if_version, &json, &status.as_str(), &version];
+            [&number, &recovery.if_version(), &json, &status.as_str(), &version];
         assert_eq!(client.execute(&steps[5], &values).await?, 1);
         client.batch_execute(&steps[6]).await?;
         if status != RecoveryStatus::Running {
             assert_eq!(status, RecoveryStatus::Completed);
-            assert_eq!(put.value.redelivered(), counted);
+            assert_eq!(recovery.redelivered(), counted);
             return Ok(counted);
         }
     }

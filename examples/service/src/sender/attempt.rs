@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use call_assistant::Product;
 use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::Outcome;
 use call_assistant::webhook::{Signer, SigningSecret};
 use http_body_util::Full;
 use serde_json::Value;
@@ -33,24 +35,28 @@ pub(super) async fn send(
     }
     // Receivers go by the machine's clock, wherever the service's has been moved to.
     let mut now = clock::machine();
-    let (mut body, mut signer) = (Cow::Borrowed(&begun.body), Cow::Borrowed(&begun.signer));
+    let mut body = Cow::Borrowed(&begun.body);
     match fault {
         Some(DeliveryFault::OutOfOrder) => faults.overtaken(endpoint).await,
-        Some(DeliveryFault::WrongSignature) => {
-            let secret = SigningSecret::from_random(random::bytes());
-            signer = Cow::Owned(Signer::new(secret));
-        }
         Some(DeliveryFault::OldTimestamp) => now = now.saturating_sub(TEN_MINUTES),
         Some(DeliveryFault::UnknownType) => body = altered(&begun.body, "/type", "sandbox.unknown"),
         Some(DeliveryFault::ChangedObject) => {
             body = altered(&begun.body, "/data/object", "changed");
         }
-        Some(DeliveryFault::Twice) | None => {}
+        Some(DeliveryFault::Twice | DeliveryFault::WrongSignature) | None => {}
+    }
+    let Ok(mut request) = begun.attempt.request(&begun.destination, &body, now) else {
+        return post::Sent::without_answer(Outcome::Unsent, clock::machine());
+    };
+    if fault == Some(DeliveryFault::WrongSignature) {
+        let signer = Signer::new(SigningSecret::from_random(random::bytes()));
+        let signature = signer.sign(body.as_bytes(), now).to_header_value();
+        request.headers_mut().insert(Product::default().signature_header(), signature);
     }
     let post = || {
-        let request = begun.attempt.request(&begun.target, &body, &signer, now).map(Full::from);
         let patience = begun.attempt.deadline().since(begun.attempt.began_at());
-        client.send(&begun.target, request, scale.timeout(patience), slot)
+        let request = request.clone().map(Full::from);
+        client.send(begun.destination.target(), request, scale.timeout(patience), slot)
     };
     if fault == Some(DeliveryFault::Twice) {
         let _ = post().await;

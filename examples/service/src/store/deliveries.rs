@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
-use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Ended, LogEntry, Outcome,
-    RedeliverError, Row, Target, settle,
+    Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination, Ended, LogEntry,
+    Outcome, RedeliverError, settle,
 };
 
 use super::{AccountRow, Tables};
@@ -53,16 +52,16 @@ pub struct Begun {
     pub endpoint: EndpointId,
     pub attempt: Attempt,
     pub body: EventBody,
-    pub target: Target,
-    pub signer: Signer,
+    pub destination: Destination,
 }
 
 /// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
 /// the host, for a path may hold what only its owner should know.
 impl fmt::Display for Begun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { delivery, endpoint, body, target, .. } = self;
-        let host = target.uri().authority().map_or("", |authority| authority.as_str());
+        let Self { delivery, endpoint, body, destination, .. } = self;
+        let host =
+            destination.target().uri().authority().map_or("", |authority| authority.as_str());
         write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
     }
 }
@@ -192,8 +191,7 @@ impl Tables {
                 endpoint: endpoint.id.clone(),
                 attempt,
                 body: row.body.clone(),
-                target: endpoint.target.clone(),
-                signer: endpoint.secrets.signer(now),
+                destination: endpoint.destination(),
             }),
             Err(BeginError::Early { at } | BeginError::Leased { until: at }) => Err(Some(at)),
             Err(_) => Err(None),
@@ -214,8 +212,8 @@ impl Tables {
     ) -> Option<ToSend> {
         let (at, row) = (sent.at, self.deliveries.get(&number)?);
         let endpoint = row.endpoint;
-        let rows = BTreeMap::from([(number, Row::from(row.state))]);
-        let owners = BTreeMap::from([(endpoint, Row::from(self.endpoint_of(endpoint)?.health))]);
+        let rows = BTreeMap::from([(number, row.state.stored())]);
+        let owners = BTreeMap::from([(endpoint, self.endpoint_of(endpoint)?.health.stored())]);
         let ended = [Ended {
             delivery: number,
             endpoint,
@@ -230,12 +228,12 @@ impl Tables {
 
         let owner = self.endpoint_mut(endpoint)?;
         owner.hour.add(sent);
-        for (_, write) in &settled.endpoints {
-            owner.health = write.value;
+        for (_, health) in &settled.endpoints {
+            owner.health = *health;
         }
         let row = self.deliveries.get_mut(&number)?;
-        for (_, write) in &settled.deliveries {
-            row.state = write.value;
+        for (_, state) in &settled.deliveries {
+            row.state = *state;
         }
         for (_, mut entry) in settled.log {
             if sent.outcome == Outcome::Unsent && !entry.late {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::sender::{
-    DisabledReason, Endpoint, EndpointChange, EndpointSecrets, MissedDeliveries, Target,
+    Destination, DisabledReason, Endpoint, EndpointChange, MissedDeliveries, Target,
 };
 
 use super::hour::Hour;
@@ -22,8 +23,8 @@ pub struct EndpointRow {
     pub account_id: AccountId,
     pub target: Target,
     pub health: Endpoint,
-    /// A production service encrypts these.
-    pub secrets: EndpointSecrets,
+    /// A production service encrypts its secrets.
+    pub signer: Signer,
     pub created_at: Timestamp,
     pub hour: Hour,
     /// Deliveries that have not ended.
@@ -33,6 +34,11 @@ pub struct EndpointRow {
 }
 
 impl EndpointRow {
+    /// Where its events go, and what signs them.
+    pub(super) fn destination(&self) -> Destination {
+        Destination::new(&self.health, self.target.clone(), self.signer.clone())
+    }
+
     pub(super) fn is_deleted(&self) -> bool {
         self.health.disabled() == Some(DisabledReason::Deleted)
     }
@@ -61,7 +67,7 @@ impl Tables {
             account_id,
             target,
             health: Endpoint::new(number, now),
-            secrets: EndpointSecrets::new(secret),
+            signer: Signer::new(secret),
             created_at: now,
             hour: Hour::default(),
             pending: BTreeSet::new(),
@@ -161,7 +167,7 @@ impl Tables {
     /// There is no such endpoint, it is deleted, or too many secrets would sign.
     pub fn rotate(&mut self, id: &str, new: NewSecret, now: Timestamp) -> Result<(), Refused> {
         let (_, row) = self.own_endpoint(id)?;
-        row.secrets
+        row.signer
             .rotate(new.secret, new.overlap, now)
             .map_err(|error| Refused::Conflict(error.to_string()))
     }

@@ -64,7 +64,7 @@ impl Tables {
             url: row.target.as_str().to_owned(),
             health: row.health,
             created_at: row.created_at,
-            previous_secrets: row.secrets.previous(now).map(|(_, end)| end).collect(),
+            previous_secrets: row.signer.previous(now).map(|(_, end)| end).collect(),
         }
     }
 

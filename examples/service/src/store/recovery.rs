@@ -6,7 +6,7 @@ use std::ops::Bound;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus, Row,
+    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
 };
 
 use super::{DeliveryRow, Tables, ToSend};
@@ -122,9 +122,9 @@ impl Tables {
         let plan = self.account(account).ok()?.account.plan.webhooks;
         let after = entry.recovery.after().copied();
         let found = self.missed(account, number, entry.recovery.missed(), after).ok()?;
-        let found: Vec<(u64, Row<Delivery>)> = found
+        let found: Vec<(u64, Delivery)> = found
             .take(usize::try_from(room).ok()?)
-            .map(|(number, row)| (number, Row::from(row.state)))
+            .map(|(number, row)| (number, row.state.stored()))
             .collect();
 
         let entry = self.recoveries.entries.get_mut(&id)?;
@@ -145,11 +145,11 @@ impl Tables {
             self.changed();
         }
         let mut again = Vec::new();
-        for (delivery, write) in writes {
-            let Some(row) = self.deliveries.get_mut(&delivery) else { continue };
-            row.state = write.value;
-            again.extend(row.to_send(delivery, now));
-            self.index(delivery);
+        for (number, delivery) in writes {
+            let Some(row) = self.deliveries.get_mut(&number) else { continue };
+            row.state = delivery;
+            again.extend(row.to_send(number, now));
+            self.index(number);
         }
         Some(again)
     }

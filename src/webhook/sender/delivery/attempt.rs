@@ -6,11 +6,10 @@ use core::num::NonZeroU32;
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::super::endpoint::Target;
+use super::super::endpoint::Destination;
 use super::super::stored::{self, MismatchError};
 use super::Delivery;
 use crate::Timestamp;
-use crate::webhook::Signer;
 use crate::webhook::event::EventBody;
 
 /// An attempt that has begun. It goes back to
@@ -20,7 +19,7 @@ use crate::webhook::event::EventBody;
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Target};
+/// # use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
 /// # use call_assistant::webhook::{Signer, SigningSecret};
 /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
@@ -28,10 +27,11 @@ use crate::webhook::event::EventBody;
 /// # let event = event.ping("It works.")?;
 /// # let endpoint = Endpoint::new(1, now);
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
+/// # let target = Target::parse("https://hooks.example.com/calls")?;
+/// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+/// let destination = Destination::new(&endpoint, target, signer);
 /// let attempt = delivery.begin(&endpoint, now)?;
-/// let target = Target::parse("https://hooks.example.com/calls")?;
-/// let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
-/// let request = attempt.request(&target, &event, &signer, now);
+/// let request = attempt.request(&destination, &event, now)?;
 /// assert_eq!(request.headers()["x-service-delivery"], "evt_1");
 /// assert_eq!(request.body(), event.as_bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -98,20 +98,22 @@ impl Attempt {
     ///
     /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
     /// added and never replace one of ours. Do not follow redirects, and connect only to an address
-    /// that [`Target::check`] has passed. `target` and `signer` are those of the delivery's endpoint, as
-    /// they were read with it.
-    // Nothing says whose `target` and `signer` these are. A value that holds the endpoint's number beside
-    // its URL and secrets, made where the row is read, could be checked here as `finish` is. A number
-    // inside `Target` could not: it is parsed at registration, before there is a row.
-    #[must_use]
+    /// that [`Target::check`](super::super::Target::check) has passed. All secrets that sign at `now`
+    /// sign.
+    ///
+    /// # Errors
+    /// The destination is another endpoint's.
     pub fn request(
         &self,
-        target: &Target,
+        destination: &Destination,
         event: &EventBody,
-        signer: &Signer,
         now: Timestamp,
-    ) -> Request<Vec<u8>> {
-        let mut request = event.signed_request(signer, now);
+    ) -> Result<Request<Vec<u8>>, MismatchError> {
+        if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
+            return Err(MismatchError::Endpoint);
+        }
+        let target = &destination.target;
+        let mut request = event.signed_request(&destination.signer, now);
         *request.uri_mut() = target.uri().clone();
         let headers = request.headers_mut();
         for name in target.headers().keys() {
@@ -122,6 +124,6 @@ impl Attempt {
                 }
             }
         }
-        request
+        Ok(request)
     }
 }

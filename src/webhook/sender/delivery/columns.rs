@@ -1,7 +1,7 @@
 //! A delivery as the columns of a row.
 
 use super::super::schedule::MAX_ATTEMPTS;
-use super::super::stored::{ColumnError, signed, small, unsigned};
+use super::super::stored::{ColumnError, Version, signed, small, unsigned};
 use serde::{Deserialize, Serialize};
 
 use super::Delivery;
@@ -66,7 +66,7 @@ impl From<Delivery> for DeliveryColumns {
             attempts: delivery.attempts.into(),
             manual: delivery.manual,
             generation: signed(delivery.generation),
-            version: signed(delivery.version),
+            version: signed(delivery.version()),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Delivery {
             attempts: small("attempts", columns.attempts, MAX_ATTEMPTS)?,
             manual: columns.manual,
             generation: unsigned("generation", columns.generation)?,
-            version: unsigned("version", columns.version)?,
+            version: Version::read(unsigned("version", columns.version)?),
         })
     }
 }

@@ -21,7 +21,7 @@ use super::schedule::{
     ATTEMPT_LEASE, ATTEMPT_TIMEOUT, LONGEST_WAIT, MAX_ATTEMPTS, farthest, is_kept, is_reached,
     wait_after,
 };
-use super::stored::{MismatchError, next_version, row};
+use super::stored::{MismatchError, Version};
 use crate::Timestamp;
 use crate::webhook::event::EventBody;
 
@@ -62,8 +62,8 @@ use crate::webhook::event::EventBody;
 /// and is refused by every other delivery and endpoint ([`MismatchError`]).
 ///
 /// Every change also changes [`version`](Self::version): store a delivery only if the stored row has
-/// the version that was read, else read again. That alone keeps any number of senders apart;
-/// [`Row`](super::Row) remembers the version.
+/// the version that was read ([`if_version`](Self::if_version)), else read again. That alone keeps any
+/// number of senders apart.
 ///
 /// Unknown fields of the stored form are ignored, so that rows of later versions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -79,7 +79,7 @@ pub struct Delivery {
     pub(super) attempts: u8,
     pub(super) manual: bool,
     pub(super) generation: u32,
-    pub(super) version: u32,
+    pub(super) version: Version,
 }
 
 impl Delivery {
@@ -102,7 +102,7 @@ impl Delivery {
             attempts: 0,
             manual: false,
             generation: endpoint.generation(),
-            version: 0,
+            version: Version::read(0),
         }
     }
 
@@ -196,8 +196,8 @@ impl Delivery {
         outcome: Outcome,
         now: Timestamp,
     ) -> Report {
-        let before = self.version;
-        let leased = self.status == DeliveryStatus::Sending && self.version == attempt.lease;
+        let before = self.version();
+        let leased = self.status == DeliveryStatus::Sending && before == attempt.lease;
         let effect = match outcome {
             Outcome::Answered(status) if status.is_success() => self.acknowledged(attempt, now),
             Outcome::Answered(StatusCode::GONE) => self.gone(attempt, leased, now),
@@ -209,7 +209,7 @@ impl Delivery {
             _ => self.failed(attempt, now),
         };
         let life = Life { generation: attempt.generation, began: attempt.life };
-        Report { effect, late: self.version == before, endpoint: self.endpoint, life }
+        Report { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
     /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
@@ -332,7 +332,20 @@ impl Delivery {
     /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
-        self.version
+        self.version.number()
+    }
+
+    /// Returns the version that the stored row must have when this is written. `None` if nothing has
+    /// changed since it was read, and there is nothing to write.
+    #[must_use]
+    pub fn if_version(&self) -> Option<i32> {
+        self.version.condition()
+    }
+
+    /// Returns the delivery as it is read back once it is stored.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        Self { version: Version::read(self.version()), ..self }
     }
 
     /// Checks that this is the delivery's endpoint.
@@ -349,7 +362,7 @@ impl Delivery {
             manual: self.manual,
             began_at,
             deadline: began_at.saturating_add(ATTEMPT_TIMEOUT),
-            lease: self.version,
+            lease: self.version(),
             generation: self.generation,
             life: endpoint.life().began,
         }
@@ -417,23 +430,6 @@ impl Delivery {
     fn set(&mut self, status: DeliveryStatus, at: Timestamp) {
         self.status = status;
         self.at = at;
-        self.version = next_version(self.version);
+        self.version.change();
     }
 }
-
-row!(Delivery {
-    ///
-    /// # Errors
-    /// The same.
-    begin(endpoint: &Endpoint, now: Timestamp) -> Result<Attempt, BeginError>;
-    park(endpoint: &Endpoint, now: Timestamp) -> bool;
-    ///
-    /// # Errors
-    /// The same.
-    finish(attempt: &Attempt, outcome: Outcome, now: Timestamp) -> Result<Report, MismatchError>;
-    postpone(by: Duration, now: Timestamp) -> bool;
-    ///
-    /// # Errors
-    /// The same.
-    redeliver(endpoint: &Endpoint, now: Timestamp) -> Result<(), RedeliverError>;
-});

@@ -1,7 +1,7 @@
 //! An endpoint as the columns of a row.
 
 use super::super::schedule::{FAILURES_TO_DISABLE, FIRST_FAILURES_TO_SUSPECT, MAX_REMINDERS};
-use super::super::stored::{ColumnError, signed, small, unsigned};
+use super::super::stored::{ColumnError, Version, signed, small, unsigned};
 use serde::{Deserialize, Serialize};
 
 use super::Endpoint;
@@ -60,7 +60,7 @@ impl From<Endpoint> for EndpointColumns {
             first_failed_at: endpoint.first_failed_at,
             reminders: endpoint.reminders.into(),
             generation: signed(endpoint.generation),
-            version: signed(endpoint.version),
+            version: signed(endpoint.version()),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Endpoint {
             first_failed_at: columns.first_failed_at,
             reminders: small("reminders", columns.reminders, MAX_REMINDERS)?,
             generation: unsigned("generation", columns.generation)?,
-            version: unsigned("version", columns.version)?,
+            version: Version::read(unsigned("version", columns.version)?),
         })
     }
 }

@@ -3,7 +3,7 @@
 mod address;
 mod alert;
 mod columns;
-mod secrets;
+mod destination;
 mod target;
 
 use core::num::NonZeroU32;
@@ -15,14 +15,14 @@ use sha2::{Digest, Sha256};
 pub use self::address::{AddressError, check_public};
 pub use self::alert::{AbandonedReason, Alert, DisabledReason};
 pub use self::columns::EndpointColumns;
-pub use self::secrets::EndpointSecrets;
+pub use self::destination::Destination;
 pub use self::target::{MAX_URL_LEN, Target, TargetError};
 
 use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,
     is_reached,
 };
-use super::stored::{MismatchError, next_version, row};
+use super::stored::{MismatchError, Version, next_version};
 use crate::Timestamp;
 
 /// The health of one endpoint. Its URL and secrets are other columns of the same row.
@@ -63,7 +63,7 @@ use crate::Timestamp;
 /// | pause | [`pause`](Self::pause) | |
 /// | enable | [`enable`](Self::enable) | redeliver what was missed, if the owner wants it |
 /// | new URL | [`moved`](Self::moved) | store a new [`Target`](super::Target) in the same write |
-/// | new secret | nothing | [`EndpointSecrets::rotate`](super::EndpointSecrets::rotate) |
+/// | new secret | nothing | [`Signer::rotate`](crate::webhook::Signer::rotate) |
 /// | delete | [`delete`](Self::delete) | keep the row as long as its deliveries |
 ///
 /// A table has a column for each field: see [`EndpointColumns`](super::EndpointColumns). Unknown
@@ -83,7 +83,7 @@ pub struct Endpoint {
     /// How many of the reminders that it is disabled were given.
     pub(super) reminders: u8,
     pub(super) generation: u32,
-    pub(super) version: u32,
+    pub(super) version: Version,
 }
 
 /// The meaning of a finished attempt for its endpoint. Made by
@@ -195,7 +195,7 @@ impl Endpoint {
             first_failed_at: None,
             reminders: 0,
             generation: 0,
-            version: 0,
+            version: Version::read(0),
         }
     }
 
@@ -234,7 +234,7 @@ impl Endpoint {
                 let recovered = warned || self.failures > 0;
                 self.failures = 0;
                 self.forget_first_failures();
-                self.changed();
+                self.version.change();
                 if recovered {
                     EndpointChange::Recovered { warned }
                 } else {
@@ -246,7 +246,7 @@ impl Endpoint {
                 if self.failures >= FAILURES_TO_DISABLE {
                     return self.disable(DisabledReason::Failing, now);
                 }
-                self.changed();
+                self.version.change();
                 let warn = FAILURES_TO_WARN.contains(&self.failures);
                 EndpointChange::Counted { failures: self.failures, warn }
             }
@@ -262,14 +262,14 @@ impl Endpoint {
         let more = self.first_failures.saturating_add(1);
         if more < FIRST_FAILURES_TO_SUSPECT {
             (self.first_failures, self.first_failed_at) = (more, Some(first));
-            self.changed();
+            self.version.change();
             return EndpointChange::Updated;
         }
         if self.is_suspect() || !is_reached(first.saturating_add(SUSPECT_SPAN), SUSPECT_SPAN, now) {
             return EndpointChange::Unchanged;
         }
         self.first_failures = FIRST_FAILURES_TO_SUSPECT;
-        self.changed();
+        self.version.change();
         EndpointChange::Suspect
     }
 
@@ -287,7 +287,7 @@ impl Endpoint {
             return None;
         }
         self.reminders = count;
-        self.changed();
+        self.version.change();
         Some(Alert::StillDisabled { reason, days })
     }
 
@@ -329,7 +329,7 @@ impl Endpoint {
         self.since = now.max(next);
         self.failures = 0;
         self.forget_first_failures();
-        self.changed();
+        self.version.change();
         EndpointChange::Updated
     }
 
@@ -343,7 +343,7 @@ impl Endpoint {
         self.failures = 0;
         self.reminders = 0;
         self.generation = next_version(self.generation);
-        self.changed();
+        self.version.change();
         Some(core::mem::replace(&mut self.since, now))
     }
 
@@ -401,7 +401,20 @@ impl Endpoint {
     /// has the version that was read. It is at most `i32::MAX`, and continues at 0.
     #[must_use]
     pub fn version(&self) -> u32 {
-        self.version
+        self.version.number()
+    }
+
+    /// Returns the version that the stored row must have when this is written. `None` if nothing has
+    /// changed since it was read, and there is nothing to write.
+    #[must_use]
+    pub fn if_version(&self) -> Option<i32> {
+        self.version.condition()
+    }
+
+    /// Returns the endpoint as it is read back once it is stored.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        Self { version: Version::read(self.version()), ..self }
     }
 
     pub(super) fn life(&self) -> Life {
@@ -419,16 +432,12 @@ impl Endpoint {
         self.disabled = Some(reason);
         self.since = now;
         self.forget_first_failures();
-        self.changed();
+        self.version.change();
         EndpointChange::Disabled(reason)
     }
 
     fn forget_first_failures(&mut self) {
         (self.first_failures, self.first_failed_at) = (0, None);
-    }
-
-    fn changed(&mut self) {
-        self.version = next_version(self.version);
     }
 }
 
@@ -458,14 +467,3 @@ fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
     let remainder = number.checked_rem(u64::from(divisor.get())).expect("not zero");
     u32::try_from(remainder).expect("less than a u32")
 }
-
-row!(Endpoint {
-    ///
-    /// # Errors
-    /// The same.
-    record(report: Report, now: Timestamp) -> Result<EndpointChange, MismatchError>;
-    remind(now: Timestamp) -> Option<Alert>;
-    pause(now: Timestamp) -> EndpointChange;
-    delete(now: Timestamp) -> EndpointChange;
-    moved(now: Timestamp) -> EndpointChange;
-});

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::delivery::{Delivery, DeliveryStatus};
 use super::super::endpoint::Endpoint;
 use super::super::schedule::{LONGEST_DELIVERY, oldest_kept};
-use super::super::stored::{self, Row, previous_version, signed};
+use super::super::stored::{self, previous_version, signed};
 use crate::Timestamp;
 use crate::webhook::event::EventType;
 
@@ -110,13 +110,6 @@ impl Endpoint {
     pub fn missed(&self, now: Timestamp) -> Option<MissedDeliveries> {
         let mut enabled = *self;
         enabled.enable(now)
-    }
-}
-
-impl Row<Endpoint> {
-    /// Does what [`Endpoint::enable`] does.
-    pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
-        self.value.enable(now)
     }
 }
 

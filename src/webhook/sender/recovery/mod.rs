@@ -13,7 +13,7 @@ pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 use super::delivery::{Delivery, RedeliverError};
 use super::endpoint::Endpoint;
 use super::schedule::RETENTION;
-use super::stored::{self, Row, Write, next_version, row};
+use super::stored::{self, Version};
 use crate::Timestamp;
 
 /// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
@@ -38,10 +38,10 @@ use crate::Timestamp;
 ///
 /// // From now on, every second or so, until it is no longer running. Nothing is pending:
 /// let room = recovery.room(0, 4);
-/// let found = [(7, Row::from(skipped))]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
+/// let found = [(7, skipped)]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
 /// let writes = recovery.step(room, &found, &endpoint, plan, now);
 /// // Store the writes and the recovery in one transaction.
-/// assert_eq!((writes[0].0, writes[0].1.value.status()), (7, DeliveryStatus::Waiting));
+/// assert_eq!((writes[0].0, writes[0].1.status()), (7, DeliveryStatus::Waiting));
 /// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -82,8 +82,7 @@ pub struct Recovery<D> {
     left_out: u64,
     after: Option<D>,
     status: RecoveryStatus,
-    #[serde(deserialize_with = "stored::version")]
-    version: u32,
+    version: Version,
 }
 
 /// The state of a recovery.
@@ -165,7 +164,7 @@ impl MissedDeliveries {
             left_out: 0,
             after: None,
             status: RecoveryStatus::Running,
-            version: 0,
+            version: Version::read(0),
         })
     }
 }
@@ -191,11 +190,11 @@ impl<D> Recovery<D> {
     pub fn step(
         &mut self,
         room: u32,
-        found: &[(D, Row<Delivery>)],
+        found: &[(D, Delivery)],
         endpoint: &Endpoint,
         plan: WebhookPlan,
         now: Timestamp,
-    ) -> Vec<(D, Write<Delivery>)>
+    ) -> Vec<(D, Delivery)>
     where
         D: Clone,
     {
@@ -215,22 +214,24 @@ impl<D> Recovery<D> {
             return writes;
         }
         let mut left = found;
-        while let [(id, row), rest @ ..] = left {
-            let mut row = *row;
-            let missed = self.missed.includes(&row);
-            match missed.then(|| row.redeliver(endpoint, now)) {
+        while let [(id, delivery), rest @ ..] = left {
+            let mut delivery = *delivery;
+            let missed = self.missed.includes(&delivery);
+            match missed.then(|| delivery.redeliver(endpoint, now)) {
                 Some(Err(RedeliverError::Leased { .. } | RedeliverError::Mismatch(_))) => break,
-                Some(Ok(())) => self.redelivered = self.redelivered.saturating_add(1),
+                Some(Ok(())) => {
+                    self.redelivered = self.redelivered.saturating_add(1);
+                    writes.push((id.clone(), delivery));
+                }
                 _ => self.left_out = self.left_out.saturating_add(1),
             }
-            writes.extend(row.write().map(|write| (id.clone(), write)));
             self.after = Some(id.clone());
             left = rest;
         }
         if left.is_empty() && u32::try_from(found.len()).is_ok_and(|found| found < room) {
             self.end(RecoveryStatus::Completed);
         } else if left.len() < found.len() {
-            self.version = next_version(self.version);
+            self.version.change();
         }
         writes
     }
@@ -297,23 +298,24 @@ impl<D> Recovery<D> {
     /// Returns the version, which changes with every change, as that of a [`Delivery`] does.
     #[must_use]
     pub fn version(&self) -> u32 {
-        self.version
+        self.version.number()
+    }
+
+    /// Returns the version that the stored row must have when this is written. `None` if nothing has
+    /// changed since it was read, and there is nothing to write.
+    #[must_use]
+    pub fn if_version(&self) -> Option<i32> {
+        self.version.condition()
+    }
+
+    /// Returns the recovery as it is read back once it is stored.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        Self { version: Version::read(self.version()), ..self }
     }
 
     fn end(&mut self, status: RecoveryStatus) {
         self.status = status;
-        self.version = next_version(self.version);
+        self.version.change();
     }
 }
-
-row!(Recovery<D> {
-    #[must_use = "store the writes and the recovery"]
-    step(
-        room: u32,
-        found: &[(D, Row<Delivery>)],
-        endpoint: &Endpoint,
-        plan: WebhookPlan,
-        now: Timestamp
-    ) -> Vec<(D, Write<Delivery>)>;
-    cancel() -> bool;
-});

@@ -62,7 +62,7 @@ async fn stop(database: &Database, account: &str) -> Result<(), DbError> {
         let mut writes = Vec::new();
         for (number, mut endpoint) in queue::lock_endpoints(change, &numbers).await? {
             endpoint.delete(clock::now());
-            writes.extend(endpoint.write().map(|write| (number, write)));
+            writes.extend(endpoint.if_version().map(|_| (number, endpoint)));
         }
         queue::write_locked_endpoints(change, &writes).await
     };

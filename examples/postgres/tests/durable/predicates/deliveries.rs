@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{DeliveryStatus, Row as Read};
+use call_assistant::webhook::sender::{Delivery, DeliveryColumns, DeliveryStatus};
 use call_assistant_postgres::db::{At, delivery_of, endpoint_of};
 use call_assistant_postgres::queue::{self, Key, Table};
 
@@ -109,21 +109,22 @@ async fn what_is_redelivered_is_what_the_library_says() {
         assert_eq!(found.get::<_, bool>("erased"), row.erased, "{row:?}");
         assert_eq!(found.get::<_, &str>("plan"), "pro", "{row:?}");
         let endpoint = endpoint_of(&found, "endpoint_").unwrap();
-        let mut read = Read::from(row.delivery);
+        let mut read = row.delivery;
         if read.redeliver(&endpoint, filled.now).is_err() {
             continue;
         }
-        let write = read.write().unwrap();
         let event_created_at = row.delivery.event_created_at();
         let key = Key { id: row.id, endpoint: row.endpoint, event_created_at };
-        for (if_version, expected) in [(write.if_version + 1, false), (write.if_version, true)] {
-            let mut write = write;
-            write.if_version = if_version;
+        // As it is read with another version, and where nothing has changed.
+        let other = DeliveryColumns { version: 7_000, ..row.delivery.into() };
+        let mut other = Delivery::from_columns(row.id as u64, row.endpoint as u32, other).unwrap();
+        other.redeliver(&endpoint, filled.now).unwrap();
+        for (write, expected) in [(other, false), (read.stored(), false), (read, true)] {
             let written = queue::write(&change, [(key, table, write)]).await.unwrap();
             assert_eq!(written, expected, "{row:?}");
         }
         let found = change.query_one(&pending, &[&row.endpoint, &row.id]).await.unwrap();
-        assert_eq!(delivery_of(&found).unwrap(), write.value, "{row:?}");
+        assert_eq!(delivery_of(&found).unwrap(), read, "{row:?}");
         redelivered += 1;
     }
     assert!(redelivered > 100, "{redelivered}");
