@@ -29,7 +29,7 @@
 //! | [`post`] | one POST to an endpoint |
 //! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
-//! | [`program`] | how a program begins and ends |
+//! | [`program`], [`watch`] | how a program begins and ends; tasks that must not end before it |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
 //! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
@@ -58,3 +58,4 @@ pub mod serve;
 pub mod shutdown;
 pub mod store;
 pub mod tls;
+pub mod watch;

@@ -46,6 +46,9 @@ const WENT_BACK: &str = "call_assistant_database_went_back";
 
 /// The gauge of a host that keeps events in days.
 const OLDEST_DAY: &str = "call_assistant_oldest_day_seconds";
+/// The gauges of a host whose clock may differ from its database's.
+const CLOCK: &str = "call_assistant_clock_ahead_seconds";
+const DATABASE_CLOCK: &str = "call_assistant_database_clock_wrong";
 
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
@@ -98,6 +101,12 @@ impl<S: Store> Monitor<S> {
             if let Some(age) = counted.oldest_day {
                 let help = "The age of the oldest day of events that is kept.";
                 text.gauge(OLDEST_DAY, help, [([], age.as_secs())])?;
+            }
+            if let Some(clock) = counted.clock {
+                let help = "how far this process's clock is ahead of the database's";
+                text.gauge(CLOCK, help, [([], clock.ahead)])?;
+                let help = "whether all processes' clocks differ alike from the database's";
+                text.gauge(DATABASE_CLOCK, help, [([], u8::from(clock.database_is_wrong))])?;
             }
             if let Some(api) = api {
                 api.write(&mut text)?;

@@ -201,6 +201,17 @@ pub struct Metrics {
     pub went_back: Option<u64>,
     /// The age of the oldest day of events that is kept; `None` where there are no days.
     pub oldest_day: Option<Duration>,
+    /// This process's clock beside the database's; `None` where there is none, or nobody has looked.
+    pub clock: Option<ClockRow>,
+}
+
+/// How a process's clock compares with its database's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockRow {
+    /// How many seconds it is ahead; negative if it is behind.
+    pub ahead: f64,
+    /// Whether all processes differ alike, so that it is the database's that is wrong.
+    pub database_is_wrong: bool,
 }
 
 /// Something that an owner should be told.

@@ -24,7 +24,7 @@
 //!   them are stored for nobody. What is pending is still sent after a downgrade.
 //! - **The store tells its sender** what it accepted, made due or changed. Nobody else does.
 //! - **The store has its own clock.** It takes the time of a change where it makes the change.
-//!   [`Store::now`] is for what the dashboard makes: a call, an event, a key.
+//!   [`Store::now`] is for what the dashboard makes and shows.
 //! - **Texts are ids as they came from outside.** One that nothing has is
 //!   [`Refused::NotFound`], with the word for the thing: `account`, `key`, `endpoint`, `delivery`,
 //!   `recovery`.
@@ -156,19 +156,23 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The newest live calls of an account.
     fn latest_calls(&self, account: &str, most: usize) -> impl Doing<Vec<Call>>;
 
-    /// Records a live call and accepts the event that reports it, in one transaction. Returns the
-    /// event's deliveries, in the order of the account's endpoints. A conflict if a call of this id
-    /// is there, live or test; then nothing is stored.
-    fn record_call(
+    /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
+    /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
+    /// order of the account's endpoints. A conflict if a call of this id is there, live or test; then
+    /// nothing is stored.
+    fn record_call<E: From<Refused> + Send>(
         &self,
         account: &AccountId,
-        call: Call,
-        event: Option<EventBody>,
-    ) -> impl Doing<Vec<DeliveryId>>;
+        compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
+    ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 
     /// Accepts an event for each endpoint of its account, deleted ones left out, or for one of them.
-    /// None if the plan lacks webhooks.
-    fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> impl Doing<Vec<DeliveryId>>;
+    /// None if the plan lacks webhooks. It is composed as in [`record_call`](Self::record_call).
+    fn accept<E: From<Refused> + Send>(
+        &self,
+        only: Option<&EndpointId>,
+        compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
+    ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 
     // ---- Endpoints
 

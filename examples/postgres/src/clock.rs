@@ -1,11 +1,93 @@
-//! The one place where this host reads a clock.
+//! The one place where this host reads a clock: the machine's, and what is known of the database's.
 #![allow(clippy::disallowed_methods)]
 
 use std::time::SystemTime;
 
 use call_assistant::Timestamp;
 
-/// Returns the current instant, as precise as the database stores it.
+/// Returns the current instant by this machine's clock, as precise as the database stores it. Receivers
+/// compare `t` of a signature with theirs.
 pub fn now() -> Timestamp {
     Timestamp::from(SystemTime::now()).floor_to_micros()
+}
+
+/// The database's clock, as this process last heard of it. What is stored for other processes to
+/// compare is told by it.
+pub(crate) mod database {
+    use std::sync::{Mutex, PoisonError};
+    use std::time::{Duration, Instant};
+
+    use call_assistant::Timestamp;
+
+    /// What the database's clock showed.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub(crate) struct Heard {
+        pub(crate) when: Instant,
+        pub(crate) at: Timestamp,
+        /// By how much that may be wrong: half of the round trip.
+        pub(crate) error: Duration,
+    }
+
+    static HEARD: Mutex<Option<Heard>> = Mutex::new(None);
+
+    /// Returns the current instant. It is this machine's until the database was heard.
+    pub(crate) fn now() -> Timestamp {
+        let heard = *HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.map_or_else(super::now, |heard| heard.after(heard.when.elapsed()).floor_to_micros())
+    }
+
+    /// Notes what the database's clock showed.
+    pub(crate) fn hear(new: Heard) {
+        let mut heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = Some(heard.map_or(new, |old| old.or_newer(new)));
+    }
+
+    impl Heard {
+        fn after(&self, passed: Duration) -> Timestamp {
+            self.at.saturating_add(passed)
+        }
+
+        /// Returns the more exact of two, if they agree: a slow answer moves no clock.
+        fn or_newer(self, new: Self) -> Self {
+            let passed = new.when.saturating_duration_since(self.when);
+            // What measures a span is wrong by less than a ten-thousandth.
+            let error = self.error.saturating_add(passed.mul_f64(0.0001));
+            let expected = self.after(passed);
+            let differ = expected.since(new.at).max(new.at.since(expected));
+            match differ <= error.saturating_add(new.error) && error <= new.error {
+                true => self,
+                false => new,
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
+        use super::*;
+
+        #[test]
+        fn a_slow_answer_moves_no_clock() {
+            let (when, ms) = (Instant::now(), Duration::from_millis);
+            let heard = |seconds: u64, at: i64, error| Heard {
+                when: when + Duration::from_secs(seconds),
+                at: Timestamp::from_unix_micros(at * 1000).unwrap(),
+                error: ms(error),
+            };
+            let old = heard(0, 0, 1);
+            for (new, is_taken) in [
+                (heard(1, 1_000, 1), true),
+                (heard(1, 1_001, 0), true),
+                (heard(1, 1_030, 40), false),
+                (heard(1, 1_300, 40), true),
+                (heard(1, 700, 40), true),
+                // By then the old one is no better.
+                (heard(600, 600_030, 40), true),
+            ] {
+                let expected = if is_taken { new } else { old };
+                assert_eq!(old.or_newer(new), expected, "{new:?}");
+            }
+        }
+    }
 }

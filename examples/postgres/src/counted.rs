@@ -1,9 +1,10 @@
-//! The counters of this process's sender, for monitoring.
+//! What this process counts and knows of itself, for monitoring.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use call_assistant::webhook::sender::SenderTally;
+use host::rows::ClockRow;
 
 /// The counters of this process's sender. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,9 @@ pub(crate) struct Counted(Arc<Inner>);
 struct Inner {
     tally: Mutex<SenderTally>,
     went_back: AtomicU64,
+    clock: Mutex<Option<ClockRow>>,
+    /// Why this process's sender sends nothing.
+    idle: Mutex<Option<&'static str>>,
 }
 
 impl Counted {
@@ -34,5 +38,25 @@ impl Counted {
     /// How often the database went back.
     pub(crate) fn times_back(&self) -> u64 {
         self.0.went_back.load(Ordering::Relaxed)
+    }
+
+    /// Notes how this process's clock compares with the database's.
+    pub(crate) fn compared(&self, clock: ClockRow) {
+        *self.0.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
+    }
+
+    /// Returns how this process's clock compared with the database's.
+    pub(crate) fn clock(&self) -> Option<ClockRow> {
+        *self.0.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes why this process's sender sends nothing, or that it does.
+    pub(crate) fn idles(&self, why: Option<&'static str>) {
+        *self.0.idle.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// Returns why this process's sender sends nothing.
+    pub(crate) fn idle(&self) -> Option<&'static str> {
+        *self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,12 @@
 //! cargo run -p call-assistant-postgres -- demo
 //! ```
 //!
-//! Each room uses those above it: `db`; `key_ring` and `counted`; `queue`; `sender`, `store` and `ops`;
+//! Each room uses those above it: `db`; `key_ring`, `counted` and `clocks`; `queue`; `sender`, `store` and `ops`;
 //! `serving`, `cli` and `roles`.
 
 mod cli;
 pub mod clock;
+mod clocks;
 mod counted;
 pub mod db;
 pub mod key_ring;

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::io::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::cli::{self, Role, Serving};
 use crate::clock;
+use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
 use crate::db::{self, Database};
 use crate::key_ring::KeyRing;
@@ -15,8 +16,9 @@ use crate::ops::rotate;
 use crate::sender;
 use crate::serving;
 use host::flags::last_words;
+use host::watch::Watch;
 use host::{data, demo};
-use host::{log, shutdown};
+use host::{log, random, shutdown};
 
 /// A function that starts a database server for `demo`. It returns the URL, and a value that ends the
 /// server when it is dropped.
@@ -67,35 +69,47 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         Role::RotateKeys { database, ring } => {
             let database = Database::at(&database, 1)?;
             db::check(&database).await?;
-            println!("{}", rotate::keys(&database, &ring, clock::now()).await?.line());
+            clocks::hear(&database).await?;
+            let now = clock::database::now();
+            println!("{}", rotate::keys(&database, &ring, now).await?.line());
         }
         Role::Migrate { database } => {
             db::migrate(&Database::at(&database, 1)?).await?;
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
-            let (_trigger, stop) = shutdown::on_ctrl_c()?;
+            let watch = watch()?;
             let counted = Counted::default();
-            let api = serving::start(&database, ring, serving, accounts, counted, stop).await?;
+            let mut clocks = Clocks::new(
+                Database::at(&database, 1)?,
+                format!("api-{:016x}", u64::from_le_bytes(random::bytes())),
+                counted.clone(),
+            );
+            let api = serving::start(&database, ring, serving, accounts, counted, &watch).await?;
+            clocks.look().await?;
+            let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             let _ = std::io::stderr().write_all(api.banner.as_bytes());
             api.ended().await;
+            clocks.abort();
+            watch.outcome()?;
         }
         Role::Sender { options, metrics } => {
-            let (_trigger, stop) = shutdown::on_ctrl_c()?;
+            let watch = watch()?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
-            let (mut line, mut monitor) = (json!({ "ready": true }), None);
+            let (mut line, mut monitor) = (Map::new(), None);
             if let Some(address) = metrics {
                 let (address, task) =
-                    serving::monitor(address, &options.database, ring, counted, stop.clone())
-                        .await?;
-                line = json!({ "ready": true, "metrics": format!("http://{address}") });
+                    serving::monitor(address, &options.database, ring, counted, &watch).await?;
+                line.insert("metrics".to_owned(), format!("http://{address}").into());
                 monitor = Some(task);
             }
-            let running = sender::start(options, stop).await?;
-            say(&line);
+            let running = sender::start(options, watch.clone()).await?;
+            line.insert("ready".to_owned(), running.is_ready.into());
+            say(&line.into());
             running.ended().await;
             drop(monitor);
+            watch.outcome()?;
         }
         Role::All { serving, sending } => all(serving, sending, false).await?,
         Role::Demo { serving, mut sending } => {
@@ -122,15 +136,20 @@ async fn all(
         true => format!("Its database, while it runs: psql {}\n\n", sending.database.url()),
         false => String::new(),
     };
-    let (_trigger, stop) = shutdown::on_ctrl_c()?;
+    let watch = watch()?;
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
-    let api =
-        serving::start(&sending.database, ring, serving, accounts, counted, stop.clone()).await?;
-    let sender = sender::start(sending, stop).await?;
+    let api = serving::start(&sending.database, ring, serving, accounts, counted, &watch).await?;
+    let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     let _ = std::io::stderr().write_all(format!("{}{note}", api.banner).as_bytes());
     tokio::join!(api.ended(), sender.ended());
-    Ok(())
+    Ok(watch.outcome()?)
+}
+
+/// What all tasks of a role are watched by, until Ctrl-C.
+fn watch() -> std::io::Result<Watch> {
+    let (trigger, stop) = shutdown::on_ctrl_c()?;
+    Ok(Watch::new(trigger, stop))
 }
 
 /// Accounts to add: those of a file, or the demonstration's.

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::Serving;
 use crate::clock;
+use crate::clocks;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database};
 use crate::key_ring::KeyRing;
@@ -22,8 +23,8 @@ use host::log;
 use host::monitor::Monitor;
 use host::rows::NewAccount;
 use host::serve::{Limits, serve};
-use host::shutdown::Shutdown;
 use host::store::{Refused, Store as _};
+use host::watch::Watch;
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
@@ -50,9 +51,12 @@ pub(crate) async fn start(
     serving: Serving,
     accounts: Vec<NewAccount>,
     counted: Counted,
-    stop: Shutdown,
+    watch: &Watch,
 ) -> Result<Running, Box<dyn Error>> {
-    db::check(&Database::at(database, 1)?).await?;
+    let stop = watch.stop();
+    let checking = Database::at(database, 1)?;
+    db::check(&checking).await?;
+    clocks::hear(&checking).await?;
     let public = listen("--listen", serving.listen).await?;
     let private = listen("--dashboard", serving.dashboard).await?;
     let api_url = format!("http://{}", public.local_addr()?);
@@ -88,11 +92,17 @@ pub(crate) async fn start(
         }
     };
     let mut tasks = vec![
-        tokio::spawn(days),
-        tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),
-        tokio::spawn(serve(private, DASHBOARD, answer_dashboard, stop.clone())),
+        tokio::spawn(watch.until_shutdown("adding days", days)),
+        tokio::spawn(watch.until_shutdown(
+            "the server of the public API",
+            serve(public, PUBLIC, answer_api, stop.clone()),
+        )),
+        tokio::spawn(watch.until_shutdown(
+            "the server of the dashboard",
+            serve(private, DASHBOARD, answer_dashboard, stop.clone()),
+        )),
     ];
-    tasks.extend(metrics.map(|metrics| tokio::spawn(monitoring(metrics, monitor, stop))));
+    tasks.extend(metrics.map(|metrics| monitoring(metrics, monitor, watch)));
     Ok(Running { line, banner, tasks })
 }
 
@@ -108,9 +118,10 @@ impl Running {
 }
 
 /// Answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
-async fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, stop: Shutdown) {
+fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) -> JoinHandle<()> {
     let answer = move |request, peer| monitor.clone().answer(request, peer);
-    serve(listener, DASHBOARD, answer, stop).await;
+    let serving = serve(listener, DASHBOARD, answer, watch.stop().clone());
+    tokio::spawn(watch.until_shutdown("the server of the metrics", serving))
 }
 
 /// The same for a process that answers nothing else, and where it listens.
@@ -122,13 +133,13 @@ pub(crate) async fn monitor(
     database: &Address,
     ring: KeyRing,
     counted: Counted,
-    stop: Shutdown,
+    watch: &Watch,
 ) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
     let listener = listen("--metrics", address).await?;
     let address = listener.local_addr()?;
     let store = Postgres::at(database, ring)?.counting(counted);
-    let monitor = Monitor::new(store).until(stop.clone());
-    Ok((address, tokio::spawn(monitoring(listener, monitor, stop))))
+    let monitor = Monitor::new(store).until(watch.stop().clone());
+    Ok((address, monitoring(listener, monitor, watch)))
 }
 
 async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, String> {

@@ -40,6 +40,26 @@ pub enum DeliveryFault {
     UnknownType,
     /// Its object has none of the fields that its type has.
     ChangedObject,
+    /// It has no signature header.
+    NoSignature,
+    /// It is signed as of ten minutes ahead.
+    FutureTimestamp,
+    /// Only the oldest of the endpoint's secrets signs it.
+    OldSecret,
+    /// A foreign digest stands before the good one.
+    TwoDigests,
+    /// Its body has 1 MiB.
+    LargeBody,
+    /// Its body has text outside of ASCII.
+    NonAscii,
+    /// Its body comes in chunks, without a length.
+    Chunked,
+    /// The names of its header fields begin with capitals.
+    HeaderCase,
+    /// It is sent twice at the same time.
+    TwiceAtOnce,
+    /// It is sent a hundred times at the same time.
+    Burst,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +80,20 @@ enum Often {
     },
 }
 
+/// Whom it strikes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Whom {
+    All,
+    Account(String),
+    Endpoint(String),
+}
+
 #[derive(Clone, Debug)]
 struct Order {
     id: u64,
     name: String,
     fault: Fault,
+    whom: Whom,
     often: Often,
     done: u64,
 }
@@ -83,6 +112,21 @@ pub struct Faults(Arc<Mutex<Orders>>);
 
 /// The most orders.
 const MOST_ORDERS: usize = 100;
+
+/// The documented error codes.
+const CODES: [&str; 11] = [
+    "invalid_parameter",
+    "invalid_cursor",
+    "invalid_credentials",
+    "subscription_inactive",
+    "insufficient_scope",
+    "plan_upgrade_required",
+    "account_closed",
+    "resource_not_found",
+    "rate_limit_exceeded",
+    "internal_error",
+    "method_not_allowed",
+];
 
 /// The longest that an answer may be late: a customer's time limit has passed long before.
 const SLOWEST_MS: u64 = 120_000;
@@ -104,13 +148,23 @@ impl RequestFault {
 }
 
 impl DeliveryFault {
-    const NAMES: [(&str, Self); 6] = [
+    const NAMES: [(&str, Self); 16] = [
         ("twice", Self::Twice),
         ("out_of_order", Self::OutOfOrder),
         ("wrong_signature", Self::WrongSignature),
         ("old_timestamp", Self::OldTimestamp),
         ("unknown_type", Self::UnknownType),
         ("changed_object", Self::ChangedObject),
+        ("no_signature", Self::NoSignature),
+        ("future_timestamp", Self::FutureTimestamp),
+        ("old_secret", Self::OldSecret),
+        ("two_digests", Self::TwoDigests),
+        ("large_body", Self::LargeBody),
+        ("non_ascii", Self::NonAscii),
+        ("chunked", Self::Chunked),
+        ("header_case", Self::HeaderCase),
+        ("twice_at_once", Self::TwiceAtOnce),
+        ("burst", Self::Burst),
     ];
 
     /// Returns the name in an order.
@@ -122,17 +176,19 @@ impl DeliveryFault {
 impl Faults {
     /// Takes an order, as JSON.
     pub(super) fn order(&self, body: &Value) -> Result<Value, Bad> {
-        let known = "fault, next, probability, seed, retry_after, milliseconds";
+        let known = "fault, account, endpoint, next, probability, seed, retry_after, milliseconds";
         let fields = Fields::of("", body, known)?;
         let name = fields.required("fault", fields.text("fault")?)?;
         let fault = fault(name, &fields)?;
+        let whom = whom(&fields, &fault)?;
         let often = often(&fields)?;
         let mut orders = self.lock();
         if orders.orders.len() >= MOST_ORDERS {
             return Err(Bad::new("", format!("at most {MOST_ORDERS} orders at a time")));
         }
         orders.last_id = orders.last_id.wrapping_add(1);
-        let order = Order { id: orders.last_id, name: name.to_owned(), fault, often, done: 0 };
+        let order =
+            Order { id: orders.last_id, name: name.to_owned(), fault, whom, often, done: 0 };
         let shown = order.shown();
         orders.orders.push(order);
         Ok(shown)
@@ -151,19 +207,34 @@ impl Faults {
         id.is_none() || orders.orders.len() < before
     }
 
-    /// Says what goes wrong with a request, and counts it. `has_cursor` tells whether a cursor can
-    /// be refused, `has_lookups` whether a look-up can fail.
-    pub fn request(&self, path: &str, has_cursor: bool) -> Option<RequestFault> {
-        self.next(|fault| match fault {
+    /// Says what goes wrong with a request of an account, and counts it. `has_cursor` tells whether a
+    /// cursor can be refused.
+    pub fn request(
+        &self,
+        path: &str,
+        has_cursor: bool,
+        account: Option<&str>,
+    ) -> Option<RequestFault> {
+        let strikes = |whom: &Whom| match whom {
+            Whom::All => true,
+            Whom::Account(id) => account == Some(id),
+            Whom::Endpoint(_) => false,
+        };
+        self.next(strikes, |fault| match fault {
             Fault::Request(RequestFault::Error(ErrorCode::InvalidCursor)) if !has_cursor => None,
             Fault::Request(fault) if path.starts_with("/v1/") => Some(fault.clone()),
             _ => None,
         })
     }
 
-    /// Says what goes wrong with an attempt to deliver, and counts it.
-    pub fn delivery(&self) -> Option<DeliveryFault> {
-        self.next(|fault| match fault {
+    /// Says what goes wrong with an attempt to deliver to this endpoint of this account, and counts it.
+    pub fn delivery(&self, account: &str, endpoint: &str) -> Option<DeliveryFault> {
+        let strikes = |whom: &Whom| match whom {
+            Whom::All => true,
+            Whom::Account(id) => account == id,
+            Whom::Endpoint(id) => endpoint == id,
+        };
+        self.next(strikes, |fault| match fault {
             Fault::Delivery(fault) => Some(*fault),
             Fault::Request(_) => None,
         })
@@ -184,10 +255,14 @@ impl Faults {
     }
 
     /// The first order that fits and whose turn it is.
-    fn next<T>(&self, fits: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+    fn next<T>(
+        &self,
+        strikes: impl Fn(&Whom) -> bool,
+        fits: impl Fn(&Fault) -> Option<T>,
+    ) -> Option<T> {
         let mut orders = self.lock();
         let (at, fault) = orders.orders.iter_mut().enumerate().find_map(|(at, order)| {
-            let fault = fits(&order.fault)?;
+            let fault = fits(&order.fault).filter(|_| strikes(&order.whom))?;
             order.strikes().then_some((at, fault))
         })?;
         if orders.orders.get(at).is_some_and(|order| matches!(order.often, Often::Next(0))) {
@@ -225,6 +300,11 @@ impl Order {
                 shown["milliseconds"] = json!(u64::try_from(late.as_millis()).unwrap_or(u64::MAX));
             }
             _ => {}
+        }
+        match &self.whom {
+            Whom::All => {}
+            Whom::Account(id) => shown["account"] = json!(id),
+            Whom::Endpoint(id) => shown["endpoint"] = json!(id),
         }
         match &self.often {
             Often::Next(left) => shown["next"] = json!(left),
@@ -278,7 +358,8 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
             _ => {
                 let deliveries = DeliveryFault::NAMES.map(|(name, _)| name);
                 let known = format!(
-                    "expected a documented error code, lookup_fails, slow, cut, {}",
+                    "expected {}, lookup_fails, slow, cut, {}",
+                    CODES.join(", "),
                     deliveries.join(", ")
                 );
                 return Err(Bad::new(fields.path("fault"), known));
@@ -286,6 +367,18 @@ fn fault(name: &str, fields: &Fields<'_>) -> Result<Fault, Bad> {
         },
     };
     Ok(Fault::Request(fault))
+}
+
+fn whom(fields: &Fields<'_>, fault: &Fault) -> Result<Whom, Bad> {
+    match (fields.text("account")?, fields.text("endpoint")?) {
+        (None, None) => Ok(Whom::All),
+        (Some(id), None) => Ok(Whom::Account(id.to_owned())),
+        (None, Some(_)) if matches!(fault, Fault::Request(_)) => {
+            Err(Bad::new(fields.path("endpoint"), "allowed only with a fault of a delivery"))
+        }
+        (None, Some(id)) => Ok(Whom::Endpoint(id.to_owned())),
+        (Some(_), Some(_)) => Err(Bad::new(fields.path("endpoint"), "not allowed with account")),
+    }
 }
 
 fn often(fields: &Fields<'_>) -> Result<Often, Bad> {

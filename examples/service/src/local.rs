@@ -179,15 +179,15 @@ impl Shared for Local {
         Ok(tables.account(account)?.calls(Mode::Live).newest(most).cloned().collect())
     }
 
-    async fn record_call(
+    async fn record_call<E: From<Refused> + Send>(
         &self,
         account: &AccountId,
-        call: Call,
-        event: Option<EventBody>,
-    ) -> Done<Vec<DeliveryId>> {
+        compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
         let (mut tables, now) = self.store.write();
+        let (call, event) = compose(now)?;
         if tables.has_call(tables.account(account.as_str())?, &call.id) {
-            return Err(Refused::Conflict("a call with this id already exists".into()));
+            return Err(Refused::Conflict("a call with this id already exists".into()).into());
         }
         tables.account_mut(account.as_str())?.calls_mut(Mode::Live).add(call)?;
         let accepted = match event {
@@ -197,8 +197,13 @@ impl Shared for Local {
         Ok(self.send(&tables, accepted))
     }
 
-    async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
+    async fn accept<E: From<Refused> + Send>(
+        &self,
+        only: Option<&EndpointId>,
+        compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
         let (mut tables, now) = self.store.write();
+        let event = compose(now)?;
         let only = only.map(|id| tables.endpoint(id.as_str())).transpose()?;
         let only = only.map(|(number, _)| number);
         let accepted = tables.accept(&event, only, now)?;

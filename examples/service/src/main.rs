@@ -68,18 +68,18 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let tables = Arc::new(Store::default());
     let faults = Faults::default();
     let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
+    let sandbox = Sandbox { faults, outbox: sender.outbox(), store: Arc::clone(&tables) };
     let store = Local::new(tables, sender.outbox());
-    let sandbox = Sandbox { faults: faults.clone(), outbox: sender.outbox() };
     store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
     // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, options.access, options.allow_loopback)
-        .extended(sandbox)
+        .extended(sandbox.clone())
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api =
-        move |request, peer| sandbox::answer(api.clone(), faults.clone(), request, peer);
+        move |request, peer| sandbox::answer(api.clone(), sandbox.clone(), request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
     let mut running = vec![
         tokio::spawn(serve(public, PUBLIC, answer_api, stop.clone())),

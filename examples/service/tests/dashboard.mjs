@@ -295,9 +295,15 @@ try {
   // The sandbox: a fault on order, and the clock.
   await run(`document.querySelector('[data-key="order"]').click()`);
   await axe("the dialog of a fault");
-  await run(`document.querySelector('dialog select[name=fault]').value = "lookup_fails"`);
+  const fault = (name) => run(`{ const el = document.querySelector("dialog select[name=fault]"); el.value = "${name}"; el.onchange({ target: el }); }`);
+  const late = `(() => { const el = document.querySelector("dialog input[name=late]"); return el.checkVisibility() ? el.closest("label").textContent + " " + el.value : ""; })()`;
+  for (const [name, words, whom] of [["slow", "Milliseconds late 3000", 2], ["rate_limit_exceeded", "Seconds of Retry-After 1", 2], ["no_signature", "", 5], ["lookup_fails", "", 2]]) {
+    await fault(name);
+    assert.deepEqual(await run(`[${late}, document.querySelectorAll("dialog select[name=whom] option").length]`), [words, whom], name);
+  }
+  await run(`document.querySelector("dialog select[name=whom]").value = "account"`);
   await run(`document.querySelector("dialog form").requestSubmit()`);
-  await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("the next 1")`);
+  await until("it is ordered", `${text("#faults")}.includes("lookup_fails") && ${text("#faults")}.includes("the next 1") && ${text("#faults")}.includes("for acct_fjord_dental")`);
   await axe("a fault that is ordered");
   const api = await fetch(first.api + "/v1/account", { headers: { Authorization: `Bearer ${first.accounts[0].keys[0].secret}` } });
   assert.equal(api.status, 500);

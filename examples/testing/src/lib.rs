@@ -11,3 +11,4 @@
 
 pub mod receiver;
 pub mod running;
+pub mod shifted;

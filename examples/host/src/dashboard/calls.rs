@@ -30,23 +30,32 @@ impl<S: Store, X> Dashboard<S, X> {
 
     /// Records a call and emits `call.ended`, in one write.
     pub(super) async fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let call = input::call("", &asked.body, &defaults(&asked.body, asked.now))?;
+        if asked.body.get("created_at").is_some() {
+            return Err(
+                Bad::new("created_at", "expected none: it is when the call is written").into()
+            );
+        }
         let account = self.store.account(id).await?.id;
-        let event = new_event(account.clone(), Origin::voice(), asked.now).call_ended(&call);
-        let mut shown = show::value(&call);
-        let event = match event {
-            Ok(body) => {
-                shown["event_id"] = json!(body.id());
-                Some(body)
-            }
-            // The call is one all the same; its event comes when there is something to say.
-            Err(error) => {
-                shown["event_id"] = Value::Null;
-                shown["not_emitted"] = error.to_string().into();
-                None
-            }
+        let mut shown = Value::Null;
+        let compose = |now| -> Result<_, Error> {
+            let call = input::call("", &asked.body, &defaults(&asked.body, now))?;
+            shown = show::value(&call);
+            let event = match new_event(account.clone(), Origin::voice(), now).call_ended(&call) {
+                Ok(body) => {
+                    shown["event_id"] = json!(body.id());
+                    Some(body)
+                }
+                // The call is one all the same; its event comes when there is something to say.
+                Err(error) => {
+                    shown["event_id"] = Value::Null;
+                    shown["not_emitted"] = error.to_string().into();
+                    None
+                }
+            };
+            Ok((call, event))
         };
-        shown["deliveries"] = json!(self.store.record_call(&account, call, event).await?);
+        let deliveries = self.store.record_call(&account, compose).await?;
+        shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }
 
@@ -66,8 +75,7 @@ impl<S: Store, X> Dashboard<S, X> {
             return Err(Bad::new("data", "expected an object").into());
         }
         let account = self.store.account(id).await?.id;
-        let body = any_event(account, event_type, data, asked.now)?;
-        self.accept(body, None).await
+        self.accept(None, |now| any_event(account, event_type, data, now)).await
     }
 
     /// Sends one endpoint a ping, which is a delivery like any other.
@@ -79,19 +87,28 @@ impl<S: Store, X> Dashboard<S, X> {
         if endpoint.health.disabled() == Some(DisabledReason::Deleted) {
             return Err(Refused::Conflict("the endpoint is deleted".into()).into());
         }
-        let body = new_event(account.id, dashboard(), asked.now)
-            .ping("This is a test from the dashboard. Your endpoint works.")
-            .map_err(not_created)?;
-        self.accept(body, Some(&endpoint.id)).await
+        let text = "This is a test from the dashboard. Your endpoint works.";
+        let compose = |now| new_event(account.id, dashboard(), now).ping(text).map_err(not_created);
+        self.accept(Some(&endpoint.id), compose).await
     }
 
-    async fn accept(&self, body: EventBody, only: Option<&EndpointId>) -> Result<Answer, Error> {
-        let mut shown = json!({
-            "id": body.id(),
-            "type": body.event_type(),
-            "created_at": body.created_at(),
-        });
-        shown["deliveries"] = json!(self.store.accept(body, only).await?);
+    async fn accept(
+        &self,
+        only: Option<&EndpointId>,
+        compose: impl FnOnce(Timestamp) -> Result<EventBody, Error> + Send,
+    ) -> Result<Answer, Error> {
+        let mut shown = Value::Null;
+        let compose = |now| {
+            compose(now).inspect(|body| {
+                shown = json!({
+                    "id": body.id(),
+                    "type": body.event_type(),
+                    "created_at": body.created_at(),
+                });
+            })
+        };
+        let deliveries = self.store.accept(only, compose).await?;
+        shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }
 }
@@ -153,8 +170,7 @@ fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
     };
     let took = said.get("duration_seconds").and_then(Value::as_u64).unwrap_or(60).min(86_400);
     let took = Duration::from_secs(took);
-    let written = instant("created_at").unwrap_or(now);
-    let started = instant("started_at").unwrap_or(written.saturating_sub(took));
+    let started = instant("started_at").unwrap_or(now.saturating_sub(took));
     let answered = instant("answered_at").unwrap_or(started);
     let defaults = json!({
         "id": CallId::from_random(random::bytes()),
@@ -165,7 +181,7 @@ fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
         "duration_seconds": took.as_secs(),
         "summary": "Recorded from the dashboard.",
         "appointment_ids": [],
-        "created_at": written,
+        "created_at": now,
     });
     defaults.as_object().cloned().unwrap_or_default()
 }

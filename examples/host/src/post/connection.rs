@@ -60,13 +60,14 @@ impl Connection {
     ///
     /// # Errors
     /// The connection ended at once.
-    pub(super) async fn new<S>(stream: S, address: IpAddr) -> Result<Self, Failure>
+    pub(super) async fn new<S>(stream: S, address: IpAddr, titled: bool) -> Result<Self, Failure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (requests, connection) = http1::Builder::new()
             .max_buf_size(HEAD)
             .max_headers(FIELDS)
+            .title_case_headers(titled)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Failure::of_exchange(&error))?;

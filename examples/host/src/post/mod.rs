@@ -76,6 +76,8 @@ impl Sent {
 pub struct Client {
     trust: Trust,
     kept: Kept,
+    /// Whether names of header fields are written `Like-This`.
+    titled: bool,
 }
 
 impl Client {
@@ -87,7 +89,13 @@ impl Client {
         let trust = Trust::new(trust_ca).map_err(|error| format!("--trust-ca: {error}"))?;
         let kept = Kept::default();
         tokio::spawn(kept.clone().close_idle());
-        Ok(Self { trust, kept })
+        Ok(Self { trust, kept, titled: false })
+    }
+
+    /// Returns a client with connections of its own that writes names of header fields `Like-This`, for
+    /// the tests of a receiver. Nothing else has changed.
+    pub fn titled(&self) -> Self {
+        Self { trust: self.trust.clone(), kept: Kept::default(), titled: true }
     }
 
     /// Sends a request and waits for the head of the response, `patience` for everything up to
@@ -155,10 +163,10 @@ impl Client {
             *reached = FailureReason::NoHandshake;
             let stream = self.trust.handshake(target, stream).await?;
             *reached = FailureReason::NoResponse;
-            Connection::new(stream, address).await?
+            Connection::new(stream, address, self.titled).await?
         } else {
             *reached = FailureReason::NoResponse;
-            Connection::new(stream, address).await?
+            Connection::new(stream, address, self.titled).await?
         };
         let response = connection.exchange(request).await?;
         Ok((response, connection))

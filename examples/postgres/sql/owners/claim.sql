@@ -1,8 +1,11 @@
+-- Shards that nobody has. A lease that ends later than any lease was written before the database's clock
+-- was set back.
 UPDATE shards
 SET owner = $1, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
 WHERE shard = ANY (ARRAY (
     SELECT shard FROM shards
     WHERE owner IS NULL OR expires_at < clock_timestamp()
+        OR expires_at > clock_timestamp() + 2 * make_interval(secs => $3)
     ORDER BY random()
     LIMIT $2
     FOR UPDATE SKIP LOCKED))

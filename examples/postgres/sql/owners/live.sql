@@ -7,6 +7,10 @@ WITH me AS (
         SET expires_at = excluded.expires_at, renewals = senders.renewals + 1
     RETURNING renewals
 )
-SELECT (SELECT count(*) + 1 FROM senders WHERE id <> $1 AND expires_at > clock_timestamp()) AS live,
+SELECT (
+        SELECT count(*) + 1 FROM senders
+        WHERE id <> $1 AND expires_at > clock_timestamp()
+            AND expires_at <= clock_timestamp() + 2 * make_interval(secs => $2)
+    ) AS live,
     me.renewals, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline, clock_timestamp() AS at
 FROM me;

@@ -57,6 +57,7 @@ statements! {
     ACCEPT_EVENT = "accept/event";
     ACCEPT_PENDING = "accept/pending";
     ACCEPT_SKIPPED = "accept/skipped";
+    ACCEPT_START = "accept/start";
     ACCOUNTS_ALL = "accounts/all";
     ACCOUNTS_CHANGE = "accounts/change";
     ACCOUNTS_INSERT = "accounts/insert";
@@ -77,6 +78,8 @@ statements! {
     API_READY = "api/ready";
     CALLS_INSERT = "calls/insert";
     CALLS_LATEST = "calls/latest";
+    CLOCKS_NOW = "clocks/now";
+    CLOCKS_SHARE = "clocks/share";
     DAYS_ADD = "days/add";
     DAYS_DROP = "days/drop";
     DAYS_OLDEST = "days/oldest";
@@ -128,6 +131,7 @@ statements! {
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
     OWNERS_CLAIM = "owners/claim";
+    OWNERS_FORGET = "owners/forget";
     OWNERS_LEAVE = "owners/leave";
     OWNERS_LIVE = "owners/live";
     OWNERS_RELEASE = "owners/release";

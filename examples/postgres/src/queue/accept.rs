@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! database.change(async |change| {
+//!     let now = started_at(change).await?;
+//!     let event = compose(now)?;
 //!     change.execute("INSERT INTO calls ...", ...).await?;
 //!     accept(change, &event, None, now).await
 //! }).await?;
@@ -10,6 +12,9 @@
 //! Either both are stored or neither is. Where the change is stored elsewhere, an outbox relays it:
 //! with `EventId::derived` and the change's own time as `created_at`, an event that is relayed twice
 //! is accepted once.
+//!
+//! No process's clock decides the `created_at` of a call or an event: a sync that looks one minute back
+//! would lose what a slow clock has written.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +25,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query};
+use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query, query_opt};
 
 /// The plans that have webhooks, as the column `accounts.plan` has them.
 const PLANS: [&str; 2] = ["pro", "business"];
@@ -35,10 +40,20 @@ pub enum Accepted {
     Again,
 }
 
+/// Returns the start of a transaction by the database's clock: `created_at` of the call and the event that
+/// it writes.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> {
+    let row = query_opt(change, sql::ACCEPT_START, &[]).await?;
+    row.ok_or_else(|| DbError::row("a transaction without a start"))?.instant("at")
+}
+
 /// Accepts an event for each endpoint of its account, or for one of them. It is accepted when the
 /// caller's transaction is committed.
 ///
-/// No endpoint is locked. An account whose plan has no webhooks gets no delivery.
+/// `now` is [`started_at`]. No endpoint is locked. An account whose plan has no webhooks gets no delivery.
 ///
 /// # Errors
 /// [`DbError`]. The caller's transaction has failed. For an account that was erased

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::clock;
+use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{
@@ -60,6 +60,10 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
         if let Err(error) = database.read(forget).await {
             log::line(&format!("old alerts: {error}"));
+        }
+        let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
+        if let Err(error) = database.read(forget).await {
+            log::line(&format!("old processes: {error}"));
         }
     }
 }

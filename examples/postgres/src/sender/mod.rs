@@ -45,7 +45,7 @@ use host::post;
 use host::random;
 use host::scale::Scale;
 use host::sending::LIMITS;
-use host::shutdown::Shutdown;
+use host::watch::Watch;
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -80,39 +80,46 @@ enum Message {
 
 /// A running sender.
 #[derive(Debug)]
-pub(crate) struct Running(JoinHandle<()>);
+pub(crate) struct Running {
+    task: JoinHandle<()>,
+    /// Whether it owned shards from the start on.
+    pub(crate) is_ready: bool,
+}
 
 impl Running {
     /// Waits until it has ended: shutdown was requested, and results in flight are stored.
     pub(crate) async fn ended(self) {
-        let _ = self.0.await;
+        let _ = self.task.await;
     }
 }
 
-/// Starts a sender, which owns its share of the shards when this returns.
+/// Starts a sender, which owns its share of the shards when this returns, unless its clock is wrong.
 ///
 /// # Errors
 /// The database is unavailable, or not of this version.
-pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, String> {
+pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, String> {
     let database = Database::at(&options.database, 12)?;
     db::check(&database).await.map_err(|error| error.to_string())?;
     let client = post::Client::new(options.trust_ca.as_deref())?;
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let in_hand = Arc::new(InHand::default());
-    let history = History::new(options.counted.clone());
+    let counted = options.counted.clone();
+    let history = History::new(counted.clone());
     let (mut owner, owned) =
-        Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone());
+        Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone(), counted.clone());
     owner.tick().await.map_err(|error| error.to_string())?;
+    let is_ready = counted.idle().is_none();
 
     let (sender, messages) = mpsc::unbounded_channel();
     let (ended, to_settle) = mpsc::unbounded_channel();
     let settler = Settler {
         database: database.clone(),
         scale: options.scale,
-        counted: options.counted.clone(),
+        counted: counted.clone(),
         ended: to_settle,
         messages: sender.clone(),
+        watch: watch.clone(),
     };
     let poller = Poller {
         database: database.clone(),
@@ -121,8 +128,8 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         history: history.clone(),
     };
     let recovering = recover::keep(database.clone(), owned.clone());
-    let (days_ring, days_counted) = (options.ring.clone(), options.counted.clone());
-    let reminding = remind::keep(database.clone(), owned.clone(), options.counted);
+    let (days_ring, days_counted) = (options.ring.clone(), counted.clone());
+    let reminding = remind::keep(database.clone(), owned.clone(), counted);
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
         known: HashMap::new(),
@@ -139,25 +146,30 @@ pub(crate) async fn start(options: Options, stop: Shutdown) -> Result<Running, S
         allow_loopback: options.allow_loopback,
         client,
         scale: options.scale,
+        watch: watch.clone(),
     };
-    Ok(Running(tokio::spawn(async move {
-        let adding = tokio::spawn(days::add(database.clone()));
-        let dropping = tokio::spawn(days::drop_old(database, days_ring, days_counted));
-        let poller = tokio::spawn(poller.run());
-        let reminding = tokio::spawn(reminding);
-        let recovering = tokio::spawn(recovering);
-        let settler = tokio::spawn(settler.run());
-        let owning = stop.clone();
-        let owner = tokio::spawn(async move { owner.run(&owning).await });
-        task.run(&stop).await;
-        poller.abort();
-        adding.abort();
-        dropping.abort();
-        reminding.abort();
-        recovering.abort();
+    let adding = days::add(database.clone());
+    let dropping = days::drop_old(database, days_ring, days_counted);
+    let run = async move {
+        let others = [
+            tokio::spawn(watch.until_shutdown("the sender's new days", adding)),
+            tokio::spawn(watch.until_shutdown("the sender's old days", dropping)),
+            tokio::spawn(watch.until_shutdown("the sender's poller", poller.run())),
+            tokio::spawn(watch.until_shutdown("the sender's reminders", reminding)),
+            tokio::spawn(watch.until_shutdown("the sender's recoveries", recovering)),
+        ];
+        let settler = tokio::spawn(watch.until_shutdown("the sender's settler", settler.run()));
+        let stop = watch.stop().clone();
+        let owning = async move { owner.run(&stop).await };
+        let owner = tokio::spawn(watch.until_shutdown("the sender's owner", owning));
+        let stop = watch.stop().clone();
+        let task = async move { task.run(&stop).await };
+        let _ = tokio::spawn(watch.until_shutdown("the sender's task", task)).await;
+        others.iter().for_each(JoinHandle::abort);
         let _ = tokio::time::timeout(DRAIN, settler).await;
         if let Ok(owner) = owner.await {
             owner.leave().await;
         }
-    })))
+    };
+    Ok(Running { task: tokio::spawn(run), is_ready })
 }

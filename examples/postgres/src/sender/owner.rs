@@ -19,6 +19,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::history::History;
+use crate::clocks::{Clocks, Reference};
+use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
 use crate::queue::SHARDS;
@@ -43,6 +45,8 @@ pub(super) struct Owned {
     pub(super) shards: BTreeMap<i16, i64>,
     /// No attempt begins after this instant, unless the leases are renewed.
     pub(super) until: Option<Instant>,
+    /// What this process's clock has to agree with: by another, nobody accepts what it signs.
+    clock: Option<Reference>,
 }
 
 impl Owned {
@@ -53,6 +57,7 @@ impl Owned {
 
     pub(super) fn is_valid(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
+            && self.clock.is_some_and(|clock| clock.agrees())
     }
 }
 
@@ -107,10 +112,38 @@ struct Renewal {
     at: Timestamp,
 }
 
+/// How a renewal follows the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    Well,
+    /// The sender was away for so long that others have removed its row, so its count is gone.
+    Late,
+    /// Another server leads.
+    AtAnotherServer,
+    /// What this sender had written is not there: the database went back.
+    NotAtAll,
+}
+
+impl Renewal {
+    fn following(&self, last: &Self) -> Follows {
+        match self.count {
+            1 if self.at.since(last.at) >= FORGOTTEN => Follows::Late,
+            count if count <= last.count => Follows::NotAtAll,
+            _ if self.timeline != last.timeline => Follows::AtAnotherServer,
+            _ => Follows::Well,
+        }
+    }
+}
+
+/// How long after its lease a sender's row stays: one hour. Who was away for longer finds none.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+
 /// The task that renews the leases.
 #[derive(Debug)]
 pub(super) struct Owner {
     database: Database,
+    clocks: Clocks,
+    counted: Counted,
     id: String,
     owned: watch::Sender<Owned>,
     in_hand: Arc<InHand>,
@@ -128,10 +161,14 @@ impl Owner {
         id: String,
         in_hand: Arc<InHand>,
         history: History,
+        counted: Counted,
     ) -> (Self, watch::Receiver<Owned>) {
         let (owned, receiver) = watch::channel(Owned::default());
+        let clocks = Clocks::new(database.clone(), id.clone(), counted.clone());
         let leaving = BTreeMap::new();
-        (Self { database, id, owned, in_hand, history, last: None, leaving }, receiver)
+        let owner =
+            Self { database, clocks, counted, id, owned, in_hand, history, last: None, leaving };
+        (owner, receiver)
     }
 
     /// Renews, takes and releases leases, until this is dropped.
@@ -149,8 +186,10 @@ impl Owner {
         }
     }
 
-    /// Renews once.
+    /// Renews once, or gives all back if this process's clock is wrong.
     pub(super) async fn tick(&mut self) -> Result<(), DbError> {
+        let Some(clock) = self.clocks.look().await? else { return self.stand_down().await };
+        self.counted.idles(None);
         let began = Instant::now();
         let mine = self.owned.borrow().shards.clone();
         let mut held = mine.clone();
@@ -175,8 +214,30 @@ impl Owner {
             let wanted = i64::try_from(wanted).unwrap_or(0);
             shards.extend(self.claim(wanted).await?);
         }
-        self.owned.send_replace(Owned { shards, until: began.checked_add(TRUSTED) });
+        let until = began.checked_add(TRUSTED);
+        self.owned.send_replace(Owned { shards, until, clock: Some(clock) });
+        self.release_free(began).await
+    }
 
+    /// Begins nothing more and gives the shards back. The others do not count on this sender.
+    async fn stand_down(&mut self) -> Result<(), DbError> {
+        let began = Instant::now();
+        self.counted.idles(Some("this process's clock is wrong: its sender sends nothing"));
+        let mine = self.owned.send_replace(Owned::default()).shards;
+        let patience = began.checked_add(PATIENCE);
+        self.leaving.extend(mine.into_iter().map(|(shard, epoch)| (shard, (epoch, patience))));
+        self.release_free(began).await?;
+        if self.last.is_some() {
+            let leave =
+                async |client: &Object| execute(client, sql::OWNERS_LEAVE, &[&self.id]).await;
+            self.database.read(leave).await?;
+            self.last = None;
+        }
+        Ok(())
+    }
+
+    /// Releases what is to be let go, where it has waited for long enough.
+    async fn release_free(&mut self, began: Instant) -> Result<(), DbError> {
         let free: BTreeMap<i16, i64> = self
             .leaving
             .iter()
@@ -206,22 +267,23 @@ impl Owner {
         }
     }
 
-    /// Compares a renewal with the one before: its own count of renewals is the last that this sender
-    /// has written, or the database went back.
+    /// Compares a renewal with the one before, and has everything read again where they are not of one
+    /// history.
     fn compare(&self, now: &Renewal) {
         let Some(last) = &self.last else { return };
-        if now.count <= last.count {
-            self.history.went_back(format_args!(
+        match now.following(last) {
+            Follows::Well => return,
+            Follows::NotAtAll => self.history.went_back(format_args!(
                 "this sender had renewed its leases {} times, last at {}, and now {} times at {}",
                 last.count, last.at, now.count, now.at
-            ));
-        } else if now.timeline != last.timeline {
-            log::line(&format!(
+            )),
+            Follows::Late => log::line(&format!("this sender was away since {}", last.at)),
+            Follows::AtAnotherServer => log::line(&format!(
                 "another server leads: timeline {} after {}",
                 now.timeline, last.timeline
-            ));
-            self.history.read_again();
+            )),
         }
+        self.history.read_again();
     }
 
     /// The shards whose leases are renewed, and what is known then.
@@ -265,4 +327,35 @@ impl Owner {
 
 fn columns(shards: &BTreeMap<i16, i64>) -> (Vec<i16>, Vec<i64>) {
     shards.iter().map(|(shard, epoch)| (*shard, *epoch)).unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
+    use super::*;
+
+    // D-97
+    #[test]
+    fn who_was_away_for_long_reports_nothing() {
+        let renewal = |count, seconds: i64, timeline: &str| Renewal {
+            live: 1,
+            count,
+            timeline: timeline.to_owned(),
+            at: Timestamp::from_unix(1_767_225_600 + seconds).unwrap(),
+        };
+        for (last, now, expected) in [
+            ((1, 0, "1"), (2, 1, "1"), Follows::Well),
+            ((7, 0, "1"), (8, 9_999, "1"), Follows::Well),
+            ((7, 0, "1"), (8, 1, "2"), Follows::AtAnotherServer),
+            ((7, 0, "1"), (7, 1, "2"), Follows::NotAtAll),
+            ((7, 0, "1"), (1, 3_599, "1"), Follows::NotAtAll),
+            ((1, 0, "1"), (1, 1, "1"), Follows::NotAtAll),
+            ((7, 0, "1"), (1, 3_600, "1"), Follows::Late),
+            ((7, 0, "1"), (2, 9_999, "1"), Follows::NotAtAll),
+        ] {
+            let [last, now] = [last, now].map(|(count, at, of)| renewal(count, at, of));
+            assert_eq!(now.following(&last), expected, "{now:?} after {last:?}");
+        }
+    }
 }

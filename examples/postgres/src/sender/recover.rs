@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::owner::Owned;
-use crate::clock;
+use crate::clock::database as clock;
 use crate::db::statements as sql;
 use crate::db::{
     At, Database, DbError, Fields as _, endpoint_of, execute, plan_of, query, query_opt,

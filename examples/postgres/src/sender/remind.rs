@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::owner::Owned;
-use crate::clock;
+use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, endpoint_of, query};

@@ -17,7 +17,7 @@ use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{Message, attempt_log};
-use crate::clock;
+use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::{Database, DbError, StepError};
 use crate::queue::{self, Key, Locked, Table};
@@ -25,6 +25,7 @@ use host::log;
 use host::post::Sent;
 use host::scale::Scale;
 use host::sending::UNSENT;
+use host::watch::Watch;
 
 /// An attempt that has ended.
 #[derive(Debug)]
@@ -64,6 +65,7 @@ pub(super) struct Settler {
     pub(super) counted: Counted,
     pub(super) ended: mpsc::UnboundedReceiver<EndedAttempt>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
+    pub(super) watch: Watch,
 }
 
 impl Settler {
@@ -92,11 +94,12 @@ impl Settler {
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             let (database, scale) = (self.database.clone(), self.scale);
             let (messages, counted) = (self.messages.clone(), self.counted.clone());
-            tokio::spawn(async move {
+            let storing = async move {
                 let settled = store(&database, scale, batch, &messages, &counted).await;
                 counted.count(|tally| tally.settled(&settled));
                 drop(permit);
-            });
+            };
+            tokio::spawn(self.watch.without_panic("storing of attempts", storing));
         }
     }
 }

@@ -10,6 +10,7 @@ use call_assistant::webhook::sender::{BeginError, Outcome, Pending as ToSend, Pl
 use http_body_util::Full;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use super::history::History;
 use super::owner::{InHand, Owned};
@@ -17,15 +18,16 @@ use super::poll::PendingRow;
 use super::read::{self, Pending, Planned, ToBegin};
 use super::settle::EndedAttempt;
 use super::{DRAIN, Message};
-use crate::clock;
+use crate::clock::{self as machine, database as clock};
 use crate::db::Database;
 use crate::key_ring::KeyRing;
 use crate::queue::{self, Key};
 use host::log;
 use host::post;
 use host::scale::Scale;
-use host::sending::{self, Slot};
+use host::sending::Slot;
 use host::shutdown::Shutdown;
+use host::watch::Watch;
 
 /// The most deliveries that are read at once.
 const BATCH: usize = 128;
@@ -77,6 +79,7 @@ pub(super) struct SenderTask {
     pub(super) allow_loopback: bool,
     pub(super) client: post::Client,
     pub(super) scale: Scale,
+    pub(super) watch: Watch,
 }
 
 impl SenderTask {
@@ -139,14 +142,15 @@ impl SenderTask {
             endpoints.dedup();
             let (database, ring) = (self.database.clone(), Arc::clone(&self.ring));
             let (sender, loopback) = (self.sender.clone(), self.allow_loopback);
-            tokio::spawn(async move {
+            let reading = async move {
                 let batch = Planned { ids: &ids, created: &created, endpoints: &endpoints };
                 let read = read::read(&database, &ring, loopback, batch, clock::now()).await;
                 if read.is_err() {
-                    tokio::time::sleep(AFTER_ERROR).await;
+                    sleep(AFTER_ERROR).await;
                 }
                 let _ = sender.send(Message::Read(planned, read));
-            });
+            };
+            tokio::spawn(self.watch.without_panic("reading of deliveries", reading));
         }
     }
 
@@ -292,9 +296,11 @@ impl SenderTask {
             return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
-        let Ok(request) = attempt.request(destination, &body, now) else {
+        // What is stored and planned is by the database's clock; receivers compare with their own.
+        let Ok(request) = attempt.request(destination, &body, machine::now()) else {
             return self.put_back(id, endpoint, None);
         };
+        let begun = Instant::now();
         let request = request.map(Full::from);
         let target = destination.target().clone();
         let (client, ended) = (self.client.clone(), self.ended.clone());
@@ -303,8 +309,10 @@ impl SenderTask {
             let _ = messages.send(Message::Finished { endpoint, outcome, took });
         });
         self.attempts.spawn(async move {
+            let waited = begun.elapsed();
             let sent = client.send(&target, request, patience, &slot).await;
-            let (at, outcome, took) = (sent.at.floor_to_micros(), sent.outcome, sent.took);
+            let (outcome, took) = (sent.outcome, sent.took);
+            let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
             let _ = ended.send(EndedAttempt { key, row, attempt, at, sent });
             slot.finish(outcome, took);
         });
@@ -365,19 +373,21 @@ impl SenderTask {
             stays
         });
         let database = self.database.clone();
-        tokio::spawn(async move {
+        let parking = async move {
             while let Err(error) = queue::park(&database, endpoint, clock::now()).await {
                 log::line(&format!("parking of endpoint {endpoint}: {error}"));
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                sleep(Duration::from_secs(1)).await;
             }
-        });
+        };
+        tokio::spawn(self.watch.without_panic("parking of deliveries", parking));
     }
 }
 
 async fn until(due: Option<Timestamp>) {
     match due {
-        Some(due) => sending::until(due).await,
+        // A millisecond more than the wait, for timers count in whole ones.
+        Some(due) => sleep(due.since(clock::now()).saturating_add(Duration::from_millis(1))).await,
         // Not for ever: a lease may be valid again.
-        None => tokio::time::sleep(AFTER_ERROR).await,
+        None => sleep(AFTER_ERROR).await,
     }
 }

@@ -15,6 +15,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::{Postgres, accounts, unreadable};
+use crate::clock;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, execute, query, query_opt};
 use host::log;
@@ -33,8 +34,10 @@ impl ApiStore for Postgres {
     async fn identify(
         &self,
         received: Received,
-        now: Timestamp,
+        _now: Timestamp,
     ) -> Result<(Identified, Self::Found), Rejection> {
+        // When a key expires, and when its use was noted, all processes agree on.
+        let now = clock::database::now();
         let Some(digest) = received.digest().map(|digest| *digest.as_bytes()) else {
             return received.identify(None, now).map(|identified| (identified, None));
         };

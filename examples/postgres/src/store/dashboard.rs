@@ -12,7 +12,8 @@ use deadpool_postgres::Transaction;
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
 use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, recoveries};
-use crate::clock;
+// What is stored here is compared by other processes: nothing of it is of this one's clock.
+use crate::clock::database as clock;
 use crate::db::query;
 use crate::db::statements as sql;
 use crate::queue::{self, Accepted};
@@ -24,6 +25,10 @@ use host::rows::{
 use host::store::{Done, Refused, Store};
 
 impl Store for Postgres {
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
     async fn load(&self, new: Vec<NewAccount>) -> Done<()> {
         for new in new {
             self.load_one(&new).await?;
@@ -60,43 +65,56 @@ impl Store for Postgres {
     }
 
     // The outbox: the call and its event are one transaction.
-    async fn record_call(
+    async fn record_call<E: From<Refused> + Send>(
         &self,
         account: &AccountId,
-        call: Call,
-        event: Option<EventBody>,
-    ) -> Done<Vec<DeliveryId>> {
+        compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
         let accepted = self
             .dashboard
             .change(async |change| {
+                let now = queue::started_at(change).await?;
+                let (call, event) = match compose(now) {
+                    Ok(composed) => composed,
+                    // Nothing is written yet.
+                    Err(error) => return Ok(Err(error)),
+                };
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
                     return Err(Refused::Conflict("a call with this id already exists".into()));
                 }
                 match &event {
-                    Some(event) => Ok(queue::accept(change, event, None, clock::now()).await?),
-                    None => Ok(Accepted::Again),
+                    Some(event) => Ok(Ok(queue::accept(change, event, None, now).await?)),
+                    None => Ok(Ok(Accepted::Again)),
                 }
             })
-            .await?;
+            .await??;
         Ok(self.count(&accepted))
     }
 
-    async fn accept(&self, event: EventBody, only: Option<&EndpointId>) -> Done<Vec<DeliveryId>> {
-        let now = clock::now();
+    async fn accept<E: From<Refused> + Send>(
+        &self,
+        only: Option<&EndpointId>,
+        compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
+    ) -> Result<Vec<DeliveryId>, E> {
         let accepted = self
             .dashboard
             .change(async |change| {
+                let now = queue::started_at(change).await?;
+                let event = match compose(now) {
+                    Ok(event) => event,
+                    Err(error) => return Ok(Err(error)),
+                };
                 let only = match only {
                     Some(id) => {
                         Some(endpoints::one(change, &self.ring, id.as_str(), now).await?.number)
                     }
                     None => None,
                 };
-                Ok::<_, Refused>(queue::accept(change, &event, only, now).await?)
+                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, now).await?))
             })
-            .await?;
+            .await??;
         Ok(self.count(&accepted))
     }
 
@@ -268,10 +286,14 @@ impl Store for Postgres {
             })
             .await?;
         let went_back = Some(self.counted.times_back());
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day })
+        let clock = self.counted.clock();
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock })
     }
 
     async fn ready(&self) -> Done<()> {
+        if let Some(why) = self.counted.idle() {
+            return Err(Refused::Unavailable(why.into()));
+        }
         self.monitoring
             .read(async |client| {
                 query(client, sql::API_READY, &[]).await?;

@@ -95,7 +95,7 @@ impl Host {
         let mut command = Command::new(patched::program());
         command
             .args(["sender", "--allow-loopback-endpoints", "--database"])
-            .arg(record::url_of(&self.url, name, 0))
+            .arg(record::url_of(&self.url, name))
             .args(SCALE)
             .env(key_ring::VARIABLE, RING)
             .stdin(Stdio::null())

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use call_assistant_postgres::db::Database;
 use call_assistant_postgres::key_ring;
 use private_server::PrivateServer;
 use rustix::process::{Pid, Signal, kill_process};
+use testing::shifted;
 
 use crate::Plan;
 use crate::api::Addresses;
@@ -18,8 +18,9 @@ use checker::record;
 /// Six hours in eleven seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
 
-/// By how many seconds the clock of one sender is wrong.
-const AHEAD: u32 = 20;
+/// By how many seconds the clocks of senders are wrong, in the order in which they start: with most of
+/// these they send, and with some they have to rest.
+const AHEAD: [i64; 8] = [20, 0, -20, 29, 1200, 0, -29, -1200];
 
 /// Longer than a lease.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -50,6 +51,7 @@ pub(crate) struct Done {
     paused: u32,
     held: u32,
     asked: u32,
+    shifted: u32,
 }
 
 impl fmt::Display for Done {
@@ -57,7 +59,8 @@ impl fmt::Display for Done {
         write!(
             f,
             "killed: {} senders, {} API processes, {} database servers; {} restarts of the database, {} times away for \
-             seconds; {} senders paused past their leases, {} asked to end; {} transactions held open",
+             seconds; {} senders paused past their leases, {} asked to end, {} with a wrong clock; {} \
+             transactions held open",
             self.senders,
             self.apis,
             self.databases,
@@ -65,6 +68,7 @@ impl fmt::Display for Done {
             self.refused,
             self.paused,
             self.asked,
+            self.shifted,
             self.held
         )
     }
@@ -91,8 +95,8 @@ impl Fleet {
             plan,
             done: Done::default(),
         };
-        for nth in 0..plan.senders {
-            let sender = fleet.sender(nth);
+        for _ in 0..plan.senders {
+            let sender = fleet.sender();
             fleet.senders.push(sender);
         }
         for nth in 0..plan.apis {
@@ -157,11 +161,10 @@ impl Fleet {
         (ended, self.server.take().unwrap())
     }
 
-    fn sender(&mut self, nth: usize) -> Child {
+    fn sender(&mut self) -> Child {
+        let ahead = AHEAD[usize::try_from(self.started).unwrap() % AHEAD.len()];
         self.started += 1;
-        let faketime = faketime().filter(|_| nth == 0);
-        let ahead = if faketime.is_some() { AHEAD } else { 0 };
-        let url = record::url_of(&self.url, &format!("sender-{}", self.started), ahead);
+        let url = record::url_of(&self.url, &format!("sender-{}", self.started));
         let mut command = Command::new(program());
         command
             .args(["sender", "--allow-loopback-endpoints", "--database", &url])
@@ -169,10 +172,9 @@ impl Fleet {
             .env(key_ring::VARIABLE, self.ring)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        if let Some(library) = faketime {
-            // The time of day alone: what measures a span is not shifted.
-            command.env("LD_PRELOAD", library).env("FAKETIME", format!("+{AHEAD}s"));
-            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+        if let Some(library) = shifted::faketime().filter(|_| ahead != 0) {
+            shifted::shift(&mut command, &library, ahead);
+            self.done.shifted += 1;
         }
         if std::env::var_os("CHAOS_LOG").is_none() {
             command.stderr(Stdio::null());
@@ -199,7 +201,7 @@ impl Fleet {
     fn revive(&mut self) {
         for nth in 0..self.senders.len() {
             if let Ok(Some(_)) = self.senders[nth].try_wait() {
-                self.senders[nth] = self.sender(nth);
+                self.senders[nth] = self.sender();
             }
         }
         for nth in 0..self.apis.len() {
@@ -222,7 +224,7 @@ impl Fleet {
         let _ = self.senders[nth].kill();
         let _ = self.senders[nth].wait();
         self.paused.retain(|(paused, _)| *paused != nth);
-        self.senders[nth] = self.sender(nth);
+        self.senders[nth] = self.sender();
         self.done.senders += 1;
     }
 
@@ -322,13 +324,6 @@ impl Drop for Fleet {
 fn program() -> OsString {
     let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
     std::env::var_os("CHAOS_PROGRAM").unwrap_or_else(|| built.into())
-}
-
-/// Where Debian's package `libfaketime` has what shifts the clock of a process.
-pub(crate) fn faketime() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
-    let mut libraries = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
-    libraries.find(|library| library.is_file())
 }
 
 fn signal(child: &Child, signal: Signal) {

@@ -47,8 +47,8 @@ const TO_END: Duration = Duration::from_secs(600);
 
 fn main() {
     let plan = plan();
-    if faults::faketime().is_none() {
-        println!("skipped: a sender whose clock is ahead, for `faketime` is not installed");
+    if testing::shifted::faketime().is_none() {
+        println!("skipped: senders whose clocks are wrong, for `faketime` is not installed");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let wrong = runtime.block_on(run(plan));

@@ -23,6 +23,7 @@ async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
     change.batch_execute(lock).await.unwrap();
 
     let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut refused = Vec::new();
     thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
@@ -37,11 +38,14 @@ async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
         for n in 0..50 {
             let began = Instant::now();
             let answer = service.api.get("/v1/account");
-            assert_eq!(answer.status, 200, "request {n}: {}", answer.text());
+            if answer.status != 200 {
+                refused.push(format!("request {n}: {} {}", answer.status, answer.text()));
+            }
             thread::sleep(Duration::from_millis(100).saturating_sub(began.elapsed()));
         }
         over.store(true, Ordering::Relaxed);
     });
+    assert!(refused.is_empty(), "{} of 50: {refused:#?}", refused.len());
     assert!(asked.into_inner() >= 16, "the page was asked for");
 
     // The server does not work on for who has gone.

@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+mod clocks;
 mod fairness;
 mod history;
 mod isolation;

@@ -8,8 +8,9 @@ use call_assistant::Timestamp;
 use call_assistant::id::RequestId;
 use call_assistant::rest::ErrorCode;
 use call_assistant::rest::client::testing;
-use http::header::{CONTENT_LENGTH, DATE};
-use http::{HeaderValue, Request, Response};
+use call_assistant::rest::server::KeyDigest;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, DATE};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::channel::Channel;
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Bytes, Incoming};
@@ -17,7 +18,9 @@ use hyper::body::{Bytes, Incoming};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::faults::{Faults, RequestFault};
+use super::Sandbox;
+use crate::faults::RequestFault;
+use crate::store::Store;
 use host::api::Api;
 use host::store::ApiStore;
 use host::{clock, log, random};
@@ -28,13 +31,14 @@ pub type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;
 /// Answers a request of the public API, with a fault if one is ordered.
 pub async fn answer<S: ApiStore>(
     api: Api<S>,
-    faults: Faults,
+    sandbox: Sandbox,
     request: Request<Incoming>,
     peer: SocketAddr,
 ) -> Response<Body> {
     let query = request.uri().query().unwrap_or_default().as_bytes();
     let has_cursor = url::form_urlencoded::parse(query).any(|(name, _)| name == "cursor");
-    let fault = faults.request(request.uri().path(), has_cursor);
+    let account = account(&sandbox.store, request.headers());
+    let fault = sandbox.faults.request(request.uri().path(), has_cursor, account.as_deref());
     if let Some(fault) = &fault {
         let (method, path) = (request.method(), request.uri().path());
         log::line(&format!("sandbox fault {} {method} {path}", fault.as_str()));
@@ -57,6 +61,13 @@ pub async fn answer<S: ApiStore>(
         answer.headers_mut().insert(DATE, date);
     }
     answer
+}
+
+/// The account whose key a request has.
+fn account(store: &Store, headers: &HeaderMap) -> Option<String> {
+    let (_, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let digest = KeyDigest::compute(key.trim().as_bytes());
+    Some(store.lock().key_of(digest.as_bytes())?.account_id.as_str().to_owned())
 }
 
 /// Returns an instant in the form of HTTP's `Date`.

@@ -4,13 +4,14 @@
 //!
 //! | route | |
 //! |---|---|
-//! | `POST /faults` | orders a fault: `{"fault":"slow","milliseconds":500,"next":3}` |
+//! | `POST /faults` | orders a fault: `{"fault":"slow","milliseconds":500,"next":3}`; with `account` or `endpoint`, for one |
 //! | `GET /faults`, `DELETE /faults`, `DELETE /faults/{id}` | shows and removes orders |
 //! | `GET /clock` | the service's time, and how far it is ahead of the machine's |
 //! | `POST /clock` | moves it: `{"advance_seconds":3600}` or `{"to":"2027-01-01T00:00:00Z"}` |
 
 mod answer;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::faults::Faults;
 use crate::sender::Outbox;
+use crate::store::Store;
 use host::answer::{Answer, Error, created, ok};
 use host::dashboard::{Asked, Extension};
 use host::input::{Bad, Fields};
@@ -35,13 +37,14 @@ const FURTHEST: Duration = Duration::from_secs(366 * 86_400);
 pub struct Sandbox {
     pub faults: Faults,
     pub outbox: Outbox,
+    pub store: Arc<Store>,
 }
 
 impl Extension for Sandbox {
     const PATHS: &'static [&'static str] = &["faults", "clock"];
 
     async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let Self { faults, outbox } = self;
+        let Self { faults, outbox, store } = self;
         let (get, post, delete) = (
             [Method::GET, Method::HEAD].contains(asked.method),
             *asked.method == Method::POST,
@@ -49,7 +52,7 @@ impl Extension for Sandbox {
         );
         match asked.path.as_slice() {
             ["faults"] if get => Ok(ok(&json!({ "data": faults.shown() }))),
-            ["faults"] if post => order(asked, faults),
+            ["faults"] if post => order(asked, faults, store),
             ["faults"] if delete => {
                 faults.remove(None);
                 Ok(ok(&json!({ "data": [] })))
@@ -72,7 +75,13 @@ impl Extension for Sandbox {
     }
 }
 
-fn order(asked: &Asked<'_>, faults: &Faults) -> Result<Answer, Error> {
+fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Error> {
+    if let Some(id) = asked.body["account"].as_str() {
+        store.lock().account(id)?;
+    }
+    if let Some(id) = asked.body["endpoint"].as_str() {
+        store.lock().endpoint(id)?;
+    }
     let order = faults.order(&asked.body)?;
     log::line(&format!("sandbox ordered {order}"));
     Ok(created(&order))

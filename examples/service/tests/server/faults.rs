@@ -1,7 +1,8 @@
 //! The sandbox: faults on order, and a clock that is moved. A customer's reader and receiver do with
 //! them what the library documents.
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use call_assistant::Timestamp;
@@ -173,10 +174,19 @@ fn a_wrong_order_is_refused_by_its_field() {
         (json!({ "fault": "slow", "milliseconds": 120_001 }), "milliseconds"),
         (json!({ "fault": "cut", "retry_after": 1 }), "retry_after"),
         (json!({ "fault": "cut", "often": 1 }), "often"),
+        (json!({ "fault": "cut", "account": 1 }), "account"),
     ];
     for (body, field) in rows {
         let refused = service.ask("POST", "/faults", &body, 400);
         assert_eq!(refused["error"]["field"], field, "{body}");
+    }
+    let unknown = service.ask("POST", "/faults", &json!({ "fault": "nothing" }), 400);
+    let said = unknown["error"]["message"].as_str().unwrap();
+    assert!(said.contains("account_closed") && said.contains("two_digests"), "{said}");
+    for whom in [json!({ "account": "acct_nobody" }), json!({ "endpoint": "whep_nobody" })] {
+        let mut body = json!({ "fault": "twice" });
+        body.as_object_mut().unwrap().extend(whom.as_object().unwrap().clone());
+        service.ask("POST", "/faults", &body, 404);
     }
     for (method, path, status) in [
         ("PUT", "/faults", 405),
@@ -262,6 +272,118 @@ fn faults_of_deliveries_reach_the_receiver() {
     let got = hook.got(rows.len() + 1);
     assert_eq!(got[4].body, got[5].body);
     assert_eq!(got.len(), rows.len() + 1, "only the last came twice");
+}
+
+/// What a receiver has to refuse, and what it has to take all the same.
+#[test]
+fn faults_that_only_look_like_right_or_wrong() {
+    let hook = Hook::start(&[Reply::Status(204)]);
+    let path = format!("/endpoints/{}", hook.endpoint);
+    let newest = hook.service.ask("POST", &format!("{path}/rotate"), &json!({}), 200);
+    let newest = newest["secret"].as_str().unwrap();
+    let rows = [
+        "no_signature",
+        "future_timestamp",
+        "old_secret",
+        "two_digests",
+        "large_body",
+        "non_ascii",
+    ];
+    for (at, fault) in rows.into_iter().enumerate() {
+        order(&hook.service, &json!({ "fault": fault, "endpoint": hook.endpoint }));
+        hook.call();
+        let got = hook.got(at + 1).pop().unwrap();
+        let signature = got.headers.get("x-service-signature").map(|value| value.to_str().unwrap());
+        let digests = signature.unwrap_or_default().matches("v1=").count();
+        // The verifier has the older secret only.
+        let verified = hook.verifier.verify(&got.headers, &got.body, clock::machine());
+        match (fault, verified) {
+            ("no_signature", Err(_)) => assert_eq!(signature, None),
+            ("future_timestamp", Err(VerifyError::TooNew { .. })) => {}
+            ("old_secret", Ok(_)) => {
+                assert_eq!(digests, 1, "{signature:?}");
+                assert!(!got.is_signed_with(newest));
+            }
+            ("two_digests", Ok(_)) => {
+                assert_eq!(digests, 3, "{signature:?}");
+                assert!(got.is_signed_with(newest));
+            }
+            ("large_body", Ok(verified)) => {
+                assert_eq!(got.body.len(), 1024 * 1024);
+                assert!(matches!(verified.event().unwrap().data, EventData::CallEnded(_)));
+            }
+            ("non_ascii", Ok(verified)) => {
+                assert!(String::from_utf8_lossy(&got.body).contains("Åse"));
+                assert!(matches!(verified.event().unwrap().data, EventData::CallEnded(_)));
+            }
+            (_, verdict) => panic!("{fault}: {verdict:?}"),
+        }
+    }
+    for (fault, copies) in [("twice_at_once", 2), ("burst", 100)] {
+        let before = hook.receiver.got(HOOK).len();
+        order(&hook.service, &json!({ "fault": fault }));
+        hook.call();
+        let got = hook.got(before + copies).split_off(before);
+        assert_eq!(got.len(), copies, "{fault}");
+        assert!(got.iter().all(|one| one.body == got[0].body), "{fault}");
+    }
+}
+
+/// What a library of HTTP hides: the bytes as they were sent.
+#[test]
+fn faults_of_the_form_of_a_request() {
+    let service = Service::start(&["--allow-loopback-endpoints"]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hook = service.hook(&format!("http://{}/", listener.local_addr().unwrap()));
+    let next = || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = Vec::new();
+        let ends = |bytes: &[u8]| bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}");
+        while !ends(&bytes) {
+            let mut chunk = [0; 4096];
+            let read = stream.read(&mut chunk).unwrap();
+            assert_ne!(read, 0, "{}", String::from_utf8_lossy(&bytes));
+            bytes.extend(&chunk[..read]);
+        }
+        stream.write_all(b"HTTP/1.0 204 No Content\r\n\r\n").unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    for (fault, header, other) in [
+        ("chunked", "\r\ntransfer-encoding: chunked\r\n", "content-length"),
+        ("header_case", "\r\nX-Service-Signature: t=", "x-service-signature"),
+    ] {
+        order(&service, &json!({ "fault": fault }));
+        service.ping(&hook);
+        let sent = next();
+        assert!(sent.contains(header) && !sent.contains(other), "{fault}: {sent}");
+    }
+    service.ping(&hook);
+    assert!(next().contains("\r\nx-service-signature: t="), "and then none");
+}
+
+/// Tests that run at the same time do not disturb each other.
+#[test]
+fn a_fault_strikes_one_account_or_one_endpoint() {
+    let hook = Hook::start(&[Reply::Status(204)]);
+    let other = hook.service.hook(&hook.receiver.url("/other", &[Reply::Status(204)]));
+    let is_signed = |got: &Got| got.headers.contains_key("x-service-signature");
+    order(&hook.service, &json!({ "fault": "no_signature", "endpoint": hook.endpoint }));
+    hook.service.ping(&other);
+    let to_other = eventually("it comes", || hook.receiver.got("/other").pop());
+    assert!(is_signed(&to_other), "another endpoint");
+    hook.service.ping(&format!("/endpoints/{}", hook.endpoint));
+    assert!(!is_signed(&hook.got(1)[0]));
+
+    let (fjord, harbour) = ("acct_fjord_dental", "acct_harbour_hair");
+    order(&hook.service, &json!({ "fault": "twice", "account": harbour, "next": 5 }));
+    order(&hook.service, &json!({ "fault": "lookup_fails", "account": harbour }));
+    assert_eq!(hook.service.get("/v1/account", &hook.service.key(fjord, "full")).status, 200);
+    hook.service.ping(&other);
+    eventually("it comes", || (hook.receiver.got("/other").len() == 2).then_some(()));
+    let left: Vec<_> = orders(&hook.service).as_array().unwrap().clone();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!((&left[0]["account"], &left[0]["done"]), (&json!(harbour), &json!(0)));
+    assert_eq!(hook.service.get("/v1/account", &hook.service.key(harbour, "full")).status, 500);
 }
 
 #[test]

@@ -14,6 +14,7 @@
     clippy::unwrap_used
 )]
 
+mod check;
 mod copy;
 mod killing;
 mod receiver;

@@ -39,6 +39,6 @@ function sandboxCard(sandbox) {
     h("ul", { class: "alerts", id: "faults" },
       h("li", {}, h("span", { class: "what" }, stamp(clock.now), " ", h("span", { class: "faint" }, ahead ? `${ahead.toLocaleString("en")} s ahead of this machine` : "as this machine has it"))),
       faults.map((fault) => keyed("row " + fault.id, h("li", {},
-        h("span", { class: "what" }, h("span", { class: "strong mono" }, fault.fault), " ", h("span", { class: "faint" }, fault.next ? `the next ${fault.next}` : `with probability ${fault.probability}, seed ${fault.seed}`, ` · struck ${fault.done}`)),
+        h("span", { class: "what" }, h("span", { class: "strong mono" }, fault.fault), " ", h("span", { class: "faint" }, fault.next ? `the next ${fault.next}` : `with probability ${fault.probability}, seed ${fault.seed}`, ` · for ${fault.endpoint ?? fault.account ?? "all"} · struck ${fault.done}`)),
         keyed("fault " + fault.id, button("Remove", { class: "small", "aria-label": `Remove: ${fault.fault}` }, () => attempt("Removed", () => ask("DELETE", at("faults", fault.id))))))))))];
 }

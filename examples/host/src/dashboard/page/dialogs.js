@@ -1,15 +1,33 @@
 // ---- Dialogs ----
-const FAULTS = ["internal_error", "lookup_fails", "slow", "cut", "rate_limit_exceeded", "invalid_cursor", "invalid_credentials", "insufficient_scope", "plan_upgrade_required", "subscription_inactive", "account_closed", "resource_not_found", "invalid_parameter", "method_not_allowed", "twice", "out_of_order", "wrong_signature", "old_timestamp", "unknown_type", "changed_object"];
+const FAULTS = ["internal_error", "lookup_fails", "slow", "cut", "rate_limit_exceeded", "invalid_cursor", "invalid_credentials", "insufficient_scope", "plan_upgrade_required", "subscription_inactive", "account_closed", "resource_not_found", "invalid_parameter", "method_not_allowed", "twice", "out_of_order", "wrong_signature", "old_timestamp", "unknown_type", "changed_object", "no_signature", "future_timestamp", "old_secret", "two_digests", "large_body", "non_ascii", "chunked", "header_case", "twice_at_once", "burst"];
+// What a fault of a request takes: its field, its label and its default. Those of a delivery come behind "twice".
+const LATE = { slow: ["milliseconds", "Milliseconds late", "3000"], rate_limit_exceeded: ["retry_after", "Seconds of Retry-After", "1"] };
+const ofDelivery = (fault) => FAULTS.indexOf(fault) >= FAULTS.indexOf("twice");
 function faultDialog() {
+  const { account, endpoints } = seen;
+  const late = h("input", { type: "text", name: "late", inputmode: "numeric", pattern: "[0-9]{1,6}", autocomplete: "off", required: true });
+  const label = h("span", {});
+  const lateField = h("label", { class: "field" }, label, late);
+  const whom = h("select", { name: "whom" });
+  const chosen = (name) => {
+    const [, text, value] = LATE[name] ?? [null, "", "1"];
+    lateField.hidden = !LATE[name];
+    label.textContent = text; late.value = value;
+    whom.replaceChildren(h("option", { value: "" }, "all accounts"), h("option", { value: "account" }, "this account"),
+      ...(ofDelivery(name) ? endpoints.map((e) => h("option", { value: e.id }, e.url)) : []));
+  };
+  chosen(FAULTS[0]);
   dialog("Order a fault", "For the next requests to the public API, or the next deliveries.", [
-    field("Fault", null, h("select", { name: "fault", autofocus: true }, FAULTS.map((name) => h("option", { value: name }, name)))),
+    field("Fault", null, h("select", { name: "fault", autofocus: true, on: { change: (e) => chosen(e.target.value) } }, FAULTS.map((name) => h("option", { value: name }, name)))),
     field("How many", null, h("input", { type: "text", name: "next", value: "1", inputmode: "numeric", pattern: "[0-9]{1,6}", autocomplete: "off" })),
-    field("How late", "In milliseconds, for slow; in seconds, for the Retry-After of rate_limit_exceeded.", h("input", { type: "text", name: "late", value: "3000", inputmode: "numeric", pattern: "[0-9]{1,6}", autocomplete: "off" })),
+    lateField,
+    field("For", null, whom),
   ], "Order", async (data) => {
-    const [fault, late] = [data.get("fault"), Number(data.get("late"))];
+    const [fault, to] = [data.get("fault"), data.get("whom")];
     const order = { fault, next: Number(data.get("next")) };
-    if (fault === "slow") order.milliseconds = late;
-    if (fault === "rate_limit_exceeded") order.retry_after = late;
+    if (LATE[fault]) order[LATE[fault][0]] = Number(data.get("late"));
+    if (to === "account") order.account = account.id;
+    else if (to) order.endpoint = to;
     await ask("POST", "/faults", order);
     toast("Ordered");
   });

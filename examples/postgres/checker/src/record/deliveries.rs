@@ -29,10 +29,9 @@ pub(super) struct Told {
     pub endpoint: i64,
     /// The log entry's position in the record.
     pub position: usize,
-    /// When the attempt ended, by its sender's clock and by the database's. A result that changes no
-    /// delivery leaves the time to the millisecond, rounded down.
+    /// When the attempt ended. A result that changes no delivery leaves the time to the millisecond,
+    /// rounded down.
     pub at: Timestamp,
-    pub ended: Timestamp,
     pub noted: Timestamp,
     /// The report; several where the record does not tell of which generation the attempt was.
     pub reports: Vec<Report>,
@@ -96,9 +95,13 @@ pub(super) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
         let generation = generations.get(id).copied().unwrap_or_default();
         match replay(step, generation) {
             Ok(reports) => {
-                let told = |(position, noted, at, reports): Reported| {
-                    let (tx, ended) = (*tx, noted.true_time(at));
-                    Told { tx, endpoint, position, at, ended, noted: noted.at, reports }
+                let told = |(position, noted, at, reports): Reported| Told {
+                    tx: *tx,
+                    endpoint,
+                    position,
+                    at,
+                    noted: noted.at,
+                    reports,
                 };
                 outcomes.told.extend(reports.into_iter().map(told));
             }

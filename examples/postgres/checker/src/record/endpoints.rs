@@ -76,7 +76,7 @@ fn is_right(states: &[State], assumed: &Assumed<'_>) -> bool {
         let is_of_row = columns.generation == row.generation;
         match assumed.what {
             Assumption::Accepted => {
-                let is_read = state.until.is_none_or(|until| noted.true_time(row.at) <= until);
+                let is_read = state.until.is_none_or(|until| row.at <= until);
                 is_read && is_of_row && is_active == (row.status == DeliveryStatus::Waiting)
             }
             Assumption::Redelivered => is_of_row && is_active,
@@ -119,7 +119,7 @@ fn may_be_untold(states: &[State], told: &[Told]) -> bool {
     if told.iter().all(is_empty) {
         return true;
     }
-    let ended = told.iter().map(|told| told.ended).max();
+    let ended = told.iter().map(|told| told.at).max();
     let noted = told.iter().map(|told| told.noted).max();
     let read = |state: &&State| {
         Some(state.from) <= noted && state.until.is_none_or(|until| ended <= Some(until))

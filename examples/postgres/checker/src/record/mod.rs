@@ -27,9 +27,8 @@ pub async fn begin(database: &Database) {
 }
 
 /// Where a process connects to, so that the record tells it from the others.
-pub fn url_of(url: &str, process: &str, seconds_ahead: u32) -> String {
-    let options = format!("-c%20record.process%3D{process}%20-c%20record.ahead%3D{seconds_ahead}");
-    format!("{url}?options={options}")
+pub fn url_of(url: &str, process: &str) -> String {
+    format!("{url}?options=-c%20record.process%3D{process}")
 }
 
 /// A connection for the checks, which may take their time.

@@ -27,8 +27,8 @@ pub(super) fn check(record: &Record) -> Vec<String> {
                 leases.entry(*shard).or_default().push((noted.at, lease.as_ref()));
             }
             Change::Attempt { delivery, entry } => {
-                let began = noted.true_time(entry.began_at);
-                attempts.entry((*delivery, process)).or_default().push((began, noted.at));
+                let at = (entry.began_at, noted.at);
+                attempts.entry((*delivery, process)).or_default().push(at);
             }
             _ => {}
         }

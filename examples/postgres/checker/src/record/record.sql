@@ -5,9 +5,8 @@ CREATE TABLE transitions (
     -- Before `noted_at`: what this snapshot sees was there by then.
     snapshot pg_snapshot NOT NULL DEFAULT pg_current_snapshot(),
     noted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Who did it, and by how many seconds its clock is ahead: options of its connections.
+    -- Who did it: an option of its connections.
     process  text DEFAULT current_setting('record.process', true),
-    ahead    text DEFAULT current_setting('record.ahead', true),
     kind     text NOT NULL,
     id       bigint NOT NULL,
     before   jsonb,

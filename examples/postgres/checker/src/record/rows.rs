@@ -25,8 +25,6 @@ pub(super) struct Noted {
     pub at: Timestamp,
     /// The sender that did it, if one did.
     pub process: Option<String>,
-    /// How far its clock is ahead.
-    pub ahead: Duration,
     pub change: Change,
 }
 
@@ -83,14 +81,14 @@ struct Snapshot {
 impl Record {
     pub(super) async fn read(client: &impl GenericClient) -> Self {
         // As text, for the driver's JSON is a feature that nothing else needs.
-        let sql = "SELECT tx::text, snapshot::text, noted_at, process, ahead, kind, id,
+        let sql = "SELECT tx::text, snapshot::text, noted_at, process, kind, id,
             before::text, after::text FROM transitions ORDER BY seq";
         let mut record = Self { rows: Vec::new(), places: HashMap::new() };
         for row in client.query(sql, &[]).await.unwrap() {
             let (tx, snapshot, at): (&str, &str, At) = (row.get(0), row.get(1), row.get(2));
-            let (process, ahead): (Option<String>, Option<&str>) = (row.get(3), row.get(4));
-            let (kind, id): (&str, i64) = (row.get(5), row.get(6));
-            let [before, after] = [7, 8].map(|at| {
+            let process: Option<String> = row.get(3);
+            let (kind, id): (&str, i64) = (row.get(4), row.get(5));
+            let [before, after] = [6, 7].map(|at| {
                 let text: Option<&str> = row.get(at);
                 text.map(|text| serde_json::from_str::<Value>(text).unwrap())
             });
@@ -124,9 +122,6 @@ impl Record {
                 snapshot: Snapshot::parse(snapshot),
                 at: at.0,
                 process: process.filter(|process| !process.is_empty()),
-                ahead: Duration::from_secs(
-                    ahead.and_then(|text| text.parse().ok()).unwrap_or_default(),
-                ),
                 change,
             });
         }
@@ -139,13 +134,6 @@ impl Record {
         let tx = self.rows[position].tx;
         let sees = |later: &&Noted| later.tx != tx && later.snapshot.sees(tx);
         self.rows[position..].iter().find(sees).map(|later| later.at)
-    }
-}
-
-impl Noted {
-    /// An instant of its process, by the database's clock.
-    pub(super) fn true_time(&self, at: Timestamp) -> Timestamp {
-        at.saturating_sub(self.ahead)
     }
 }
 

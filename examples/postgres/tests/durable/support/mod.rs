@@ -1,6 +1,6 @@
 //! Processes of this host over a server of their own, for tests that look from outside.
 
-pub(crate) use testing::{receiver, running};
+pub(crate) use testing::{receiver, running, shifted};
 pub(crate) mod service;
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -114,6 +114,11 @@ impl Running {
 
     pub(crate) fn dashboard(&self) -> &str {
         self.address("dashboard")
+    }
+
+    /// Where it listens for monitoring.
+    pub(crate) fn metrics(&self) -> &str {
+        self.address("metrics")
     }
 
     /// `GET`s a path of the public API with [`KEY`].

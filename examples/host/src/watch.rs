@@ -1,0 +1,150 @@
+//! Tasks that are watched: none of them ends without a word while the others go on.
+//!
+//! ```text
+//! let watch = Watch::new(trigger, stop);
+//! tokio::spawn(watch.until_shutdown("the poller", poller.run()));
+//! watch.outcome()?; // once all has ended
+//! ```
+
+use std::sync::{Arc, OnceLock};
+
+use crate::log;
+use crate::shutdown::{Shutdown, Trigger};
+
+/// What is done when a task ends that should not: it is logged, shutdown of the others is requested, and
+/// the program ends with an error. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    trigger: Trigger,
+    stop: Shutdown,
+    failed: Arc<OnceLock<String>>,
+}
+
+impl Watch {
+    /// Creates a watch that requests shutdown by this trigger.
+    pub fn new(trigger: Trigger, stop: Shutdown) -> Self {
+        Self { trigger, stop, failed: Arc::default() }
+    }
+
+    /// Returns the shutdown of what is watched.
+    pub fn stop(&self) -> &Shutdown {
+        &self.stop
+    }
+
+    /// Runs a task that ends only once shutdown is requested.
+    pub fn until_shutdown<F: Future>(
+        &self,
+        name: &'static str,
+        task: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        self.guarded(name, false, task)
+    }
+
+    /// Runs a task that ends by itself, and must not panic.
+    pub fn without_panic<F: Future>(
+        &self,
+        name: &'static str,
+        task: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        self.guarded(name, true, task)
+    }
+
+    fn guarded<F: Future>(
+        &self,
+        name: &'static str,
+        may_end: bool,
+        task: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        let guard = Guard { watch: self.clone(), name, may_end };
+        async move {
+            let _guard = guard;
+            task.await
+        }
+    }
+
+    /// Returns whether nothing has failed.
+    ///
+    /// # Errors
+    /// The first failure, in words.
+    pub fn outcome(&self) -> Result<(), String> {
+        self.failed.get().map_or(Ok(()), |why| Err(why.clone()))
+    }
+
+    fn failed(&self, why: String) {
+        log::line(&why);
+        let _ = self.failed.set(why);
+        self.trigger.pull();
+    }
+}
+
+/// It is dropped when its task ends, panics, or is given up.
+struct Guard {
+    watch: Watch,
+    name: &'static str,
+    may_end: bool,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.watch.failed(format!("{} panicked", self.name));
+        } else if !self.may_end && !self.watch.stop.is_requested() {
+            self.watch.failed(format!("{} ended", self.name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, clippy::unwrap_used)]
+
+    use std::future::ready;
+
+    use super::Watch;
+    use crate::shutdown::manual;
+
+    fn watch() -> Watch {
+        let (trigger, stop) = manual();
+        Watch::new(trigger, stop)
+    }
+
+    #[tokio::test]
+    async fn who_ends_early_ends_all() {
+        let watch = watch();
+        watch.without_panic("a step", ready(())).await;
+        assert_eq!((watch.stop().is_requested(), watch.outcome()), (false, Ok(())));
+        watch.until_shutdown("the poller", ready(())).await;
+        assert!(watch.stop().is_requested());
+        assert_eq!(watch.outcome(), Err("the poller ended".to_owned()));
+        // The first is the cause.
+        watch.until_shutdown("the settler", ready(())).await;
+        assert_eq!(watch.outcome(), Err("the poller ended".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn who_panics_ends_all() {
+        for step in [false, true] {
+            let watch = watch();
+            let watching = watch.clone();
+            let task = async { panic!("on purpose") };
+            let ended = tokio::spawn(async move {
+                match step {
+                    true => watching.without_panic("a step", task).await,
+                    false => watching.until_shutdown("the poller", task).await,
+                }
+            });
+            assert!(ended.await.is_err(), "{step}");
+            assert!(watch.stop().is_requested(), "{step}");
+            assert!(watch.outcome().unwrap_err().ends_with(" panicked"), "{step}");
+        }
+    }
+
+    #[tokio::test]
+    async fn after_shutdown_each_may_end() {
+        let (trigger, stop) = manual();
+        let watch = Watch::new(trigger.clone(), stop);
+        trigger.pull();
+        watch.until_shutdown("the poller", ready(())).await;
+        assert_eq!(watch.outcome(), Ok(()));
+    }
+}

@@ -1,0 +1,259 @@
+//! Processes whose clocks are wrong, beside others and a database whose clocks are right.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use private_server::Settings;
+use serde_json::json;
+
+use crate::support::receiver::{Got, Reply};
+use crate::support::running::{File, eventually, request};
+use crate::support::service::Service;
+use crate::support::{Running, World, shifted};
+
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+const API: [&str; 1] = ["--allow-loopback-endpoints"];
+const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
+
+/// `None` where clocks cannot be shifted: then a test has nothing to look at.
+fn faketime() -> Option<impl Fn(&World, &str, &[&str], i64) -> Running> {
+    let Some(library) = shifted::faketime() else {
+        println!("skipped: clocks that differ between processes, for `faketime` is not installed");
+        return None;
+    };
+    Some(move |world: &World, role: &str, flags: &[&str], seconds| {
+        let mut command = world.command(role, flags);
+        shifted::shift(&mut command, &library, seconds);
+        Running::of(command)
+    })
+}
+
+/// By how many seconds `t` of a request is wrong.
+fn wrong_by(got: &Got) -> i64 {
+    let signature = got.header("x-service-signature");
+    let t = signature.strip_prefix("t=").unwrap().split(',').next().unwrap();
+    (t.parse::<i64>().unwrap() - got.at.unix_seconds()).abs()
+}
+
+fn readyz(process: &Running) -> u16 {
+    request(process.metrics(), "GET", "/readyz", "", b"").status
+}
+
+/// The value of a gauge.
+fn gauge(process: &Running, name: &str) -> f64 {
+    let text = request(process.metrics(), "GET", "/metrics", "", b"").text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+    line.trim().parse().unwrap()
+}
+
+/// One customer's sync: it asks from a minute before the newest call it has seen.
+#[derive(Default)]
+struct Sync {
+    watermark: Option<Timestamp>,
+    seen: BTreeSet<String>,
+}
+
+impl Sync {
+    fn ask(&mut self, api: &Running) {
+        let mut path = "/v1/calls?limit=100".to_owned();
+        if let Some(watermark) = self.watermark {
+            let from = watermark.saturating_sub(Duration::from_secs(60));
+            path += &format!("&created_after={from}");
+        }
+        let page = api.get(&path);
+        assert_eq!(page.status, 200, "{}", page.text());
+        let page = page.json();
+        assert_eq!(page["has_more"], false);
+        for call in page["data"].as_array().unwrap() {
+            self.seen.insert(call["id"].as_str().unwrap().to_owned());
+            let written = Timestamp::parse(call["created_at"].as_str().unwrap()).unwrap();
+            self.watermark = self.watermark.max(Some(written));
+        }
+    }
+}
+
+// D-86, D-80: processes that are wrong by up to twenty minutes, beside some that are right.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_clocks_lose_nothing_and_sign_nothing() {
+    let Some(shifted) = faketime() else { return };
+    let service = Service::new().await;
+    let world = &service.world;
+    let apis = [-1200, 1200, 45].map(|by| shifted(world, "api", &API, by));
+    let wrong = [-1200, -33, 33, 1200].map(|by| shifted(world, "sender", &SENDER, by));
+    let near = [-25, 25].map(|by| {
+        let flags = [&SENDER[..], &["--time-scale", "0.1"]].concat();
+        shifted(world, "sender", &flags, by)
+    });
+    for sender in &wrong {
+        assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(false), 503));
+        assert!(sender.log().contains("ahead of the database's, and is wrong"), "{}", sender.log());
+    }
+    for sender in &near {
+        assert_eq!((&sender.first["ready"], readyz(sender)), (&json!(true), 200));
+    }
+    let replies = [Reply::Status(500), Reply::Status(204)];
+    let endpoints = ["/a", "/b", "/c"].map(|path| service.endpoint(path, &replies));
+
+    // Calls, written by each and asked of each: each has the time of the database.
+    let all = [&service.api, &apis[0], &apis[1], &apis[2]];
+    let (mut sync, mut written) = (Sync::default(), BTreeSet::new());
+    for nth in 0..24 {
+        let before = service.count("SELECT (extract(epoch FROM now()) * 1e6)::bigint").await;
+        let call = all[nth % 4].ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+        let created = Timestamp::parse(call["created_at"].as_str().unwrap()).unwrap();
+        let after = service.count("SELECT (extract(epoch FROM now()) * 1e6)::bigint").await;
+        assert!((before..=after).contains(&created.unix_micros()), "{nth}: {created}");
+        written.insert(call["id"].as_str().unwrap().to_owned());
+        sync.ask(all[nth / 4 % 4]);
+    }
+    sync.ask(&service.api);
+    assert_eq!(sync.seen, written);
+    let stored = "SELECT count(*) FROM calls AS c JOIN events AS e USING (account_id, created_at)
+        WHERE c.body LIKE '%\"created_at\":\"' || to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') || '%'";
+    assert_eq!(service.count(stored).await, 24, "of one transaction");
+
+    // The schedule: the second attempt of each comes a second after the first, or when its shard has
+    // moved to somebody whose clock is up to a minute from that of the first.
+    let deliveries = 24 * 3;
+    service.becomes(DELIVERED, deliveries).await;
+    let again = [&apis[0], &apis[1]].map(|api| {
+        let path = format!("{}/ping", endpoints[0]);
+        let began = Instant::now();
+        api.ask("POST", &path, &json!({}), 201);
+        began
+    });
+    service.becomes(DELIVERED, deliveries + 2).await;
+    assert!(again[0].elapsed() < Duration::from_secs(20), "what is due now is not due later");
+    for path in ["/a", "/b", "/c"] {
+        let got = service.receiver.got(path);
+        assert!(got.len() >= 25, "{path}: {}", got.len());
+        for got in got {
+            assert!(wrong_by(&got) <= 31, "{path}: {} s", wrong_by(&got));
+        }
+    }
+    for sender in &wrong {
+        assert_eq!(readyz(sender), 503);
+    }
+
+    // Keys expire, and windows count, by one clock.
+    let soon = "UPDATE keys SET expires_at = now() + interval '10 minutes'";
+    service.run(soon).await;
+    let mut admitted = 0;
+    for nth in 0..80 {
+        match all[nth % 4].get("/v1/account").status {
+            200 => admitted += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    assert_eq!(admitted, 60);
+}
+
+// D-86: it gives its shards back when its clock is set, says so, and comes back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_rests_while_its_clock_is_wrong() {
+    let Some(library) = shifted::faketime() else { return };
+    let service = Service::new().await;
+    service.endpoint("/", &[Reply::Status(204)]);
+    let file = File::new("clock", "+0s\n");
+    let told = Path::new(file.path());
+    let mut command = service.world.command("sender", &SENDER);
+    shifted::shift_as_told(&mut command, &library, told);
+    let sender = Running::of(command);
+    assert_eq!((&sender.first["ready"], readyz(&sender)), (&json!(true), 200));
+    let other = service.world.start("sender", &SENDER);
+    let half =
+        "SELECT count(*) FROM shards WHERE expires_at > now() GROUP BY owner ORDER BY 1 LIMIT 1";
+    service.becomes(half, 32).await;
+
+    for (round, seconds) in [1200, -1200, 40].into_iter().enumerate() {
+        shifted::set(told, seconds);
+        eventually("it is not ready", || (readyz(&sender) == 503).then_some(()));
+        // The other has all of them, and delivers.
+        service.becomes(half, 64).await;
+        let before = service.receiver.got("/").len();
+        for _ in 0..10 {
+            service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+        }
+        service.becomes("SELECT count(*) FROM deliveries", 0).await;
+        assert_eq!(service.receiver.got("/").len(), before + 10, "{seconds}");
+        let ahead = gauge(&sender, "call_assistant_clock_ahead_seconds");
+        assert!((ahead - seconds as f64).abs() < 2.0, "{ahead}, not {seconds}");
+        assert!(gauge(&other, "call_assistant_clock_ahead_seconds").abs() < 2.0);
+        assert_eq!(sender.log().matches("and is wrong").count(), round + 1, "{}", sender.log());
+
+        shifted::set(told, 0);
+        eventually("it is ready", || (readyz(&sender) == 200).then_some(()));
+        service.becomes(half, 32).await;
+        assert!(!sender.log().contains("went back"), "{}", sender.log());
+    }
+    for got in service.receiver.got("/") {
+        assert!(wrong_by(&got) <= 31, "{} s", wrong_by(&got));
+    }
+}
+
+// D-86: where all differ alike, the database's clock is wrong, and nobody stops.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_clock_of_the_database_stops_nobody() {
+    let Some(shifted) = faketime() else { return };
+    for seconds in [1200, -1200] {
+        let world = World::new(Settings::default()).await;
+        let file = File::new("alike.json", &crate::support::data(0).to_string());
+        let flags = [&API[..], &["--data", file.path(), "--metrics", "127.0.0.1:0"]].concat();
+        let api = shifted(&world, "api", &flags, seconds);
+        // Alone with its own clock, somebody would rest; here the API process says the same.
+        let senders = [0, 10].map(|more| shifted(&world, "sender", &SENDER, seconds + more));
+        let receiver = crate::support::receiver::Receiver::start();
+        let asked = json!({ "url": receiver.url("/", &[Reply::Status(204)]) });
+        api.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
+        for _ in 0..5 {
+            api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+        }
+        eventually("they come", || (receiver.got("/").len() == 5).then_some(()));
+        for process in senders.iter().chain([&api]) {
+            assert_eq!(readyz(process), 200, "{seconds}");
+            eventually("the alert", || {
+                (gauge(process, "call_assistant_database_clock_wrong") == 1.0).then_some(())
+            });
+            assert!(process.log().contains("the database's is wrong"), "{}", process.log());
+        }
+    }
+    // With nobody to ask, its own is taken for wrong.
+    let world = World::new(Settings::default()).await;
+    let alone = shifted(&world, "sender", &SENDER, 1200);
+    assert_eq!((&alone.first["ready"], readyz(&alone)), (&json!(false), 503));
+}
+
+// An API process that is wrong goes on, and warns. Whoever died is forgotten by who lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_process_warns_and_the_dead_are_forgotten() {
+    let Some(shifted) = faketime() else { return };
+    let service = Service::new().await;
+    service
+        .run(
+            "INSERT INTO senders (id, expires_at) VALUES
+            ('long', now() - interval '2 hours'), ('just', now() - interval '2 minutes');
+        INSERT INTO clocks (id, ahead_us, expires_at) VALUES
+            ('long', 0, now() - interval '2 hours'), ('just', 0, now() - interval '2 minutes')",
+        )
+        .await;
+    let flags = [&API[..], &["--metrics", "127.0.0.1:0"]].concat();
+    let wrong = shifted(&service.world, "api", &flags, -1200);
+    assert_eq!((wrong.get("/v1/account").status, readyz(&wrong)), (200, 200));
+    eventually("the warning", || wrong.log().contains("and is wrong").then_some(()));
+    let key = wrong.ask("GET", "/accounts/acct_1/keys", &json!({}), 200)["data"][0].clone();
+    let used = Timestamp::parse(key["last_used_at"].as_str().unwrap()).unwrap();
+    let epoch = service.count("SELECT extract(epoch FROM now())::bigint").await;
+    assert!((epoch - used.unix_seconds()).abs() < 30, "{key}");
+
+    let _sender = service.world.start("sender", &SENDER);
+    for table in ["senders", "clocks"] {
+        service.becomes(&format!("SELECT count(*) FROM {table} WHERE id = 'long'"), 0).await;
+        assert_eq!(
+            service.count(&format!("SELECT count(*) FROM {table} WHERE id = 'just'")).await,
+            1
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! What the receiver has stored, as it shows that.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{Request, Uri};
+use http_body_util::Full;
+use tools::client::Client;
+
+/// The longest text of stored events, in bytes.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// How long a receiver may take to show what it has stored.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A text with the ids of the events that were stored.
+pub(crate) enum Stored {
+    File(PathBuf),
+    Address(Uri),
+}
+
+impl Stored {
+    /// # Errors
+    /// The text is an address that cannot be read.
+    pub(crate) fn new(place: &str) -> Result<Self, String> {
+        if !place.starts_with("http://") && !place.starts_with("https://") {
+            return Ok(Self::File(place.into()));
+        }
+        place.parse().map(Self::Address).map_err(|error| format!("--stored: {error}"))
+    }
+
+    /// Counts the lines with an id.
+    pub(crate) async fn count(&self, id: &str) -> Result<usize, String> {
+        let text = match self {
+            Self::File(path) => match std::fs::read(path) {
+                Ok(text) => text,
+                // Nothing is stored yet.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(format!("--stored: {error}")),
+            },
+            Self::Address(uri) => {
+                let mut request = Request::new(Full::default());
+                *request.uri_mut() = uri.clone();
+                let client = Client::new(None, 0)?;
+                let answer = tokio::time::timeout(PATIENCE, client.send(request, LONGEST)).await;
+                let answer = answer.map_err(|_| "--stored: no answer".to_owned())?;
+                answer.map_err(|error| format!("--stored: {error}"))?.into_body().to_vec()
+            }
+        };
+        let text = String::from_utf8_lossy(&text);
+        Ok(text.lines().filter(|line| line.contains(id)).count())
+    }
+}
