@@ -138,15 +138,25 @@ pub struct DeliveryPage {
 #[derive(Clone, Debug)]
 pub struct Enabled {
     pub endpoint: EndpointRow,
-    /// What it missed, newest first. None of it is sent by itself.
+    /// What it missed, newest first, and of very much the newest. None of it is sent by itself.
     pub missed: Vec<DeliveryId>,
+    /// How much that is. `None` if the store could not say: the endpoint is enabled all the same.
+    pub counted: Option<Missed>,
 }
+
+/// How many of what an endpoint missed are listed when it is enabled.
+pub const MOST_LISTED: usize = 1_000;
 
 /// How much there is to recover, by type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
     pub by_type: BTreeMap<String, u64>,
+    /// Whether there are more, which were not counted.
+    pub more: bool,
 }
+
+/// How far what was missed is counted while somebody waits for the answer.
+pub const MOST_COUNTED: u64 = 100_000;
 
 impl Missed {
     pub fn total(&self) -> u64 {
@@ -161,6 +171,10 @@ pub struct RecoveryRow {
     pub endpoint_id: EndpointId,
     pub missed: MissedDeliveries,
     pub status: RecoveryStatus,
+    /// Whether it rests until it is continued.
+    pub paused: bool,
+    /// Whether there are more than it has counted so far.
+    pub more: bool,
     /// How many there were when it was started, how many of them it has redelivered, and how many
     /// it has found to be no longer missed.
     pub counted: u64,
@@ -171,7 +185,8 @@ pub struct RecoveryRow {
 }
 
 impl RecoveryRow {
-    /// A recovery of an endpoint. `ended_at` is when it was stored as ended.
+    /// A recovery of an endpoint that was counted, and does not rest. `ended_at` is when it was stored as
+    /// ended.
     pub fn of<D>(
         id: String,
         endpoint_id: EndpointId,
@@ -183,6 +198,8 @@ impl RecoveryRow {
             endpoint_id,
             missed: recovery.missed().clone(),
             status: recovery.status(),
+            paused: false,
+            more: false,
             counted: recovery.counted(),
             redelivered: recovery.redelivered(),
             left_out: recovery.left_out(),
@@ -190,6 +207,14 @@ impl RecoveryRow {
             ended_at,
         }
     }
+}
+
+/// Recoveries that were started together.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveryPage {
+    pub started: Vec<RecoveryRow>,
+    /// Where the next page of endpoints begins, in words of the store's own. `None` on the last page.
+    pub next: Option<String>,
 }
 
 /// What a sender has counted since its process began, and what its store holds now.

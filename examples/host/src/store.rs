@@ -46,9 +46,11 @@ use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 
 use crate::clock;
+use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
+    RecoveryRow,
 };
 
 /// The reason why an operation is refused.
@@ -67,6 +69,44 @@ pub enum Refused {
 impl From<PlanError> for Refused {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+/// The most endpoints of an account that are not deleted: 100, unless the command line says otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointLimit(u32);
+
+impl Default for EndpointLimit {
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+impl EndpointLimit {
+    /// The flag that sets another one.
+    pub const FLAG: Flag =
+        Flag::value("--max-endpoints", "N", "limit, in endpoints of one account [100]");
+
+    /// Reads the flag.
+    ///
+    /// # Errors
+    /// It is not a number.
+    pub fn read(flags: &Flags) -> Result<Self, String> {
+        Ok(Self(flags.read("--max-endpoints", Self::default().0)?))
+    }
+
+    /// Checks that an account with so many endpoints may have one more.
+    ///
+    /// # Errors
+    /// The limit is reached.
+    pub fn check(self, endpoints: u64) -> Done<()> {
+        let Self(most) = self;
+        match endpoints < u64::from(most) {
+            true => Ok(()),
+            false => Err(Refused::Conflict(format!(
+                "the account has {endpoints} endpoints, and the limit is {most}"
+            ))),
+        }
     }
 }
 
@@ -182,17 +222,19 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// One endpoint, also if it is deleted.
     fn endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
 
-    /// Registers an endpoint. A conflict if its id is taken.
+    /// Registers an endpoint. A conflict if its id is taken, or its account has as many as the
+    /// [limit](EndpointLimit) allows, also when several are added at once.
     fn add_endpoint(&self, new: NewEndpoint) -> impl Doing<EndpointRow>;
 
-    /// Gives an endpoint another URL: what is pending goes there, and its health stays.
+    /// Gives an endpoint another URL, and a new life: what is pending goes there, its count is zero,
+    /// and answers of the old URL leave it as it is.
     fn move_endpoint(&self, id: &str, target: Target) -> impl Doing<EndpointRow>;
 
     /// Disables an endpoint until it is enabled. A conflict if it is disabled.
     fn pause(&self, id: &str) -> impl Doing<EndpointRow>;
 
     /// Makes an endpoint active; one that is active stays as it is, and has missed nothing. A
-    /// conflict if it is deleted.
+    /// conflict if it is deleted. Once it is stored, that is the answer, whatever comes of the list.
     fn enable(&self, id: &str) -> impl Doing<Enabled>;
 
     /// Disables an endpoint for good. Its deliveries are kept for thirty days.
@@ -222,17 +264,30 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     // ---- Recovery
 
-    /// Counts what a recovery would redeliver: the dry run.
+    /// Counts what a recovery would redeliver, up to a bound: the dry run.
     fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> impl Doing<Missed>;
 
     /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
-    /// one is running.
+    /// one is running. However much was missed, the answer comes at once: what is not counted by then
+    /// is counted while it runs.
     fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> impl Doing<RecoveryRow>;
+
+    /// Starts a recovery of each endpoint of an account, or of all accounts, that is active and has
+    /// missed something: those of one page, after the page that said so.
+    fn recover_all(
+        &self,
+        account: Option<&str>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> impl Doing<RecoveryPage>;
 
     /// The recoveries of an account, newest first: those that run, and some that have ended.
     fn recoveries(&self, account: &str) -> impl Doing<Vec<RecoveryRow>>;
 
     fn recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
+
+    /// Has a recovery rest, or go on. What is under way stays so. A conflict if it has ended.
+    fn pause_recovery(&self, id: &str, paused: bool) -> impl Doing<RecoveryRow>;
 
     /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
     fn cancel_recovery(&self, id: &str) -> impl Doing<RecoveryRow>;

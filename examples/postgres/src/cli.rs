@@ -3,6 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::MissedDeliveries;
+
+use crate::clock;
 use crate::counted::Counted;
 use crate::db::Address;
 use crate::key_ring::KeyRing;
@@ -11,6 +15,7 @@ use crate::sender;
 use host::dashboard::Access;
 use host::flags::{Flag, Flags, Help, last_words};
 use host::scale::{self, Scale};
+use host::store::EndpointLimit;
 
 /// The role of a process.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ pub(crate) enum Role {
     Demo { serving: Serving, sending: sender::Options },
     /// Erases an account, or a subject from it.
     Erase { database: Address, account: String, subject: Option<Subject> },
+    /// Recovers what the endpoints of an account, or of all, have missed.
+    Recover { database: Address, account: Option<String>, missed: MissedDeliveries },
     /// Seals the secrets again with the newest key.
     RotateKeys { database: Address, ring: KeyRing },
     /// Prints a new line for a key ring.
@@ -41,6 +48,7 @@ pub(crate) struct Serving {
     pub(crate) access: Access,
     pub(crate) data: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
+    pub(crate) endpoint_limit: EndpointLimit,
     pub(crate) metrics: Option<SocketAddr>,
 }
 
@@ -53,6 +61,7 @@ Usage: call-assistant-postgres ROLE [FLAGS]
   sender       sends webhooks; several processes share the work
   all          api and sender in one process
   erase        erases an account, or a caller in it
+  recover      recovers what the endpoints of an account, or of all accounts, have missed
   rotate-keys  seals the signing secrets again with the newest key of the ring
   keygen N     prints key N of a key ring
 
@@ -113,9 +122,21 @@ const MIGRATE: Help = Help {
 const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--metrics ADDR]",
+            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--max-endpoints N]\n\
+            \x20              [--metrics ADDR]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
-    flags: &[DATABASE, DATABASE_CA, KEYS, LISTEN, DASHBOARD, Access::FLAG, DATA, LOOPBACK, METRICS],
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        KEYS,
+        LISTEN,
+        DASHBOARD,
+        Access::FLAG,
+        DATA,
+        LOOPBACK,
+        EndpointLimit::FLAG,
+        METRICS,
+    ],
     positional: 0,
 };
 
@@ -154,6 +175,7 @@ const ALL: Help = Help {
         TIME_SCALE,
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
+        EndpointLimit::FLAG,
         METRICS,
     ],
     positional: 0,
@@ -173,6 +195,7 @@ const DEMO: Help = Help {
         TIME_SCALE,
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
+        EndpointLimit::FLAG,
         METRICS,
     ],
     positional: 0,
@@ -194,6 +217,26 @@ const ERASE: Help = Help {
         Flag::value("--contact", "ID", "a contact: the caller of its calls"),
         Flag::value("--call", "ID", "the caller of one call"),
         Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
+    ],
+    positional: 0,
+};
+
+const RECOVER: Help = Help {
+    usage: "call-assistant-postgres recover --database URL (--account ID | --all-accounts)\n\
+            \x20              [--from INSTANT] [--until INSTANT]",
+    about: "Starts a recovery of each active endpoint that has missed something, and prints how many it\n\
+            started. Senders make them. It may be run again.",
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        Flag::value("--account", "ID", "the account"),
+        Flag::switch("--all-accounts", "the endpoints of all accounts"),
+        Flag::value(
+            "--from",
+            "INSTANT",
+            "events from here on, as 2026-03-01T00:00:00Z [thirty days]",
+        ),
+        Flag::value("--until", "INSTANT", "events before this [all]"),
     ],
     positional: 0,
 };
@@ -239,6 +282,7 @@ pub(crate) fn read() -> Role {
             sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
         }),
         "erase" => (&ERASE, erase),
+        "recover" => (&RECOVER, recover),
         "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
             database: database(help, flags),
             ring: ring(help, flags),
@@ -270,6 +314,7 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
         access: Access::read_or_exit(help, flags, dashboard),
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
+        endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
         metrics: metrics(help, flags),
     }
 }
@@ -328,6 +373,22 @@ fn erase(help: &Help, flags: &Flags) -> Role {
     };
     let subject = subject.transpose().unwrap_or_else(|error| help.exit(&error.to_string()));
     Role::Erase { database: database(help, flags), account: account.to_owned(), subject }
+}
+
+fn recover(help: &Help, flags: &Flags) -> Role {
+    let account = match (flags.text("--account"), flags.has("--all-accounts")) {
+        (Some(account), false) => Some(account.to_owned()),
+        (None, true) => None,
+        _ => help.exit("expected either --account or --all-accounts"),
+    };
+    let instant = |name, default| match flags.text(name).map(Timestamp::parse) {
+        Some(Ok(at)) => at,
+        Some(Err(error)) => help.exit(&format!("{name}: {error}")),
+        None => default,
+    };
+    let (from, until) = (instant("--from", Timestamp::MIN), instant("--until", Timestamp::MAX));
+    let missed = MissedDeliveries::between(from, until, clock::now());
+    Role::Recover { database: database(help, flags), account, missed }
 }
 
 fn database(help: &Help, flags: &Flags) -> Address {

@@ -12,10 +12,11 @@ use crate::counted::Counted;
 use crate::db::{self, Database};
 use crate::key_ring::KeyRing;
 use crate::ops::erase::{self, Patience};
-use crate::ops::rotate;
+use crate::ops::{recover, rotate};
 use crate::sender;
 use crate::serving;
 use host::flags::last_words;
+use host::store::Refused;
 use host::watch::Watch;
 use host::{data, demo};
 use host::{log, random, shutdown};
@@ -65,6 +66,18 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             };
             println!("{}", erased.line());
             return Ok(if erased.left.is_some() { LEFT } else { 0 });
+        }
+        Role::Recover { database, account, missed } => {
+            let database = Database::at(&database, 1)?;
+            db::check(&database).await?;
+            let now = clock::now();
+            let started = recover::all(&database, account.as_deref(), &missed, now).await;
+            let started = started.map_err(|refused| match refused {
+                Refused::NotFound(what) => format!("there is no such {what}"),
+                Refused::Conflict(why) | Refused::Unavailable(why) => why,
+                Refused::Plan(error) => error.to_string(),
+            })?;
+            println!("{}", serde_json::json!({ "recoveries": started }));
         }
         Role::RotateKeys { database, ring } => {
             let database = Database::at(&database, 1)?;

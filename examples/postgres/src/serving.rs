@@ -72,7 +72,7 @@ pub(crate) async fn start(
     }
     let banner = first_line::for_people(&api_url, &dashboard_url, &line);
 
-    let store = Postgres::at(database, ring)?.counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted).limited(serving.endpoint_limit);
     store.load(accounts).await.map_err(|refused| match refused {
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),

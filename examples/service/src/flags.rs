@@ -7,6 +7,7 @@ use crate::sender::Pace;
 use host::dashboard::Access;
 use host::flags::{Flag, Help};
 use host::scale::{self, Scale};
+use host::store::EndpointLimit;
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -18,13 +19,15 @@ pub struct Options {
     pub data: Option<PathBuf>,
     pub trust_ca: Option<PathBuf>,
     pub allow_loopback: bool,
+    pub endpoint_limit: EndpointLimit,
     pub pace: Pace,
 }
 
 const HELP: Help = Help {
     usage: "service [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
-            \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
+            \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N]\n\
+            \x20              [--max-endpoints N] [--metrics ADDR]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -61,6 +64,7 @@ const HELP: Help = Help {
             "N",
             "limit, in attempts per second and endpoint; 0: no limit [0]",
         ),
+        EndpointLimit::FLAG,
     ],
     positional: 0,
 };
@@ -88,6 +92,7 @@ pub fn read() -> Options {
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
+        endpoint_limit: EndpointLimit::read(&flags).unwrap_or_else(|error| HELP.exit(&error)),
         pace: Pace {
             scale: Scale {
                 waits: factor("--time-scale", scale::MOST_WAITS),

@@ -18,7 +18,8 @@ use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    EndpointRow, LastHour, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    RecoveryPage, RecoveryRow,
 };
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
@@ -230,11 +231,19 @@ impl Shared for Local {
         let missed = tables.enable(id, now)?;
         let (number, row) = tables.endpoint(id)?;
         let account = tables.account(row.account_id.as_str())?;
-        let missed = missed.map_or_else(Vec::new, |missed| {
+        let (mut newest, mut counted) = (Vec::new(), Missed::default());
+        if let Some(missed) = missed {
             let of_it = tables.deliveries(account).filter(|row| row.endpoint == number);
-            of_it.filter(|row| missed.includes(&row.state)).map(|row| row.id.clone()).collect()
-        });
-        Ok(Enabled { endpoint: tables.shown_endpoint(row, now), missed })
+            newest.extend(
+                of_it
+                    .filter(|row| missed.includes(&row.state))
+                    .map(|row| row.id.clone())
+                    .take(MOST_LISTED),
+            );
+            counted = tables.count_missed(id, &missed)?;
+        }
+        let endpoint = tables.shown_endpoint(row, now);
+        Ok(Enabled { endpoint, missed: newest, counted: Some(counted) })
     }
 
     async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
@@ -286,6 +295,24 @@ impl Shared for Local {
         // Its first step is the sender's.
         self.outbox.send(Vec::new());
         Ok(started)
+    }
+
+    async fn recover_all(
+        &self,
+        account: Option<&str>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> Done<RecoveryPage> {
+        let (mut tables, now) = self.store.write();
+        let page = tables.recover_all(account, &missed, after, now)?;
+        self.outbox.send(Vec::new());
+        Ok(page)
+    }
+
+    async fn pause_recovery(&self, id: &str, paused: bool) -> Done<RecoveryRow> {
+        let shown = self.store.lock().pause_recovery(id, paused)?;
+        self.outbox.send(Vec::new());
+        Ok(shown)
     }
 
     async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {

@@ -29,7 +29,7 @@ use host::monitor::Monitor;
 use host::post;
 use host::program::{self, listen};
 use host::serve::{Limits, serve};
-use host::store::Store as _;
+use host::store::{Refused, Store as _};
 use host::{clock, log, random, shutdown};
 use host::{data, demo, first_line};
 
@@ -65,12 +65,15 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
         line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
     }
 
-    let tables = Arc::new(Store::default());
+    let tables = Arc::new(Store::new(options.endpoint_limit));
     let faults = Faults::default();
     let sender = Sender::new(Arc::clone(&tables), client, options.pace, faults.clone());
     let sandbox = Sandbox { faults, outbox: sender.outbox(), store: Arc::clone(&tables) };
     let store = Local::new(tables, sender.outbox());
-    store.load(accounts).await.map_err(|refused| format!("{refused:?}"))?;
+    store.load(accounts).await.map_err(|refused| match refused {
+        Refused::Conflict(why) => why,
+        other => format!("{other:?}"),
+    })?;
     // The key of cursors is that of this process, so cursors expire with it.
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());

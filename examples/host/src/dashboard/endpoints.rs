@@ -11,7 +11,7 @@ use crate::answer::{Answer, Error, created, ok};
 use crate::data;
 use crate::input::Fields;
 use crate::random;
-use crate::rows::{NewEndpoint, NewSecret};
+use crate::rows::{Missed, NewEndpoint, NewSecret};
 use crate::store::Store;
 
 /// The longest time for which a replaced secret may go on signing: a week.
@@ -64,6 +64,8 @@ impl<S: Store, X> Dashboard<S, X> {
         let enabled = self.store.enable(id).await?;
         let mut shown = show::endpoint(&enabled.endpoint);
         shown["missed_deliveries"] = json!(enabled.missed);
+        shown["missed_count"] = json!(enabled.counted.as_ref().map(Missed::total));
+        shown["missed_more"] = json!(enabled.counted.is_none_or(|counted| counted.more));
         Ok(ok(&shown))
     }
 

@@ -199,6 +199,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["accounts", id, "endpoints"] if post => self.create_endpoint(id, asked).await,
             ["accounts", id, "deliveries"] if get => self.deliveries(id, asked).await,
             ["accounts", id, "recoveries"] if get => self.recoveries(id).await,
+            ["accounts", id, "recover"] if post => self.recover_all(Some(id), asked).await,
             ["accounts", id, "alerts"] if get => self.alerts(id).await,
             ["keys", id, "revoke"] if post => self.revoke(id, asked).await,
             ["endpoints", id] if get => self.endpoint(id).await,
@@ -212,7 +213,10 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["deliveries", id] if get => self.delivery(id).await,
             ["deliveries", id, "redeliver"] if post => self.redeliver(id, asked).await,
             ["deliveries", id, "send"] if post => self.send_now(id, asked).await,
+            ["recoveries"] if post => self.recover_all(None, asked).await,
             ["recoveries", id] if get => self.recovery(id).await,
+            ["recoveries", id, "pause"] if post => self.pause_recovery(id, true, asked).await,
+            ["recoveries", id, "continue"] if post => self.pause_recovery(id, false, asked).await,
             ["recoveries", id, "cancel"] if post => self.cancel_recovery(id, asked).await,
             path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
         }
@@ -250,11 +254,12 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
         ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
-        ["accounts", _, "events"]
+        ["recoveries"]
+        | ["accounts", _, "events" | "recover"]
         | ["keys", _, "revoke"]
         | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]
         | ["deliveries", _, "redeliver" | "send"]
-        | ["recoveries", _, "cancel"] => Some("POST"),
+        | ["recoveries", _, "pause" | "continue" | "cancel"] => Some("POST"),
         _ => None,
     }
 }

@@ -14,30 +14,44 @@ use crate::store::Store;
 impl<S: Store, X> Dashboard<S, X> {
     /// Starts a recovery, or only counts with `dry_run`.
     pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        let known = "from, until, types, statuses, dry_run";
-        let fields = Fields::of("", &asked.body, known)?;
-        let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
-        let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
-        let types = texts(&fields, "types", |text| Ok(EventType::from(text)))?;
-        let statuses = texts(&fields, "statuses", |text| {
-            let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
-            missed.ok_or("not failed, gone, parked or skipped")
-        })?;
-        let mut missed = MissedDeliveries::between(from, until, asked.now).of_types(types);
-        if !statuses.is_empty() {
-            missed = missed.of_statuses(statuses);
-        }
+        let fields = Fields::of("", &asked.body, "from, until, types, statuses, dry_run")?;
+        let missed = missed(&fields, asked.now)?;
         if fields.flag("dry_run")?.unwrap_or(false) {
             let counted = self.store.count_missed(id, &missed).await?;
             let shown = json!({
                 "dry_run": true,
                 "count": counted.total(),
+                "more": counted.more,
                 "by_type": counted.by_type,
             });
             return Ok(ok(&shown));
         }
         let row = self.store.recover(id, missed).await?;
         Ok(answer_json(StatusCode::ACCEPTED, &show::recovery(&row)))
+    }
+
+    /// Starts those of a page of endpoints: of an account, or of all.
+    pub(super) async fn recover_all(
+        &self,
+        account: Option<&str>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, "from, until, types, statuses, after")?;
+        let (missed, after) = (missed(&fields, asked.now)?, fields.text("after")?);
+        let page = self.store.recover_all(account, missed, after).await?;
+        let mut shown = show::list(page.started.iter().map(show::recovery).collect());
+        shown["next"] = json!(page.next);
+        Ok(answer_json(StatusCode::ACCEPTED, &shown))
+    }
+
+    pub(super) async fn pause_recovery(
+        &self,
+        id: &str,
+        paused: bool,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&show::recovery(&self.store.pause_recovery(id, paused).await?)))
     }
 
     pub(super) async fn recovery(&self, id: &str) -> Result<Answer, Error> {
@@ -65,6 +79,19 @@ impl<S: Store, X> Dashboard<S, X> {
         let alerts = self.store.alerts(account).await?;
         Ok(ok(&json!({ "data": alerts })))
     }
+}
+
+/// What is to be recovered.
+fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> {
+    let from = fields.read("from", Timestamp::parse)?.unwrap_or(Timestamp::MIN);
+    let until = fields.read("until", Timestamp::parse)?.unwrap_or(Timestamp::MAX);
+    let types = texts(fields, "types", |text| Ok(EventType::from(text)))?;
+    let statuses = texts(fields, "statuses", |text| {
+        let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
+        missed.ok_or("not failed, gone, parked or skipped")
+    })?;
+    let missed = MissedDeliveries::between(from, until, now).of_types(types);
+    Ok(if statuses.is_empty() { missed } else { missed.of_statuses(statuses) })
 }
 
 fn texts<T>(

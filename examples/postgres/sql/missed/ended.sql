@@ -12,7 +12,7 @@ WHERE d.endpoint = $1 AND d.event_created_at >= $2 AND d.event_created_at < $3
     AND d.status = ANY ($4::text[]) AND ($5::integer IS NULL OR d.generation = $5)
     AND (d.status IN ('parked', 'skipped') OR d.event_created_at >= $6)
     AND d.status <> 'delivered' -- as the index has it
-    AND d.id > $8
+    AND d.id > $8 AND d.id <= $9
 ORDER BY d.id
-LIMIT $9
+LIMIT $10
 FOR UPDATE OF d;

@@ -9,7 +9,7 @@ CROSS JOIN LATERAL (
 ) AS v
 WHERE d.shard = $1 AND d.endpoint = $2 AND d.event_created_at >= $3 AND d.event_created_at < $4
     AND d.status IN ('waiting', 'sending') AND d.generation <> $5::integer
-    AND d.id > $7
+    AND d.id > $7 AND d.id <= $8
 ORDER BY d.id
-LIMIT $8
+LIMIT $9
 FOR UPDATE OF d;

@@ -63,6 +63,7 @@ statements! {
     ACCOUNTS_INSERT = "accounts/insert";
     ACCOUNTS_INSERT_KEY = "accounts/insert_key";
     ACCOUNTS_KEYS = "accounts/keys";
+    ACCOUNTS_LOCK = "accounts/lock";
     ACCOUNTS_ONE = "accounts/one";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
     ALERTS_DROP = "alerts/drop";
@@ -95,6 +96,7 @@ statements! {
     DELIVERIES_SEND_NOW = "deliveries/send_now";
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
+    ENDPOINTS_COUNT = "endpoints/count";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
     ENDPOINTS_MOVE = "endpoints/move";
@@ -125,11 +127,12 @@ statements! {
     MIGRATE_APPLIED = "migrate/applied";
     MIGRATE_BEGIN = "migrate/begin";
     MIGRATE_NOTE = "migrate/note";
-    MISSED_ALL = "missed/all";
     MISSED_COUNT = "missed/count";
     MISSED_ENDED = "missed/ended";
+    MISSED_NEWEST = "missed/newest";
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
+    MISSED_WINDOW = "missed/window";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";
     OWNERS_LEAVE = "owners/leave";
@@ -149,11 +152,14 @@ statements! {
     QUEUE_WAIT = "queue/wait";
     QUEUE_WRITE_ENDPOINTS = "queue/write_endpoints";
     RECOVERIES_ALL = "recoveries/all";
+    RECOVERIES_ENDPOINTS = "recoveries/endpoints";
     RECOVERIES_FORGET = "recoveries/forget";
     RECOVERIES_INSERT = "recoveries/insert";
     RECOVERIES_LOCK = "recoveries/lock";
     RECOVERIES_ONE = "recoveries/one";
+    RECOVERIES_PAUSE = "recoveries/pause";
     RECOVERIES_PENDING = "recoveries/pending";
+    RECOVERIES_PROGRESS = "recoveries/progress";
     RECOVERIES_RUNNING = "recoveries/running";
     RECOVERIES_WRITE = "recoveries/write";
     ROTATE_READ = "rotate/read";

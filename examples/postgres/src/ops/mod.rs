@@ -1,4 +1,5 @@
 //! Maintenance by an operator.
 
 pub mod erase;
+pub mod recover;
 pub mod rotate;

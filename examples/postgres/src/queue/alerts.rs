@@ -5,9 +5,10 @@ use call_assistant::webhook::sender::{Alert, Endpoint, EndpointColumns};
 use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
-use super::missed::Search;
+use super::missed::{CountedPage, Search};
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, execute, query_opt};
+use host::rows::MOST_COUNTED;
 
 /// Stores what owners are told by these changes of their endpoints.
 ///
@@ -34,8 +35,9 @@ pub(crate) async fn store_alerts(
     Ok(())
 }
 
-/// Adds to the alerts of disabled endpoints how much they had missed, once they are stored: a count
-/// that takes long holds up nobody. An alert whose count is lost is told without it.
+/// Adds to the alerts of disabled endpoints how much they had missed, once they are stored, in pages: a
+/// count that takes long holds up nobody. One more than [`MOST_COUNTED`] stands for any number beyond it.
+/// An alert whose count is lost is told without it.
 pub(crate) async fn count_missed(
     database: &Database,
     endpoints: &[(i32, Endpoint)],
@@ -44,16 +46,22 @@ pub(crate) async fn count_missed(
     for (number, endpoint) in endpoints {
         let Some(missed) = endpoint.missed(now) else { continue };
         let version = EndpointColumns::from(*endpoint).version;
-        let count = async |client: &Object| {
-            if let Some(row) = query_opt(client, sql::MISSED_SHARD, &[number]).await? {
-                let search = Search::new(row.field("shard")?, *number, &missed);
-                let counted: u64 = search.count(client).await?.values().sum();
-                let counted = i64::try_from(counted).unwrap_or(i64::MAX);
-                execute(client, sql::ALERTS_MISSED, &[number, &version, &counted]).await?;
-            }
-            Ok::<_, DbError>(())
+        let shard = async |client: &Object| query_opt(client, sql::MISSED_SHARD, &[number]).await;
+        let Some(row): Option<tokio_postgres::Row> = database.read(shard).await? else { continue };
+        let search = Search::new(row.field("shard")?, *number, &missed);
+        let (mut counted, mut after) = (0_u64, Some(i64::MIN));
+        while let Some(from) = after.filter(|_| counted <= MOST_COUNTED) {
+            let count = async |client: &Object| search.count(client, from).await;
+            let page: CountedPage = database.read(count).await?;
+            counted = page.by_type.values().fold(counted, |sum, more| sum.saturating_add(*more));
+            after = page.to;
+        }
+        let counted =
+            i64::try_from(counted.min(MOST_COUNTED.saturating_add(1))).unwrap_or(i64::MAX);
+        let write = async |client: &Object| {
+            execute(client, sql::ALERTS_MISSED, &[number, &version, &counted]).await
         };
-        database.read(count).await?;
+        database.read(write).await?;
     }
     Ok(())
 }

@@ -9,9 +9,20 @@ use tokio_postgres::types::ToSql;
 
 use super::lock::{Key, Locked, Table};
 use crate::db::statements as sql;
-use crate::db::{At, DbError, Fields as _, delivery_of, query};
+use crate::db::{At, DbError, Fields as _, delivery_of, query, query_opt};
 
-/// `MissedSearch` of an endpoint's deliveries, as `$1` to `$9`.
+/// How many deliveries are looked at for one page of a count.
+const COUNTED_AT_ONCE: i64 = 4_000;
+
+/// Some deliveries that are counted.
+#[derive(Debug)]
+pub(crate) struct CountedPage {
+    pub(crate) by_type: BTreeMap<String, u64>,
+    /// The last that was looked at. `None`: all were.
+    pub(crate) to: Option<i64>,
+}
+
+/// `MissedSearch` of an endpoint's deliveries, as parameters.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     shard: i16,
@@ -39,43 +50,59 @@ impl<'a> Search<'a> {
         }
     }
 
-    pub(crate) fn parameters(&self) -> [&(dyn ToSql + Sync); 9] {
-        let [from, until] = &self.created;
-        [
+    /// Counts a page of them after a delivery, by type.
+    pub(crate) async fn count(
+        &self,
+        client: &impl GenericClient,
+        after: i64,
+    ) -> Result<CountedPage, DbError> {
+        let to = self.window(client, after, COUNTED_AT_ONCE).await?;
+        let (until, [created_from, created_until]) = (to.unwrap_or(i64::MAX), &self.created);
+        let parameters: [&(dyn ToSql + Sync); 11] = [
             &self.shard,
             &self.endpoint,
-            from,
-            until,
+            created_from,
+            created_until,
             &self.statuses,
             &self.ended_in,
             &self.failed_from,
             &self.not_pending_in,
             &self.types,
-        ]
+            &after,
+            &until,
+        ];
+        let mut by_type = BTreeMap::new();
+        for row in query(client, sql::MISSED_COUNT, &parameters).await? {
+            by_type.insert(row.field("type")?, row.field::<i64>("count")?.unsigned_abs());
+        }
+        Ok(CountedPage { by_type, to })
     }
 
-    /// Counts them by type.
-    pub(crate) async fn count(
+    /// Returns the last of the next deliveries that may be missed, however many of them are. `None` if
+    /// there are fewer.
+    pub(crate) async fn window(
         &self,
         client: &impl GenericClient,
-    ) -> Result<BTreeMap<String, u64>, DbError> {
-        let mut counted = BTreeMap::new();
-        for row in query(client, sql::MISSED_COUNT, &self.parameters()).await? {
-            counted.insert(row.field("type")?, row.field::<i64>("count")?.unsigned_abs());
-        }
-        Ok(counted)
+        after: i64,
+        most: i64,
+    ) -> Result<Option<i64>, DbError> {
+        let [from, until] = &self.created;
+        let parameters: [&(dyn ToSql + Sync); 5] = [&self.endpoint, from, until, &after, &most];
+        let last = query_opt(client, sql::MISSED_WINDOW, &parameters).await?;
+        last.map(|row| row.field("id")).transpose()
     }
 
-    /// Locks the first of them after a delivery, pending ones first, and returns them by ascending
-    /// number.
+    /// Locks the first of them after a delivery and up to another one, pending ones first, and returns
+    /// them by ascending number.
     pub(crate) async fn lock(
         &self,
         change: &Transaction<'_>,
         after: i64,
+        to: i64,
         most: u32,
     ) -> Result<Vec<(Key, Locked)>, DbError> {
         let (most, [from, until]) = (i64::from(most), &self.created);
-        let pending: [&(dyn ToSql + Sync); 8] = [
+        let pending: [&(dyn ToSql + Sync); 9] = [
             &self.shard,
             &self.endpoint,
             from,
@@ -83,9 +110,10 @@ impl<'a> Search<'a> {
             &self.not_pending_in,
             &self.types,
             &after,
+            &to,
             &most,
         ];
-        let ended: [&(dyn ToSql + Sync); 9] = [
+        let ended: [&(dyn ToSql + Sync); 10] = [
             &self.endpoint,
             from,
             until,
@@ -94,6 +122,7 @@ impl<'a> Search<'a> {
             &self.failed_from,
             &self.types,
             &after,
+            &to,
             &most,
         ];
         let mut found = Vec::new();

@@ -20,6 +20,7 @@ mod read;
 mod recover;
 mod remind;
 mod settle;
+mod shares;
 mod task;
 
 use std::collections::HashMap;
@@ -37,6 +38,7 @@ use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
 use self::read::ToBegin;
 use self::settle::{Settler, Stored};
+use self::shares::Shares;
 use self::task::SenderTask;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
@@ -73,7 +75,7 @@ enum Message {
     /// What was planned is read, or could not be.
     Read(Vec<(u64, u32)>, Result<ToBegin, DbError>),
     /// Nothing of an attempt of this endpoint is left, no thread that looks up its name either.
-    Finished { endpoint: u32, outcome: Outcome, took: Duration },
+    Finished { delivery: u64, endpoint: u32, outcome: Outcome, took: Duration },
     /// These attempts are stored, and these endpoints are disabled by them.
     Stored { stored: Vec<Stored>, disabled: Vec<i32> },
 }
@@ -133,6 +135,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
         known: HashMap::new(),
+        shares: Shares::default(),
         history,
         in_hand,
         owned,

@@ -17,6 +17,7 @@ use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
 use super::read::{self, Pending, Planned, ToBegin};
 use super::settle::EndedAttempt;
+use super::shares::Shares;
 use super::{DRAIN, Message};
 use crate::clock::{self as machine, database as clock};
 use crate::db::Database;
@@ -51,6 +52,7 @@ pub(super) struct KnownDelivery {
     is_replaced: bool,
     due: Timestamp,
     is_retry: bool,
+    is_manual: bool,
 }
 
 impl KnownDelivery {
@@ -65,6 +67,7 @@ impl KnownDelivery {
 pub(super) struct SenderTask {
     pub(super) planner: Planner,
     pub(super) known: HashMap<u64, KnownDelivery>,
+    pub(super) shares: Shares,
     pub(super) history: History,
     pub(super) in_hand: Arc<InHand>,
     pub(super) owned: watch::Receiver<Owned>,
@@ -128,7 +131,13 @@ impl SenderTask {
                         created.push(known.event_created_at);
                     }
                     // It was found twice and is under way, or its number is another delivery's.
-                    _ => self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO),
+                    known => {
+                        let is_other = known.is_none_or(|known| known.endpoint != endpoint);
+                        self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
+                        if is_other {
+                            self.end_share(endpoint, id);
+                        }
+                    }
                 }
             }
             if planned.is_empty() {
@@ -188,8 +197,9 @@ impl SenderTask {
                     }
                 }
             }
-            Message::Finished { endpoint, outcome, took } => {
+            Message::Finished { delivery, endpoint, outcome, took } => {
                 self.planner.finished(endpoint, outcome, took);
+                self.end_share(endpoint, delivery);
             }
             Message::Stored { stored, disabled } => {
                 for each in stored {
@@ -213,7 +223,8 @@ impl SenderTask {
             return;
         }
         let (id, endpoint) = (found.id.cast_unsigned(), found.endpoint.cast_unsigned());
-        let is_retry = found.delivery.attempts() > 0;
+        let is_manual = found.delivery.is_manual();
+        let is_retry = found.delivery.attempts() > 0 && !is_manual;
         let event_created_at = found.delivery.event_created_at();
         match self.known.get_mut(&id) {
             Some(known) if !known.is_of(endpoint, event_created_at) => {
@@ -243,15 +254,30 @@ impl SenderTask {
             is_replaced: false,
             due,
             is_retry,
+            is_manual,
         };
         self.known.insert(id, known);
         self.add(id, endpoint, known);
     }
 
     fn add(&mut self, delivery: u64, endpoint: u32, known: KnownDelivery) {
-        let KnownDelivery { account, due, is_retry, .. } = known;
+        let KnownDelivery { account, due, is_retry, is_manual, .. } = known;
+        if is_manual && !self.shares.admits(endpoint, delivery) {
+            return;
+        }
         let account = account.cast_unsigned();
         self.planner.add(ToSend { delivery, endpoint, account, due, is_retry });
+    }
+
+    /// Gives the share of a redelivery to the next one that waits for it.
+    fn end_share(&mut self, endpoint: u32, delivery: u64) {
+        let known = &self.known;
+        let is_to_be_sent =
+            |id| known.get(&id).is_some_and(|known| known.is_planned && known.endpoint == endpoint);
+        let next = self.shares.end(endpoint, delivery, is_to_be_sent);
+        if let Some((next, known)) = next.and_then(|id| Some((id, *self.known.get(&id)?))) {
+            self.add(next, endpoint, known);
+        }
     }
 
     /// Begins an attempt in memory and sends it.
@@ -306,7 +332,7 @@ impl SenderTask {
         let (client, ended) = (self.client.clone(), self.ended.clone());
         let messages = self.sender.clone();
         let slot = Slot::new(move |outcome, took| {
-            let _ = messages.send(Message::Finished { endpoint, outcome, took });
+            let _ = messages.send(Message::Finished { delivery: id, endpoint, outcome, took });
         });
         self.attempts.spawn(async move {
             let waited = begun.elapsed();
@@ -341,6 +367,7 @@ impl SenderTask {
             }
             _ => {
                 self.known.remove(&id);
+                self.end_share(endpoint, id);
             }
         }
     }
@@ -349,6 +376,7 @@ impl SenderTask {
     fn forget(&mut self) {
         self.known.retain(|_, known| !known.is_planned);
         self.planner.retain(|_, _| false);
+        self.shares.retain(|id| self.known.contains_key(&id));
     }
 
     /// Drops the deliveries of shards that this sender no longer owns.
@@ -359,6 +387,7 @@ impl SenderTask {
         known.retain(|_, known| !known.is_planned || owned.shards.contains_key(&known.shard));
         if known.len() < before {
             self.planner.retain(|id, _| known.contains_key(&id));
+            self.shares.retain(|id| known.contains_key(&id));
         }
     }
 
@@ -372,6 +401,10 @@ impl SenderTask {
             }
             stays
         });
+        for waiting in self.shares.forget(endpoint.cast_unsigned()) {
+            known.remove(&waiting);
+        }
+        self.shares.retain(|id| known.contains_key(&id));
         let database = self.database.clone();
         let parking = async move {
             while let Err(error) = queue::park(&database, endpoint, clock::now()).await {

@@ -7,7 +7,7 @@ use deadpool_postgres::GenericClient;
 use super::unreadable;
 use crate::db::statements as sql;
 use crate::db::{Fields as _, query};
-use host::rows::AlertRow;
+use host::rows::{AlertRow, MOST_COUNTED};
 use host::store::Done;
 
 /// The latest alerts of an account, newest first.
@@ -19,7 +19,10 @@ pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<V
         let missed: Option<i64> = row.field("missed")?;
         let missed = missed
             .filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
-        let missed = missed.map(|missed| format!("; it has missed {missed} so far"));
+        let missed = missed.map(i64::unsigned_abs).map(|missed| match missed > MOST_COUNTED {
+            true => format!("; it has missed more than {MOST_COUNTED} so far"),
+            false => format!("; it has missed {missed} so far"),
+        });
         latest.push(AlertRow {
             id: format!("alrt_{}", row.field::<i64>("id")?),
             endpoint_id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,

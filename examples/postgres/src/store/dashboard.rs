@@ -20,7 +20,8 @@ use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryRow,
+    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
+    RecoveryRow,
 };
 use host::store::{Done, Refused, Store};
 
@@ -144,7 +145,7 @@ impl Store for Postgres {
             .change(async |change| {
                 let account = accounts::one(change, new.account_id.as_str()).await?;
                 account.plan.webhooks.check_webhooks()?;
-                endpoints::insert(change, &self.ring, &new, now).await?;
+                endpoints::insert(change, &self.ring, self.endpoint_limit, &new, now).await?;
                 Ok(endpoints::one(change, &self.ring, new.id.as_str(), now).await?.shown)
             })
             .await
@@ -169,16 +170,24 @@ impl Store for Postgres {
             .dashboard
             .change(async |change| endpoints::enable(change, &self.ring, id, now).await)
             .await?;
-        let missed = match enabled {
-            None => Vec::new(),
-            Some(missed) => {
-                self.dashboard
-                    .read(async |client| endpoints::missed(client, &found, &missed, now).await)
-                    .await?
+        let Some(missed) = enabled else {
+            let counted = Some(Missed::default());
+            return Ok(Enabled { endpoint: found.shown, missed: Vec::new(), counted });
+        };
+        let read = self.dashboard.read(async |client| {
+            let newest = endpoints::missed(client, &found, &missed, now).await?;
+            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed.0).await?))
+        });
+        // It is enabled by now, whatever comes of this.
+        let (missed, counted) = match read.await {
+            Ok((newest, counted)) => (newest, Some(counted)),
+            Err(error) => {
+                log::line(&format!("store: what endpoint {id} missed: {error:?}"));
+                (Vec::new(), None)
             }
         };
         let missed = missed.into_iter().map(DeliveryKey::public).collect();
-        Ok(Enabled { endpoint: found.shown, missed })
+        Ok(Enabled { endpoint: found.shown, missed, counted })
     }
 
     async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
@@ -259,12 +268,30 @@ impl Store for Postgres {
             .await
     }
 
+    async fn recover_all(
+        &self,
+        account: Option<&str>,
+        missed: MissedDeliveries,
+        after: Option<&str>,
+    ) -> Done<RecoveryPage> {
+        let now = clock::now();
+        self.dashboard
+            .change(async |change| {
+                recoveries::start_all(change, account, &missed, after, now).await
+            })
+            .await
+    }
+
     async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
         self.dashboard.read(async |client| recoveries::all(client, account).await).await
     }
 
     async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
         self.dashboard.read(async |client| recoveries::one(client, id).await).await
+    }
+
+    async fn pause_recovery(&self, id: &str, paused: bool) -> Done<RecoveryRow> {
+        self.dashboard.change(async |change| recoveries::pause(change, id, paused).await).await
     }
 
     async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
@@ -323,7 +350,8 @@ impl Postgres {
                 accounts::add_key(change, key).await?;
             }
             for endpoint in &new.endpoints {
-                endpoints::insert(change, &self.ring, endpoint, clock::now()).await?;
+                let limit = self.endpoint_limit;
+                endpoints::insert(change, &self.ring, limit, endpoint, clock::now()).await?;
             }
             calls::insert(change, id, Mode::Live, &new.calls).await?;
             calls::insert(change, id, Mode::Test, &new.test_calls).await?;

@@ -21,7 +21,7 @@ use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
 use host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
-use host::store::{Done, Refused};
+use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
 pub(super) struct StoredEndpoint {
@@ -64,23 +64,30 @@ pub(super) async fn one(
     found_in(&row.ok_or(Refused::NotFound("endpoint"))?, ring, now)
 }
 
-/// Registers an endpoint. Whether its account has webhooks was checked.
+/// Registers an endpoint, unless its account has as many as the limit allows. Whether the account has
+/// webhooks was checked.
 pub(super) async fn insert(
-    client: &impl GenericClient,
+    change: &Transaction<'_>,
     ring: &KeyRing,
+    limit: EndpointLimit,
     new: &NewEndpoint,
     now: Timestamp,
 ) -> Done<()> {
+    let account = new.account_id.as_str();
+    // Who adds another one at the same time waits, and counts this one.
+    execute(change, sql::ACCOUNTS_LOCK, &[&account]).await?;
+    let counted = query_opt(change, sql::ENDPOINTS_COUNT, &[&account]).await?;
+    limit.check(counted.map_or(Ok(0), |row| row.field::<i64>("count"))?.unsigned_abs())?;
     let shard = queue::shard_of(new.id.as_str());
     let sealed = ring.seal(new.id.as_str(), &Signer::new(new.secret.clone()), now);
     // The table numbers it.
     let health = EndpointColumns::from(Endpoint::new(0, now));
     let inserted = execute(
-        client,
+        change,
         sql::ENDPOINTS_INSERT,
         &[
             &new.id.as_str(),
-            &new.account_id.as_str(),
+            &account,
             &shard,
             &At(now),
             &new.target.as_str(),
@@ -100,7 +107,7 @@ pub(super) async fn insert(
     }
 }
 
-/// Gives an endpoint another address.
+/// Gives an endpoint another address, and a new life with it.
 pub(super) async fn change_target(
     change: &Transaction<'_>,
     ring: &KeyRing,
@@ -113,6 +120,8 @@ pub(super) async fn change_target(
     let parameters: [&(dyn ToSql + Sync); 3] =
         [&found.number, &target.as_str(), &needs_loopback(target)];
     execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
+    let _ = found.shown.health.moved(now);
+    write(change, &found).await?;
     found.shown.url = target.as_str().to_owned();
     Ok(found.shown)
 }
@@ -182,7 +191,7 @@ pub(super) async fn enable(
 /// and how often to look.
 const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
 
-/// The deliveries that an endpoint missed, newest first.
+/// The newest deliveries that an endpoint missed, newest first, once they are all stored.
 ///
 /// Events are accepted without a lock on the endpoint, so those of transactions that had begun
 /// before it was enabled are waited for.
@@ -199,12 +208,8 @@ pub(super) async fn missed(
         }
         tokio::time::sleep(SETTLE.1).await;
     }
-    let rows = query(
-        client,
-        sql::MISSED_ALL,
-        &[&found.shard, &found.number, &At(oldest_kept(now).floor_to_micros())],
-    )
-    .await;
+    let oldest = At(oldest_kept(now).floor_to_micros());
+    let rows = query(client, sql::MISSED_NEWEST, &[&found.number, &oldest]).await;
     let mut ids = Vec::new();
     for row in rows? {
         // One that a later version wrote is for that version.

@@ -20,10 +20,11 @@ use call_assistant::rest::server::CursorKeys;
 use tokio_postgres::error::SqlState;
 
 use self::api::Refusals;
+pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Database, DbError, StepError};
 use crate::key_ring::KeyRing;
-use host::store::Refused;
+use host::store::{EndpointLimit, Refused};
 
 /// The most connections of the public API, of the dashboard and of monitoring in a process. They are made when they
 /// are needed.
@@ -39,6 +40,7 @@ pub(crate) struct Postgres {
     dashboard: Database,
     monitoring: Database,
     ring: KeyRing,
+    endpoint_limit: EndpointLimit,
     refusals: Arc<Refusals>,
     counted: Counted,
 }
@@ -54,6 +56,7 @@ impl Postgres {
             dashboard: Database::at(address, DASHBOARD)?.answering(),
             monitoring: Database::at(address, MONITORING)?.answering(),
             ring,
+            endpoint_limit: EndpointLimit::default(),
             refusals: Arc::default(),
             counted: Counted::default(),
         })
@@ -62,6 +65,11 @@ impl Postgres {
     /// The store in a process with a sender, which counts.
     pub(crate) fn counting(self, counted: Counted) -> Self {
         Self { counted, ..self }
+    }
+
+    /// The store with another limit of endpoints.
+    pub(crate) fn limited(self, endpoint_limit: EndpointLimit) -> Self {
+        Self { endpoint_limit, ..self }
     }
 
     /// The keys of cursors, the same in every process that has the same ring.

@@ -1,20 +1,33 @@
 //! Recoveries: what an endpoint missed, redelivered a few at a time by the sender of its shard.
 
+use std::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::id::EndpointId;
-use call_assistant::webhook::sender::{MissedDeliveries, RecoverError, Recovery, RecoveryBy};
+use call_assistant::webhook::sender::{
+    MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
+};
 use deadpool_postgres::{GenericClient, Transaction};
+use tokio::time::Instant;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::endpoints::StoredEndpoint;
 use super::{accounts, unreadable};
 use crate::db::statements as sql;
-use crate::db::{At, Fields as _, execute, query, query_opt};
+use crate::db::{At, Fields as _, endpoint_of, execute, plan_of, query, query_opt};
 use crate::queue::{
     Search, lock_recovery, recovery_json, recovery_of, recovery_text, write_recovery,
 };
-use host::rows::{Missed, RecoveryRow};
+use host::rows::{MOST_COUNTED, Missed, RecoveryPage, RecoveryRow};
 use host::store::{Done, Refused};
+
+/// How long a count may take while a person waits for it, and before a recovery starts.
+const COUNTING: Duration = Duration::from_millis(800);
+const STARTING: Duration = Duration::from_millis(75);
+
+/// How many endpoints a page of many recoveries looks at.
+const ENDPOINTS: i64 = 100;
 
 /// Counts what a recovery would redeliver.
 pub(super) async fn count(
@@ -22,12 +35,37 @@ pub(super) async fn count(
     found: &StoredEndpoint,
     missed: &MissedDeliveries,
 ) -> Done<Missed> {
-    let missed = missed.clone().of_endpoint(&found.shown.health);
-    let search = Search::new(found.shard, found.number, &missed);
-    Ok(Missed { by_type: search.count(client).await? })
+    Ok(count_within(client, found, missed, COUNTING).await?.0)
 }
 
-/// Starts a recovery by a person in the dashboard.
+/// Counts what an endpoint missed for so long, and returns where to go on.
+async fn count_within(
+    client: &impl GenericClient,
+    found: &StoredEndpoint,
+    missed: &MissedDeliveries,
+    patience: Duration,
+) -> Done<(Missed, Option<i64>)> {
+    let began = Instant::now();
+    let missed = missed.clone().of_endpoint(&found.shown.health);
+    let search = Search::new(found.shard, found.number, &missed);
+    let (mut counted, mut after) = (Missed::default(), Some(i64::MIN));
+    while let Some(from) = after {
+        let page = search.count(client, from).await?;
+        for (of_type, more) in page.by_type {
+            let count = counted.by_type.entry(of_type).or_default();
+            *count = count.saturating_add(more);
+        }
+        after = page.to;
+        if began.elapsed() >= patience || counted.total() >= MOST_COUNTED {
+            break;
+        }
+    }
+    counted.more = after.is_some();
+    Ok((counted, after))
+}
+
+/// Starts a recovery by a person in the dashboard. What there is no time to count now is counted with
+/// its steps.
 pub(super) async fn start(
     change: &Transaction<'_>,
     found: &StoredEndpoint,
@@ -35,29 +73,76 @@ pub(super) async fn start(
     now: Timestamp,
 ) -> Done<RecoveryRow> {
     let plan = accounts::one(change, found.shown.account_id.as_str()).await?.plan.webhooks;
-    let counted = count(change, found, &missed).await?.total();
+    let (counted, counted_to) = count_within(change, found, &missed, STARTING).await?;
+    let health = &found.shown.health;
     let recovery: Recovery<i64> = missed
-        .recover(counted, RecoveryBy::Dashboard, plan, &found.shown.health, now)
+        .recover(counted.total(), RecoveryBy::Dashboard, plan, health, now)
         .map_err(|error| match error {
             RecoverError::Plan(error) => Refused::Plan(error),
             error => Refused::Conflict(error.to_string()),
         })?;
-    execute(change, sql::RECOVERIES_FORGET, &[&found.number]).await?;
-    let started = query_opt(
-        change,
-        sql::RECOVERIES_INSERT,
-        &[
-            &found.number,
-            &found.shard,
-            &recovery_json(&recovery)?,
-            &recovery.version().cast_signed(),
-            &At(now),
-        ],
-    )
-    .await?;
-    let row = started
-        .ok_or_else(|| Refused::Conflict("a recovery of this endpoint is running".into()))?;
-    Ok(RecoveryRow::of(recovery_text(row.field("id")?), found.shown.id.clone(), &recovery, None))
+    let id = insert(change, (found.number, found.shard), &recovery, counted_to, now).await?;
+    let id =
+        id.ok_or_else(|| Refused::Conflict("a recovery of this endpoint is running".into()))?;
+    let row = RecoveryRow::of(recovery_text(id), found.shown.id.clone(), &recovery, None);
+    Ok(RecoveryRow { more: counted.more, ..row })
+}
+
+/// Starts a recovery of each endpoint that is active and may have missed something: of one account, or
+/// of all, after a number. Nothing is counted before.
+pub(crate) async fn start_all(
+    change: &Transaction<'_>,
+    account: Option<&str>,
+    missed: &MissedDeliveries,
+    after: Option<&str>,
+    now: Timestamp,
+) -> Done<RecoveryPage> {
+    if let Some(account) = account {
+        accounts::one(change, account).await?;
+    }
+    let after: i32 = match after {
+        Some(text) => text
+            .parse()
+            .map_err(|_| Refused::Conflict("after: not a page of these endpoints".into()))?,
+        None => -1,
+    };
+    let rows = query(change, sql::RECOVERIES_ENDPOINTS, &[&account, &after, &ENDPOINTS]).await?;
+    let mut page = RecoveryPage::default();
+    for row in &rows {
+        let (number, shard) = (row.field("number")?, row.field("shard")?);
+        let health = endpoint_of(row, "")?;
+        let (missed, plan) = (missed.clone().of_endpoint(&health), plan_of(row)?.webhooks);
+        if Search::new(shard, number, &missed).window(change, i64::MIN, 1).await?.is_none() {
+            continue;
+        }
+        let started = missed.recover(0, RecoveryBy::Dashboard, plan, &health, now);
+        let Ok(recovery) = started else { continue };
+        if let Some(id) = insert(change, (number, shard), &recovery, Some(i64::MIN), now).await? {
+            let endpoint = EndpointId::parse(row.field("id")?).map_err(unreadable)?;
+            let row = RecoveryRow::of(recovery_text(id), endpoint, &recovery, None);
+            page.started.push(RecoveryRow { more: true, ..row });
+        }
+    }
+    let is_full = i64::try_from(rows.len()).is_ok_and(|found| found >= ENDPOINTS);
+    let last = rows.last().filter(|_| is_full);
+    page.next = last.map(|row| row.field::<i32>("number")).transpose()?.map(|n| n.to_string());
+    Ok(page)
+}
+
+/// Stores a recovery, unless one of its endpoint is running. Returns its number.
+async fn insert(
+    change: &Transaction<'_>,
+    (endpoint, shard): (i32, i16),
+    recovery: &Recovery<i64>,
+    counted_to: Option<i64>,
+    now: Timestamp,
+) -> Done<Option<i64>> {
+    execute(change, sql::RECOVERIES_FORGET, &[&endpoint]).await?;
+    let (text, version) = (recovery_json(recovery)?, recovery.version().cast_signed());
+    let parameters: [&(dyn ToSql + Sync); 6] =
+        [&endpoint, &shard, &text, &version, &At(now), &counted_to];
+    let started = query_opt(change, sql::RECOVERIES_INSERT, &parameters).await?;
+    Ok(started.map(|row| row.field("id")).transpose()?)
 }
 
 /// The recoveries of an account, newest first.
@@ -69,6 +154,17 @@ pub(super) async fn all(client: &impl GenericClient, account: &str) -> Done<Vec<
 pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<RecoveryRow> {
     let row = query_opt(client, sql::RECOVERIES_ONE, &[&number(id)?]).await?;
     shown(&row.ok_or(MISSING)?)
+}
+
+/// Has a recovery rest, or go on.
+pub(super) async fn pause(change: &Transaction<'_>, id: &str, paused: bool) -> Done<RecoveryRow> {
+    let number = number(id)?;
+    let (_, recovery) = lock_recovery(change, number).await?.ok_or(MISSING)?;
+    if recovery.status() != RecoveryStatus::Running {
+        return Err(Refused::Conflict("the recovery has ended".into()));
+    }
+    execute(change, sql::RECOVERIES_PAUSE, &[&number, &paused]).await?;
+    one(change, id).await
 }
 
 /// Ends a recovery, if it runs.
@@ -91,7 +187,14 @@ const MISSING: Refused = Refused::NotFound("recovery");
 fn shown(row: &Row) -> Done<RecoveryRow> {
     let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
     let id = recovery_text(row.field("id")?);
-    Ok(RecoveryRow::of(id, endpoint, &recovery_of(row)?, row.instant_opt("ended_at")?))
+    let shown = RecoveryRow::of(id, endpoint, &recovery_of(row)?, row.instant_opt("ended_at")?);
+    let counted = row.field::<Option<i64>>("counted")?.map(i64::unsigned_abs);
+    Ok(RecoveryRow {
+        paused: row.field("paused")?,
+        more: row.field::<Option<i64>>("counted_to")?.is_some(),
+        counted: counted.unwrap_or(shown.counted),
+        ..shown
+    })
 }
 
 /// The number in a public id.

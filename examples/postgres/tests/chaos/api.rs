@@ -6,7 +6,7 @@ use std::process::ChildStdout;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -46,23 +46,36 @@ impl Addresses {
 
 /// Has a call recorded. Whether it is stored; `None` if nobody says.
 pub(crate) async fn record(address: SocketAddr, account: &str, call: &str) -> Option<bool> {
+    let path = format!("/accounts/{account}/calls");
+    match ask(address, Method::POST, &path, &json!({ "id": call })).await? {
+        // The second answer to a request that was repeated.
+        StatusCode::CREATED | StatusCode::CONFLICT => Some(true),
+        _ => Some(false),
+    }
+}
+
+/// Asks a dashboard. `None` if nobody answers.
+pub(crate) async fn ask(
+    address: SocketAddr,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Option<StatusCode> {
     let asked = tokio::time::timeout(Duration::from_secs(5), async {
         let stream = TcpStream::connect(address).await.ok()?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
         let driver = tokio::spawn(connection);
-        let request = Request::post(format!("/accounts/{account}/calls"))
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header("host", address.to_string())
             .header("content-type", "application/json")
-            .body(Full::<Bytes>::from(json!({ "id": call }).to_string()))
+            .body(Full::<Bytes>::from(body.to_string()))
             .unwrap();
         let status = sender.send_request(request).await.ok().map(|response| response.status());
         driver.abort();
         status
     });
-    match asked.await.ok()?? {
-        // The second answer to a request that was repeated.
-        StatusCode::CREATED | StatusCode::CONFLICT => Some(true),
-        _ => Some(false),
-    }
+    asked.await.ok()?
 }

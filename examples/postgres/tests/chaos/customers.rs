@@ -13,6 +13,8 @@ use call_assistant_postgres::key_ring::KeyRing;
 use call_assistant_postgres::queue::accept;
 use call_assistant_postgres::queue::{self, Key, Table};
 use deadpool_postgres::Transaction;
+use http::{Method, StatusCode};
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::api::{self, Addresses};
@@ -32,11 +34,28 @@ pub(crate) struct Customers {
     /// Calls that an API process has said are stored, with their accounts.
     calls: Arc<Mutex<BTreeMap<String, String>>>,
     apis: Addresses,
+    /// Where the endpoints are.
+    url: String,
+    database_url: String,
+    owned: Arc<Mutex<Owned>>,
     seed: u64,
 }
 
+/// What owners have done in the dashboard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Owned {
+    pub(crate) moved: u32,
+    pub(crate) recovered: u32,
+}
+
 impl Customers {
-    pub(crate) async fn add(database: &Database, url: &str, apis: Addresses, seed: u64) -> Self {
+    pub(crate) async fn add(
+        database: &Database,
+        database_url: &str,
+        url: &str,
+        apis: Addresses,
+        seed: u64,
+    ) -> Self {
         let ring = KeyRing::parse(RING).unwrap();
         let now = clock::now();
         let session = database.session().await.unwrap();
@@ -70,8 +89,15 @@ impl Customers {
             accepted: Arc::default(),
             calls: Arc::default(),
             apis,
+            url: url.to_owned(),
+            database_url: database_url.to_owned(),
+            owned: Arc::default(),
             seed,
         }
+    }
+
+    pub(crate) fn owned(&self) -> Owned {
+        *self.owned.lock().unwrap()
     }
 
     pub(crate) fn ring(&self) -> &'static str {
@@ -121,6 +147,9 @@ impl Customers {
                 let enable = async |change: &Transaction<'_>| enable_one(change, nth).await;
                 let _ = self.database.change(enable).await;
             }
+            if nth.is_multiple_of(30) {
+                self.own(nth).await;
+            }
             if nth.is_multiple_of(20) {
                 let redeliver = async |change: &Transaction<'_>| redeliver_one(change, nth).await;
                 let _ = self.database.change(redeliver).await;
@@ -140,6 +169,53 @@ impl Customers {
                 self.calls.lock().unwrap().insert(call.to_owned(), account.to_owned());
             }
             if stored == Some(true) || *stopped.borrow() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// An owner moves an endpoint, and another recovers what one missed: by whichever API process answers.
+    async fn own(&self, nth: u64) {
+        let Some(address) = self.apis.nth(nth) else { return };
+        let [moves, recovers] = [nth / 30, nth / 30 + 3].map(|nth| {
+            let (account, endpoint) = (nth % u64::from(ACCOUNTS), nth % u64::from(PER_ACCOUNT));
+            (format!("whep_acct_{account}_{endpoint}"), endpoint)
+        });
+        let (id, endpoint) = moves;
+        let kind = KINDS[usize::try_from(endpoint).unwrap()];
+        let asked = json!({ "url": format!("{}/{id}/{kind}?moved={nth}", self.url) });
+        let path = format!("/endpoints/{id}");
+        let moved = api::ask(address, Method::PATCH, &path, &asked).await;
+        let path = format!("/endpoints/{}/recover", recovers.0);
+        let recovered = api::ask(address, Method::POST, &path, &json!({})).await;
+        let mut done = self.owned.lock().unwrap();
+        done.moved += u32::from(moved == Some(StatusCode::OK));
+        done.recovered += u32::from(recovered == Some(StatusCode::ACCEPTED));
+    }
+
+    /// An outage before all this: one endpoint has missed so many events, and begins to recover them.
+    pub(crate) async fn miss(&self, events: u32) {
+        if events == 0 {
+            return;
+        }
+        let database = checker::record::patient(&self.database_url);
+        let session = database.session().await.unwrap();
+        let fill = include_str!("../missed.sql")
+            .replace("{events}", &events.to_string())
+            .replace("{endpoint}", "whep_acct_0_0")
+            .replace("{status}", "skipped");
+        session.batch_execute(&fill).await.unwrap();
+        session.keep();
+        let started = async |nth| match self.apis.nth(nth) {
+            Some(address) => {
+                let path = "/endpoints/whep_acct_0_0/recover";
+                api::ask(address, Method::POST, path, &json!({})).await
+            }
+            None => None,
+        };
+        for nth in 0.. {
+            if started(nth).await == Some(StatusCode::ACCEPTED) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -4,6 +4,7 @@
 //! cargo test --test chaos                                 forty seconds, and what is left then
 //! cargo test --test chaos -- --seconds 120 --kills 240
 //! cargo test --test chaos -- --kills 1000                 as long as that takes
+//! cargo test --test chaos -- --missed 100000              a large recovery under way meanwhile
 //! ```
 #![allow(
     clippy::arithmetic_side_effects,
@@ -37,6 +38,7 @@ use checker::{checks, record};
 struct Plan {
     kills: u32,
     seconds: u64,
+    missed: u32,
     seed: u64,
     senders: usize,
     apis: usize,
@@ -59,13 +61,14 @@ fn main() {
 }
 
 fn plan() -> Plan {
-    let mut plan = Plan { kills: 0, seconds: 0, seed: 1, senders: 3, apis: 2 };
+    let mut plan = Plan { kills: 0, seconds: 0, missed: 0, seed: 1, senders: 3, apis: 2 };
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
         match flag.as_str() {
             "--kills" => plan.kills = u32::try_from(number()).unwrap(),
             "--seconds" => plan.seconds = number(),
+            "--missed" => plan.missed = u32::try_from(number()).unwrap(),
             "--seed" => plan.seed = number(),
             "--senders" => plan.senders = usize::try_from(number()).unwrap(),
             // What a test runner says to every test binary.
@@ -89,10 +92,11 @@ async fn run(plan: Plan) -> usize {
     record::begin(&database).await;
     let receiver = Receiver::start().await;
     let apis = Addresses::of(plan.apis);
-    let customers = Customers::add(&database, &receiver.url(), apis.clone(), plan.seed).await;
     let url = server.url();
+    let customers = Customers::add(&database, &url, &receiver.url(), apis.clone(), plan.seed).await;
     let fleet = Fleet::start(server, &url, customers.ring(), apis, plan);
 
+    customers.miss(plan.missed).await;
     let began = Instant::now();
     let accepting = customers.clone();
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -130,6 +134,8 @@ async fn run(plan: Plan) -> usize {
          wrong on purpose",
         record::TAMPERED.len()
     );
+    let customers::Owned { moved, recovered } = customers.owned();
+    println!("by their owners: {moved} endpoints moved, {recovered} recoveries started");
     println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");

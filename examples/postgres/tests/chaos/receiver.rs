@@ -78,7 +78,11 @@ impl Receiver {
             "mostly" if (dice + nth).is_multiple_of(5) => 500,
             "half" if (dice + nth).is_multiple_of(2) => 503,
             "down" => 500,
-            "gone" if dice.is_multiple_of(40) => 410,
+            "gone" if dice.is_multiple_of(40) => {
+                // Its owner may move it meanwhile.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                410
+            }
             "silent" => {
                 tokio::time::sleep(Duration::from_secs(20)).await;
                 504

@@ -1,5 +1,7 @@
 //! What owners are told, and recoveries, over senders that start and end.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::receiver::Reply;
@@ -55,6 +57,174 @@ async fn owners_are_told_of_an_endpoint_that_stays_disabled() {
         }
         is_told(&service, &expected[..kinds], message);
     }
+}
+
+/// Has each endpoint with an id like this miss so many events.
+async fn miss(service: &Service, endpoint: &str, events: i64, status: &str) {
+    let fill = include_str!("../missed.sql")
+        .replace("{events}", &events.to_string())
+        .replace("{endpoint}", endpoint.trim_start_matches("/endpoints/"))
+        .replace("{status}", status);
+    service.run(&fill).await;
+    service.run("ANALYZE ended, events").await;
+}
+
+/// Waits until a recovery is as it should be.
+#[track_caller]
+fn becomes(service: &Service, path: &str, is: impl Fn(&Value) -> bool) -> Value {
+    eventually("the recovery is as it should be", || {
+        Some(service.api.ask("GET", path, &json!({}), 200)).filter(&is)
+    })
+}
+
+// D-54, D-56: however much was missed, each answer comes at once and says what it did, and the count is
+// exact later. `RECOVERY_ROWS=1000000` for more.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_any_size_is_recovered() {
+    let events = std::env::var("RECOVERY_ROWS").map_or(300_000, |rows| rows.parse().unwrap());
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    miss(&service, &endpoint, events, "skipped").await;
+    let timed = |path: &str, body: Value, status| {
+        let began = Instant::now();
+        let shown = service.api.ask("POST", &format!("{endpoint}{path}"), &body, status);
+        println!("{path} {body}: {} ms", began.elapsed().as_millis());
+        (shown, began.elapsed())
+    };
+    let (enabled, _) = timed("/enable", json!({}), 200);
+    assert_eq!((&enabled["status"], &enabled["missed_more"]), (&json!("active"), &json!(true)));
+    assert_eq!(enabled["missed_deliveries"].as_array().unwrap().len(), 1_000);
+    assert!((1_000..events).contains(&enabled["missed_count"].as_i64().unwrap()));
+    let (counted, _) = timed("/recover", json!({ "dry_run": true }), 200);
+    assert_eq!(counted["more"], true);
+    let (started, took) = timed("/recover", json!({}), 202);
+    assert_eq!(started["more"], true);
+    assert!((1_000..events).contains(&started["counted"].as_i64().unwrap()), "{started}");
+    // 200 ms on a machine that does nothing else.
+    assert!(took < Duration::from_secs(1), "{took:?}");
+
+    let _sender = service.world.start("sender", &SENDER);
+    let recovery = format!("/recoveries/{}", started["id"].as_str().unwrap());
+    let ask = |action: &str, status| {
+        service.api.ask("POST", &format!("{recovery}/{action}"), &json!({}), status)
+    };
+    let counted = becomes(&service, &recovery, |shown| shown["more"] == false);
+    assert_eq!(counted["counted"], events);
+
+    // It rests with what is under way, and goes on.
+    assert_eq!(ask("pause", 200)["paused"], true);
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    let rests = service.api.ask("GET", &recovery, &json!({}), 200);
+    let redelivered = rests["redelivered"].as_i64().unwrap();
+    assert!(redelivered > 0, "{rests}");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(service.api.ask("GET", &recovery, &json!({}), 200), rests);
+    service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 409);
+    assert_eq!(ask("continue", 200)["paused"], false);
+    becomes(&service, &recovery, |shown| shown["redelivered"].as_i64() > Some(redelivered + 100));
+
+    assert_eq!(ask("cancel", 200)["status"], "cancelled");
+    assert_eq!(ask("pause", 409)["error"]["message"], "the recovery has ended");
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    let ended = service.api.ask("GET", &recovery, &json!({}), 200)["redelivered"].as_i64().unwrap();
+    let delivered = "SELECT count(*) FROM ended WHERE status = 'delivered'";
+    assert_eq!(service.count(delivered).await, ended);
+    assert_eq!(service.receiver.got("/hook").len(), usize::try_from(ended).unwrap());
+}
+
+// The alert of an endpoint that has missed very much says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_counts_up_to_a_bound() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/gone", &[Reply::Status(410)]);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    miss(&service, &endpoint, 101_000, "skipped").await;
+    service
+        .run("UPDATE endpoints SET disabled = 'gone', since = now() - interval '25 hours'")
+        .await;
+    let _sender = service.world.start("sender", &SENDER);
+    let message = "disabled for 1 day: it answered 410; it has missed more than 100000 so far";
+    is_told(&service, &["still_disabled"], message);
+}
+
+// What is recovered may be few of many: a step looks at so many and no more, and goes on behind them.
+#[tokio::test(flavor = "multi_thread")]
+async fn few_of_many_are_recovered() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    miss(&service, &endpoint, 30_000, "failed").await;
+    let asked = json!({ "types": ["note"] });
+    let started = service.api.ask("POST", &format!("{endpoint}/recover"), &asked, 202);
+    let _sender = service.world.start("sender", &SENDER);
+    let recovery = format!("/recoveries/{}", started["id"].as_str().unwrap());
+    let ended = becomes(&service, &recovery, |shown| shown["status"] != "running");
+    assert_eq!((&ended["status"], &ended["redelivered"]), (&json!("completed"), &json!(3)));
+    assert_eq!((&ended["counted"], &ended["left_out"]), (&json!(3), &json!(0)));
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 3).await;
+    assert_eq!(service.receiver.got("/hook").len(), 3);
+}
+
+// However many are made due, new events find room: a quarter of what may be in flight.
+#[tokio::test(flavor = "multi_thread")]
+async fn new_events_find_room_beside_a_recovery() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Held(204)]);
+    miss(&service, &endpoint, 200, "skipped").await;
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let _sender = service.world.start("sender", &slow);
+    let got = || service.receiver.got("/hook").len();
+    service.api.ask("POST", &format!("{endpoint}/recover"), &json!({}), 202);
+    service.becomes("SELECT count(*) FROM deliveries", 64).await;
+    eventually("six of them", || (got() == 6).then_some(()));
+    for more in 1..=2 {
+        service.ping(&endpoint);
+        eventually("the ping", || (got() == 6 + more).then_some(()));
+    }
+    service.receiver.release();
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 202).await;
+    assert_eq!(got(), 202);
+}
+
+// After an outage of ours: each endpoint that has missed something, by one action or one command.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_endpoints_are_recovered_at_once() {
+    let service = Service::new().await;
+    for nth in 0..110 {
+        // More than a page of them, and of several accounts.
+        let account = format!("acct_{}", 1 + nth % 4);
+        service.endpoint_of(&account, &format!("/{nth}"), &[Reply::Status(204)]);
+    }
+    miss(&service, "%", 5, "skipped").await;
+    service.endpoint("/nothing", &[Reply::Status(204)]);
+    let paused = service.api.ask("GET", "/accounts/acct_2/endpoints", &json!({}), 200);
+    let paused = format!("/endpoints/{}", paused["data"][0]["id"].as_str().unwrap());
+    service.api.ask("POST", &format!("{paused}/pause"), &json!({}), 200);
+
+    let page = service.api.ask("POST", "/accounts/acct_2/recover", &json!({}), 202);
+    assert_eq!((page["data"].as_array().unwrap().len(), &page["next"]), (27, &json!(null)));
+    service.api.ask("POST", "/accounts/acct_9/recover", &json!({}), 404);
+    let first = service.api.ask("POST", "/recoveries", &json!({}), 202);
+    let rest = service.api.ask("POST", "/recoveries", &json!({ "after": first["next"] }), 202);
+    assert_eq!(rest["next"], json!(null));
+    let started = [&first, &rest].map(|page| page["data"].as_array().unwrap().len());
+    assert_eq!(started.iter().sum::<usize>(), 110 - 28, "those of acct_2 run already");
+
+    let recover = |flags: &[&str]| {
+        let told = service.world.command("recover", flags).output().unwrap();
+        (told.status.code(), String::from_utf8(told.stdout).unwrap())
+    };
+    let again = (Some(0), "{\"recoveries\":0}\n".to_owned());
+    assert_eq!(recover(&["--all-accounts"]), again);
+    assert_eq!(recover(&["--account", "acct_9"]).0, Some(1));
+
+    let _senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    service.becomes("SELECT count(*) FROM recoveries WHERE ended_at IS NULL", 0).await;
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 109 * 5).await;
+    service.api.ask("POST", &format!("{paused}/enable"), &json!({}), 200);
+    let one = (Some(0), "{\"recoveries\":1}\n".to_owned());
+    assert_eq!(recover(&["--account", "acct_2"]), one);
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 110 * 5).await;
 }
 
 // DEL-10, D-56: a step is stored whole or not at all, so each is redelivered once.

@@ -48,7 +48,8 @@ impl Tables {
     /// Registers an endpoint.
     ///
     /// # Errors
-    /// There is no such account, its plan has no webhooks, or the id is taken.
+    /// There is no such account, its plan has no webhooks, it has as many as the limit allows, or the
+    /// id is taken.
     pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
         let NewEndpoint { id, account_id, target, secret } = new;
         let number = u32::try_from(self.endpoints.len())
@@ -56,8 +57,11 @@ impl Tables {
         if self.endpoint_numbers.contains_key(&id) {
             return Err(Refused::Conflict("an endpoint with this id already exists".into()));
         }
-        let row = self.account_mut(account_id.as_str())?;
+        let row = self.account(account_id.as_str())?;
         row.check_webhooks()?;
+        let present = self.endpoints(row).count();
+        self.endpoint_limit.check(u64::try_from(present).unwrap_or(u64::MAX))?;
+        let row = self.account_mut(account_id.as_str())?;
         row.endpoints.push(number);
         let account_number = row.endpoints.first().copied().unwrap_or(number);
         self.endpoint_numbers.insert(id.clone(), number);

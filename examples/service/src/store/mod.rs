@@ -25,7 +25,7 @@ use call_assistant::webhook::sender::SenderTally;
 
 use host::clock;
 use host::rows::NewAccount;
-use host::store::Refused;
+use host::store::{EndpointLimit, Refused};
 
 pub use accounts::AccountRow;
 use alerts::Alerts;
@@ -51,6 +51,7 @@ pub struct Tables {
     /// Their place is the number that the planner knows them by. None is ever removed.
     endpoints: Vec<EndpointRow>,
     endpoint_numbers: HashMap<EndpointId, u32>,
+    endpoint_limit: EndpointLimit,
     /// By the number that the planner knows them by: later ones have greater numbers.
     deliveries: BTreeMap<u64, DeliveryRow>,
     delivery_numbers: HashMap<DeliveryId, u64>,
@@ -63,6 +64,11 @@ pub struct Tables {
 }
 
 impl Store {
+    /// An empty store.
+    pub fn new(endpoint_limit: EndpointLimit) -> Self {
+        Self(Mutex::new(Tables { endpoint_limit, ..Tables::default() }))
+    }
+
     /// The tables, for as long as the guard lives.
     pub fn lock(&self) -> MutexGuard<'_, Tables> {
         // Nothing under the lock panics half way through a change.

@@ -11,12 +11,15 @@ use call_assistant::webhook::sender::{
 
 use super::{DeliveryRow, Tables, ToSend};
 use host::log;
-use host::rows::{Missed, RecoveryRow};
+use host::rows::{Missed, RecoveryPage, RecoveryRow};
 use host::store::Refused;
 
 /// How many redeliveries of one endpoint are pending at once: half of what may be in flight to it, so
 /// that new events find room.
 const AT_ONCE: u32 = 4;
+
+/// How many endpoints a page of many recoveries looks at.
+const ENDPOINTS: usize = 100;
 
 /// How many that have ended are kept of one endpoint.
 const KEPT: usize = 10;
@@ -28,6 +31,7 @@ pub(super) struct Entry {
     endpoint_id: EndpointId,
     account_id: AccountId,
     recovery: Recovery<u64>,
+    paused: bool,
     ended_at: Option<Timestamp>,
 }
 
@@ -90,23 +94,82 @@ impl Tables {
         }
         let id = self.recoveries.next;
         self.recoveries.next = id.saturating_add(1);
-        let entry = Entry { endpoint: number, endpoint_id, account_id, recovery, ended_at: None };
+        let entry = Entry {
+            endpoint: number,
+            endpoint_id,
+            account_id,
+            recovery,
+            paused: false,
+            ended_at: None,
+        };
         let shown = entry.shown(id);
         self.recoveries.entries.insert(id, entry);
         self.changed();
         Ok(shown)
     }
 
+    /// Starts a recovery of each endpoint that is active and has missed something: those of a page.
+    ///
+    /// # Errors
+    /// There is no such account, or no such page.
+    pub fn recover_all(
+        &mut self,
+        account: Option<&str>,
+        missed: &MissedDeliveries,
+        after: Option<&str>,
+        now: Timestamp,
+    ) -> Result<RecoveryPage, Refused> {
+        let account = account.map(|id| self.account(id).map(|row| row.account.id.clone()));
+        let account = account.transpose()?;
+        let from: usize = match after {
+            Some(text) => text
+                .parse()
+                .map_err(|_| Refused::Conflict("after: not a page of these endpoints".into()))?,
+            None => 0,
+        };
+        let of_it = self.endpoints.iter().enumerate().skip(from).filter(|(_, row)| {
+            row.health.is_active() && account.as_ref().is_none_or(|of| row.account_id == *of)
+        });
+        let of_it: Vec<(usize, EndpointId)> =
+            of_it.take(ENDPOINTS).map(|(number, row)| (number, row.id.clone())).collect();
+        let mut page = RecoveryPage::default();
+        for (_, id) in &of_it {
+            if self.count_missed(id.as_str(), missed)?.total() > 0
+                && let Ok(started) = self.recover(id.as_str(), missed.clone(), now)
+            {
+                page.started.push(started);
+            }
+        }
+        let last = of_it.last().filter(|_| of_it.len() == ENDPOINTS);
+        page.next = last.map(|(number, _)| number.saturating_add(1).to_string());
+        Ok(page)
+    }
+
+    /// Has a recovery rest, or go on.
+    ///
+    /// # Errors
+    /// It does not exist, or it has ended.
+    pub fn pause_recovery(&mut self, id: &str, paused: bool) -> Result<RecoveryRow, Refused> {
+        let (id, entry) = self.recovery_mut(id)?;
+        if entry.ended_at.is_some() {
+            return Err(Refused::Conflict("the recovery has ended".into()));
+        }
+        entry.paused = paused;
+        let shown = entry.shown(id);
+        self.changed();
+        Ok(shown)
+    }
+
     /// Makes a step of each recovery that runs: all of it under one lock, as a transaction.
     pub fn step_recoveries(&mut self, now: Timestamp) -> Vec<ToSend> {
-        let running = self.recoveries.entries.iter().filter(|(_, entry)| entry.ended_at.is_none());
+        let running = self.recoveries.entries.iter().filter(|(_, entry)| entry.goes_on());
         let running: Vec<u64> = running.map(|(id, _)| *id).collect();
         running.into_iter().flat_map(|id| self.step_recovery(id, now).unwrap_or_default()).collect()
     }
 
     /// Whether a recovery runs.
     pub fn is_recovering(&self) -> bool {
-        self.recoveries.entries.values().any(|entry| entry.ended_at.is_none())
+        self.recoveries.entries.values().any(Entry::goes_on)
     }
 
     fn step_recovery(&mut self, id: u64, now: Timestamp) -> Option<Vec<ToSend>> {
@@ -171,14 +234,22 @@ impl Tables {
         cancel: bool,
         now: Timestamp,
     ) -> Result<RecoveryRow, Refused> {
+        let (id, entry) = self.recovery_mut(id)?;
+        let cancelled = cancel && entry.recovery.cancel();
+        if cancelled {
+            entry.ended_at = Some(now);
+        }
+        let shown = entry.shown(id);
+        if cancelled {
+            self.changed();
+        }
+        Ok(shown)
+    }
+
+    fn recovery_mut(&mut self, id: &str) -> Result<(u64, &mut Entry), Refused> {
         let missing = Refused::NotFound("recovery");
         let id = id.strip_prefix(PREFIX).and_then(|id| id.parse().ok()).ok_or(missing.clone())?;
-        let entry = self.recoveries.entries.get_mut(&id).ok_or(missing)?;
-        if cancel && entry.recovery.cancel() {
-            entry.ended_at = Some(now);
-            self.version = self.version.wrapping_add(1);
-        }
-        Ok(entry.shown(id))
+        Ok((id, self.recoveries.entries.get_mut(&id).ok_or(missing)?))
     }
 
     /// What an endpoint missed, oldest first, after a delivery.
@@ -203,8 +274,13 @@ impl Tables {
 const PREFIX: &str = "rcv_";
 
 impl Entry {
+    fn goes_on(&self) -> bool {
+        self.ended_at.is_none() && !self.paused
+    }
+
     fn shown(&self, id: u64) -> RecoveryRow {
         let id = format!("{PREFIX}{id}");
-        RecoveryRow::of(id, self.endpoint_id.clone(), &self.recovery, self.ended_at)
+        let shown = RecoveryRow::of(id, self.endpoint_id.clone(), &self.recovery, self.ended_at);
+        RecoveryRow { paused: self.paused, ..shown }
     }
 }

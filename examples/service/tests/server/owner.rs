@@ -62,6 +62,55 @@ fn an_endpoint_is_paused_moved_and_deleted() {
     }
 }
 
+// D-90: an attempt that is under way to the old address when its owner moves the endpoint.
+#[test]
+fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
+    let (service, receiver) = start();
+    let old = [Reply::Status(500), Reply::Held(410), Reply::Held(204)];
+    let hook = service.hook(&receiver.url("/old", &old));
+    let waiting = service.ping(&hook);
+    assert_eq!(service.after_attempts(&waiting, 1)["status"], "waiting");
+    let [gone, good] = [2, 3].map(|requests| {
+        let ping = service.ping(&hook);
+        eventually("the request", || (receiver.got("/old").len() == requests).then_some(()));
+        ping
+    });
+    let new = receiver.url("/new", &[Reply::Status(204)]);
+    service.ask("PATCH", &hook, &json!({ "url": new }), 200);
+    receiver.release();
+    assert_eq!(service.after_pending(&gone)["status"], "gone");
+    assert_eq!(service.after_pending(&good)["status"], "delivered");
+    let shown = service.show(&hook);
+    assert_eq!((&shown["status"], &shown["url"]), (&json!("active"), &json!(new)));
+
+    service.ask("POST", &format!("{waiting}/send"), &json!({}), 202);
+    assert_eq!(service.after_pending(&waiting)["status"], "delivered");
+    assert_eq!((receiver.got("/old").len(), receiver.got("/new").len()), (3, 1));
+}
+
+// D-92
+#[test]
+fn an_account_has_so_many_endpoints_and_no_more() {
+    let message =
+        |limit: u32| format!("the account has {limit} endpoints, and the limit is {limit}");
+    for (flags, limit) in [(&[][..], 100), (&["--max-endpoints", "3"][..], 3)] {
+        let service = Service::start(flags);
+        let endpoints = format!("{FJORD}/endpoints");
+        let add = |status| {
+            let asked = json!({ "url": "https://hooks.example.com/" });
+            service.ask("POST", &endpoints, &asked, status)
+        };
+        let present = service.show(&endpoints)["data"].as_array().unwrap().len();
+        let added: Vec<Value> =
+            (present..usize::try_from(limit).unwrap()).map(|_| add(201)).collect();
+        assert_eq!(add(409)["error"]["message"], message(limit));
+        // One that is deleted makes room for another.
+        service.ask("DELETE", &endpoint_path(&added[0]), &json!({}), 200);
+        add(201);
+        assert_eq!(add(409)["error"]["message"], message(limit));
+    }
+}
+
 // D-43, D-83
 #[test]
 fn both_secrets_sign_for_a_while() {

@@ -131,7 +131,7 @@ function recoverDialog(e) {
     const all = chosen.length === Object.keys(counted.by_type).length;
     const started = await ask("POST", at("endpoints", e.id, "recover"), all ? {} : { types: chosen });
     missed.delete(e.id);
-    toast(`Recovering ${started.counted}`);
+    toast(`Recovering ${started.more ? "more than " : ""}${started.counted}`);
   });
 }
 function callDialog(a) {

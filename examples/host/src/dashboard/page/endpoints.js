@@ -64,9 +64,9 @@ function endpointRow(e) {
       act("ping", "Ping", "", run("Ping accepted", "POST", "ping")),
       active ? act("pause", "Pause", "", () => pauseDialog(e)) : act("enable", "Enable", "primary", () => attempt(null, async () => {
         const now = await ask("POST", at("endpoints", e.id, "enable"));
-        const count = now.missed_deliveries.length;
+        const count = now.missed_count, more = now.missed_more ? "more than " : "";
         missed.delete(e.id);
-        toast(count ? `Enabled. It missed ${count} ${count === 1 ? "delivery" : "deliveries"}: recover or redeliver what you need.` : "Enabled.");
+        toast(count ? `Enabled. It missed ${more}${count} ${count === 1 ? "delivery" : "deliveries"}: recover or redeliver what you need.` : "Enabled.");
       })),
       act("move", "Change URL", "", () => moveDialog(e)),
       act("rotate", "Rotate secret", "", () => rotateDialog(e)),
@@ -75,9 +75,11 @@ function endpointRow(e) {
 function recoveryRow(e, active) {
   const now = running(e), counted = missed.get(e.id);
   if (now) return h("div", { class: "recovery" }, h("progress", { max: String(now.counted || 1), value: String(now.redelivered), "aria-label": `Recovery of ${e.url}` }),
-    h("span", {}, `${now.redelivered} of ${now.counted} redelivered`),
+    h("span", {}, `${now.redelivered} of ${now.more ? "more than " : ""}${now.counted} redelivered${now.paused ? ", paused" : ""}`),
+    keyed("rest " + now.id, button(now.paused ? "Continue" : "Pause", { class: "small", "aria-label": `${now.paused ? "Continue" : "Pause"}: recovery of ${e.url}` }, () => attempt(null, () => ask("POST", at("recoveries", now.id, now.paused ? "continue" : "pause"))))),
     keyed("cancel " + now.id, button("Cancel", { class: "small", "aria-label": `Cancel: recovery of ${e.url}` }, () => attempt("Cancelled", () => ask("POST", at("recoveries", now.id, "cancel"))))));
   if (!active || !counted?.count) return null;
-  return h("div", { class: "recovery" }, keyed("recover " + e.id, button(`Recover ${counted.count}`, { class: "small primary", "aria-label": `Recover ${counted.count}: ${e.url}` }, () => recoverDialog(e))),
-    h("span", { class: "faint" }, `It missed ${types(counted)}.`));
+  const count = `${counted.more ? "more than " : ""}${counted.count}`;
+  return h("div", { class: "recovery" }, keyed("recover " + e.id, button(`Recover ${count}`, { class: "small primary", "aria-label": `Recover ${count}: ${e.url}` }, () => recoverDialog(e))),
+    h("span", { class: "faint" }, `It missed ${types(counted)}${counted.more ? " and more" : ""}.`));
 }

@@ -8,8 +8,8 @@ use call_assistant::webhook::sender::{
     ATTEMPT_LEASE, Attempt, Delivery, DeliveryColumns, DeliveryStatus, Endpoint, EndpointColumns,
     RETRY_WAITS, Report,
 };
-use serde_json::json;
 
+use super::endpoints::{self, States};
 use super::rows::{Change, Entry, Noted, Record};
 
 /// What one transaction did to one delivery.
@@ -33,7 +33,7 @@ pub(super) struct Told {
     /// rounded down.
     pub at: Timestamp,
     pub noted: Timestamp,
-    /// The report; several where the record does not tell of which generation the attempt was.
+    /// The report; several where the record does not tell in which life the attempt began.
     pub reports: Vec<Report>,
 }
 
@@ -63,9 +63,8 @@ pub(super) struct Outcomes<'a> {
 }
 
 /// What the steps mean for endpoints, and each step that is wrong.
-pub(super) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
+pub(super) fn check<'a>(record: &'a Record, states: &States) -> (Outcomes<'a>, Vec<String>) {
     let mut steps: BTreeMap<(u64, i64), Step> = BTreeMap::new();
-    let mut generations: BTreeMap<i64, i32> = BTreeMap::new();
     for (position, noted) in record.rows.iter().enumerate() {
         match &noted.change {
             // A row that moves is deleted in one table and inserted into the other.
@@ -74,9 +73,6 @@ pub(super) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
                 step.before = step.before.or(*before);
                 step.after = after.or(step.after);
                 step.last = Some(noted);
-                let generation = after.map_or(0, |after| DeliveryColumns::from(after).generation);
-                let most = generations.entry(*id).or_default();
-                *most = generation.max(*most);
             }
             Change::Attempt { delivery, entry } => {
                 let step = steps.entry((noted.tx, *delivery)).or_default();
@@ -92,8 +88,11 @@ pub(super) fn check(record: &Record) -> (Outcomes<'_>, Vec<String>) {
             let assumed = |what| Assumed { delivery: *id, endpoint, noted, row, what };
             outcomes.assumed.extend(step.assumption().map(assumed));
         }
-        let generation = generations.get(id).copied().unwrap_or_default();
-        match replay(step, generation) {
+        let lives = |noted: &Noted, entry: &Entry| {
+            // By the clock of the database: its sender's may be wrong.
+            endpoints::lives(states, endpoint, noted.at.saturating_sub(entry.took))
+        };
+        match replay(step, lives) {
             Ok(reports) => {
                 let told = |(position, noted, at, reports): Reported| Told {
                     tx: *tx,
@@ -135,7 +134,10 @@ impl Step<'_> {
 type Reported<'a> = (usize, &'a Noted, Timestamp, Vec<Report>);
 
 /// The reports of a step that the machine gives.
-fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'static str> {
+fn replay<'a>(
+    step: &Step<'a>,
+    lives: impl Fn(&Noted, &Entry) -> Vec<Endpoint>,
+) -> Result<Vec<Reported<'a>>, &'static str> {
     let Some(after) = step.after else {
         if step.before.is_some() {
             return Err("a row is just gone");
@@ -145,7 +147,7 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
         }
         let late = |(position, noted, entry): &(usize, &'a Noted, &Entry)| {
             let at = entry.began_at.saturating_add(entry.took);
-            (*position, *noted, at, late_reports(entry, at, generation))
+            (*position, *noted, at, late_reports(entry, at, &lives(noted, entry)))
         };
         return Ok(step.log.iter().map(late).collect());
     };
@@ -174,28 +176,38 @@ fn replay<'a>(step: &Step<'a>, generation: i32) -> Result<Vec<Reported<'a>>, &'s
         return Err("two results in one transaction");
     };
     // As its owner began it in memory, or as a result that comes when somebody else was first.
-    let mut begun = before;
-    let began = begun.begin(&live, entry.began_at).map(|attempt| of_any_life(&attempt));
-    let fits =
-        |attempt: &Attempt| (attempt.number(), attempt.is_manual()) == (entry.number, entry.manual);
-    let owned = began.ok().filter(fits).map(|attempt| (begun, attempt));
-    let others = (0..=columns.generation).map(|of| (before, other(entry, of)));
+    let lives = lives(noted, entry);
+    let (mut begun, mut owned) = (before, Vec::new());
+    for life in &lives {
+        let mut row = before;
+        if let Ok(attempt) = row.begin(life, entry.began_at)
+            && (attempt.number(), attempt.is_manual()) == (entry.number, entry.manual)
+        {
+            begun = row;
+            owned.push(attempt);
+        }
+    }
+    let others = lives.iter().map(|life| other(entry, life)).collect();
     // When it ended, by what it has left.
     let left = DeliveryColumns::from(after).at;
     let ends =
         || std::iter::once(left).chain(RETRY_WAITS.map(|wait| left.saturating_sub(shorter(wait))));
-    let reports = owned.into_iter().chain(others).find_map(|(row, attempt)| {
+    let report = |mut row: Delivery, attempt: &Attempt, at| {
+        let report = row.finish(attempt, entry.outcome, at).unwrap();
+        let row = if report.is_late() { row } else { on_the_wall(row, at) };
+        let mut parked = row;
+        parked.park(&with(0, Some("gone")), at);
+        let fits = [row, parked].contains(&after) && report.is_late() == entry.late;
+        fits.then_some(report)
+    };
+    let reports = [(begun, owned), (before, others)].into_iter().find_map(|(row, attempts)| {
         ends().find_map(|at| {
-            let mut row = row;
-            let report = row.finish(&attempt, entry.outcome, at).unwrap();
-            let row = if report.is_late() { row } else { on_the_wall(row, at) };
-            let mut parked = row;
-            parked.park(&with(0, Some("gone")), at);
-            ([row, parked].contains(&after) && report.is_late() == entry.late)
-                .then(|| (*position, *noted, at, vec![report]))
+            let reports: Vec<Report> =
+                attempts.iter().filter_map(|attempt| report(row, attempt, at)).collect();
+            (!reports.is_empty()).then(|| vec![(*position, *noted, at, reports)])
         })
     });
-    reports.map(|reports| vec![reports]).ok_or("a result is stored over a row that was not read")
+    reports.ok_or("a result is stored over a row that was not read")
 }
 
 /// A row whose attempt ended at an instant, with its wait by the wall clock: [`super::TIME_SCALE`].
@@ -214,31 +226,25 @@ fn shorter(wait: Duration) -> Duration {
 }
 
 /// What a result means for the endpoint that changes no delivery: only a 410 means anything.
-fn late_reports(entry: &Entry, at: Timestamp, generation: i32) -> Vec<Report> {
-    let ended = with_status(DeliveryStatus::Delivered, at);
-    let report =
-        |generation| ended.clone().finish(&other(entry, generation), entry.outcome, at).unwrap();
-    (0..=generation).map(report).collect()
+fn late_reports(entry: &Entry, at: Timestamp, lives: &[Endpoint]) -> Vec<Report> {
+    let ended = with_status(DeliveryStatus::Delivered, at, 0);
+    let report = |life| ended.clone().finish(&other(entry, life), entry.outcome, at).unwrap();
+    lives.iter().map(report).collect()
 }
 
-/// An attempt without the life of its endpoint, whose generation tells lives apart here: this host
-/// begins no new life when an endpoint moves.
-fn of_any_life(attempt: &Attempt) -> Attempt {
+/// An attempt that began in a life of its endpoint, and whose lease is not the row's.
+fn other(entry: &Entry, life: &Endpoint) -> Attempt {
+    let generation = EndpointColumns::from(*life).generation;
+    let mut begun = with_status(DeliveryStatus::Waiting, entry.began_at, generation);
+    let attempt = begun.begin(life, entry.began_at).unwrap();
     let mut stored = serde_json::to_value(attempt).unwrap();
-    stored.as_object_mut().unwrap().remove("life");
+    stored["number"] = entry.number.into();
+    stored["manual"] = entry.manual.into();
+    stored["lease"] = i32::MAX.into();
     serde_json::from_value(stored).unwrap()
 }
 
-/// An attempt whose lease is not this row's.
-fn other(entry: &Entry, generation: i32) -> Attempt {
-    serde_json::from_value(json!({
-        "number": entry.number, "manual": entry.manual, "began_at": entry.began_at,
-        "deadline": entry.began_at, "lease": i32::MAX, "generation": generation,
-    }))
-    .unwrap()
-}
-
-fn with_status(status: DeliveryStatus, at: Timestamp) -> Delivery {
+fn with_status(status: DeliveryStatus, at: Timestamp, generation: i32) -> Delivery {
     Delivery::from_columns(
         1,
         1,
@@ -248,7 +254,7 @@ fn with_status(status: DeliveryStatus, at: Timestamp) -> Delivery {
             at,
             attempts: 1,
             manual: false,
-            generation: 0,
+            generation,
             version: 0,
         },
     )

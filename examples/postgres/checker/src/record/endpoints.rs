@@ -1,6 +1,7 @@
 //! Each endpoint was told what the attempts of a transaction mean for it, in that transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
@@ -11,7 +12,7 @@ use super::deliveries::{Assumed, Assumption, Outcomes, Told};
 use super::rows::{Change, Record};
 
 /// A state that an endpoint had.
-struct State {
+pub(super) struct State {
     endpoint: Endpoint,
     tx: u64,
     /// Nobody saw it before.
@@ -20,8 +21,43 @@ struct State {
     until: Option<Timestamp>,
 }
 
+/// The states of each endpoint, in their order.
+pub(super) type States = BTreeMap<i64, Vec<State>>;
+
+/// How long before an attempt its endpoint was read, at most: its sender may have been paused meanwhile.
+const READ_BEFORE: Duration = Duration::from_secs(15);
+
+/// The states that a record tells of.
+pub(super) fn states(record: &Record) -> States {
+    let mut states = States::new();
+    for (position, noted) in record.rows.iter().enumerate() {
+        let Change::Endpoint { number, after, .. } = &noted.change else { continue };
+        let states = states.entry(*number).or_default();
+        if let Some(last) = states.last_mut() {
+            last.until = record.seen_by(position);
+        }
+        let (tx, from) = (noted.tx, noted.at);
+        states.extend(after.map(|endpoint| State { endpoint, tx, from, until: None }));
+    }
+    states
+}
+
+/// The endpoint in each life in which an attempt may have begun at this instant.
+pub(super) fn lives(states: &States, number: i64, began: Timestamp) -> Vec<Endpoint> {
+    let read = |state: &&State| {
+        let least = began.saturating_sub(READ_BEFORE);
+        state.from <= began
+            && state.until.is_none_or(|until| least <= until)
+            && state.endpoint.is_active()
+    };
+    let states = states.get(&number).map_or([].as_slice(), Vec::as_slice);
+    let mut lives: Vec<Endpoint> = states.iter().filter(read).map(|state| state.endpoint).collect();
+    lives.dedup_by_key(|life| (life.generation(), life.since()));
+    lives
+}
+
 /// Each endpoint that has become what it should not, or was not told.
-pub(super) fn check(record: &Record, outcomes: Outcomes<'_>) -> Vec<String> {
+pub(super) fn check(record: &Record, states: &States, outcomes: Outcomes<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut reports: BTreeMap<(u64, i64), Vec<Told>> = BTreeMap::new();
     for each in outcomes.told {
@@ -30,15 +66,8 @@ pub(super) fn check(record: &Record, outcomes: Outcomes<'_>) -> Vec<String> {
     for told in reports.values_mut() {
         told.sort_by_key(|told| told.position);
     }
-    let mut states: BTreeMap<i64, Vec<State>> = BTreeMap::new();
-    for (position, noted) in record.rows.iter().enumerate() {
+    for noted in &record.rows {
         let Change::Endpoint { number, before, after } = &noted.change else { continue };
-        let states = states.entry(*number).or_default();
-        if let Some(last) = states.last_mut() {
-            last.until = record.seen_by(position);
-        }
-        let (tx, from) = (noted.tx, noted.at);
-        states.extend(after.map(|endpoint| State { endpoint, tx, from, until: None }));
         let told = reports.remove(&(noted.tx, *number)).unwrap_or_default();
         if !follows(*before, *after, &told) {
             wrong.push(format!(
@@ -89,12 +118,14 @@ fn follows(before: Option<Endpoint>, after: Option<Endpoint>, told: &[Told]) -> 
     let (Some(before), Some(after)) = (before, after) else { return before.is_none() };
     if told.is_empty() {
         // Its owner did something.
-        let (mut enabled, mut paused) = (before, before);
+        let (mut enabled, mut paused, mut moved) = (before, before, before);
         enabled.enable(after.since());
         paused.pause(after.since());
-        return [enabled, paused].contains(&after);
+        moved.moved(after.since());
+        // One that is disabled has another address, and is the same.
+        return [enabled, paused, moved].contains(&after);
     }
-    let mut states = vec![before];
+    let mut states = HashSet::from([before]);
     for told in told {
         // The time of a late 410 is that of its effect.
         let is_gone = after.disabled() == Some(DisabledReason::Gone);

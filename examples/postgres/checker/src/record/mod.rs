@@ -41,8 +41,9 @@ pub fn patient(url: &str) -> Database {
 /// How many changes were replayed, and each that is wrong.
 pub async fn check(client: &impl GenericClient) -> (usize, Vec<String>) {
     let record = Record::read(client).await;
-    let (outcomes, mut wrong) = deliveries::check(&record);
-    wrong.extend(endpoints::check(&record, outcomes));
+    let states = endpoints::states(&record);
+    let (outcomes, mut wrong) = deliveries::check(&record, &states);
+    wrong.extend(endpoints::check(&record, &states, outcomes));
     wrong.extend(owners::check(&record));
     (record.rows.len(), wrong)
 }

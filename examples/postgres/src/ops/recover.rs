@@ -1,0 +1,35 @@
+//! Recovering what the endpoints of an account, or of all accounts, have missed: after an outage of ours.
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::sender::MissedDeliveries;
+use deadpool_postgres::Transaction;
+
+use crate::db::Database;
+use crate::store::start_recoveries;
+use host::store::Refused;
+
+/// Starts a recovery of each endpoint that is active and has missed something, a page at a time. Returns
+/// how many were started: senders make their steps. It may be called again: where one is running, nothing
+/// changes.
+///
+/// # Errors
+/// There is no such account, or the database did not respond: call again.
+pub async fn all(
+    database: &Database,
+    account: Option<&str>,
+    missed: &MissedDeliveries,
+    now: Timestamp,
+) -> Result<usize, Refused> {
+    let (mut started, mut after) = (0_usize, None);
+    loop {
+        let page = async |change: &Transaction<'_>| {
+            start_recoveries(change, account, missed, after.as_deref(), now).await
+        };
+        let page = database.change(page).await?;
+        started = started.saturating_add(page.started.len());
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(started),
+        }
+    }
+}

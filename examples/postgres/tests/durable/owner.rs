@@ -1,0 +1,95 @@
+//! What an owner does to endpoints, over senders and several processes.
+
+use std::sync::Barrier;
+
+use serde_json::json;
+
+use crate::support::receiver::Reply;
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+// D-90: an attempt that is under way to the old address when its owner moves the endpoint.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
+    let service = Service::new().await;
+    let old = [Reply::Status(500), Reply::Held(410), Reply::Held(204)];
+    let endpoint = service.endpoint("/old", &old);
+    let slow = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let _sender = service.world.start("sender", &slow);
+    for requests in 1..=3 {
+        service.ping(&endpoint);
+        eventually("the request", || {
+            (service.receiver.got("/old").len() == requests).then_some(())
+        });
+        if requests == 1 {
+            service.becomes("SELECT count(*) FROM attempts", 1).await;
+        }
+    }
+    let new = service.receiver.url("/new", &[Reply::Status(204)]);
+    service.api.ask("PATCH", &endpoint, &json!({ "url": new }), 200);
+    service.receiver.release();
+    for status in ["gone", "delivered"] {
+        let ended = format!("SELECT count(*) FROM ended WHERE status = '{status}'");
+        service.becomes(&ended, 1).await;
+    }
+    let shown = service.api.ask("GET", &endpoint, &json!({}), 200);
+    assert_eq!((&shown["status"], &shown["url"]), (&json!("active"), &json!(new)));
+    assert_eq!(shown["consecutive_failures"], 0);
+
+    let waiting =
+        service.api.ask("GET", "/accounts/acct_1/deliveries?status=waiting", &json!({}), 200);
+    let waiting = waiting["data"][0]["id"].as_str().unwrap();
+    service.api.ask("POST", &format!("/deliveries/{waiting}/send"), &json!({}), 202);
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
+    let got = |path| service.receiver.got(path).len();
+    assert_eq!((got("/old"), got("/new")), (3, 1));
+}
+
+// D-92: also where two processes add endpoints at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_so_many_endpoints_and_no_more() {
+    let service = Service::new().await;
+    let second = service.world.start("api", &["--max-endpoints", "100"]);
+    let body = json!({ "url": "https://hooks.example.com/" }).to_string();
+    let start = Barrier::new(8);
+    let answers: Vec<u16> = std::thread::scope(|scope| {
+        let add = |nth: usize| {
+            let (service, second, body, start) = (&service, &second, &body, &start);
+            scope.spawn(move || {
+                let process = if nth.is_multiple_of(2) { &service.api } else { second };
+                start.wait();
+                let add = || {
+                    let path = "/accounts/acct_1/endpoints";
+                    let added = request(process.dashboard(), "POST", path, "", body.as_bytes());
+                    if added.status == 409 {
+                        let said = added.json()["error"]["message"].to_string();
+                        let expected = "\"the account has 100 endpoints, and the limit is 100\"";
+                        assert_eq!(said, expected);
+                    }
+                    added.status
+                };
+                (0..15).map(|_| add()).collect::<Vec<_>>()
+            })
+        };
+        let threads: Vec<_> = (0..8).map(add).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let count = |status| answers.iter().filter(|each| **each == status).count();
+    assert_eq!((count(201), count(409)), (100, 20));
+    assert_eq!(service.count("SELECT count(*) FROM endpoints").await, 100);
+
+    // Another account has its own hundred, and this one has room for each that is deleted.
+    service.endpoint_of("acct_2", "/other", &[Reply::Status(204)]);
+    let listed = service.api.ask("GET", "/accounts/acct_1/endpoints", &json!({}), 200);
+    let id = listed["data"][0]["id"].as_str().unwrap();
+    service.api.ask("DELETE", &format!("/endpoints/{id}"), &json!({}), 200);
+    service.endpoint("/again", &[Reply::Status(204)]);
+
+    let raised = service.world.start("api", &["--max-endpoints", "101"]);
+    raised.ask(
+        "POST",
+        "/accounts/acct_1/endpoints",
+        &json!({ "url": "https://hooks.example.com/" }),
+        201,
+    );
+}
