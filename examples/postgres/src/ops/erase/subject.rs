@@ -107,6 +107,8 @@ fn begins_with(text: &str, digits: &[char]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::Subject;
 
     #[test]
