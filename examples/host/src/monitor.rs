@@ -44,6 +44,8 @@ const METHODS: &str = "GET, HEAD";
 /// The counter of a host with a database that can be restored under it.
 const WENT_BACK: &str = "call_assistant_database_went_back";
 
+/// The gauge of a host that keeps events in days.
+const OLDEST_DAY: &str = "call_assistant_oldest_day_seconds";
 /// The gauges of a host whose clock may differ from its database's.
 const CLOCK: &str = "call_assistant_clock_ahead_seconds";
 const DATABASE_CLOCK: &str = "call_assistant_database_clock_wrong";
@@ -95,6 +97,10 @@ impl<S: Store> Monitor<S> {
             counted.gauges.write(&mut text)?;
             if let Some(times) = counted.went_back {
                 text.counter(WENT_BACK, "how often the database went back", [([], times)])?;
+            }
+            if let Some(age) = counted.oldest_day {
+                let help = "The age of the oldest day of events that is kept.";
+                text.gauge(OLDEST_DAY, help, [([], age.as_secs())])?;
             }
             if let Some(clock) = counted.clock {
                 let help = "how far this process's clock is ahead of the database's";

@@ -224,6 +224,8 @@ pub struct Metrics {
     pub gauges: Gauges,
     /// How often the database went back; `None` where there is no database.
     pub went_back: Option<u64>,
+    /// The age of the oldest day of events that is kept; `None` where there are no days.
+    pub oldest_day: Option<Duration>,
     /// This process's clock beside the database's; `None` where there is none, or nobody has looked.
     pub clock: Option<ClockRow>,
 }

@@ -10,6 +10,7 @@ use crate::clock;
 use crate::counted::Counted;
 use crate::db::Address;
 use crate::key_ring::KeyRing;
+use crate::ops::erase::Subject;
 use crate::sender;
 use host::dashboard::Access;
 use host::flags::{Flag, Flags, Help, last_words};
@@ -29,8 +30,8 @@ pub(crate) enum Role {
     All { serving: Serving, sending: sender::Options },
     /// `Api` and `Sender`, on a temporary database.
     Demo { serving: Serving, sending: sender::Options },
-    /// Erases an account, or one number from it.
-    Erase { database: Address, account: String, number: Option<String> },
+    /// Erases an account, or a subject from it.
+    Erase { database: Address, account: String, subject: Option<Subject> },
     /// Recovers what the endpoints of an account, or of all, have missed.
     Recover { database: Address, account: Option<String>, missed: MissedDeliveries },
     /// Seals the secrets again with the newest key.
@@ -59,7 +60,7 @@ Usage: call-assistant-postgres ROLE [FLAGS]
   api          serves the public API and the dashboard
   sender       sends webhooks; several processes share the work
   all          api and sender in one process
-  erase        erases an account, or one caller's number in it
+  erase        erases an account, or a caller in it
   recover      recovers what the endpoints of an account, or of all accounts, have missed
   rotate-keys  seals the signing secrets again with the newest key of the ring
   keygen N     prints key N of a key ring
@@ -202,14 +203,19 @@ const DEMO: Help = Help {
 
 const ERASE: Help = Help {
     usage: "call-assistant-postgres erase --database URL --account ID\n\
-            \x20              (--number NUMBER | --whole-account)",
-    about: "Erases an account with all its data, or a caller's number in its calls, events and logged\n\
-            responses. Prints how many rows it changed. It may be run again.",
+            \x20              (--number NUMBER | --contact ID | --call ID | --whole-account)",
+    about: "Erases an account with all its data, or a caller in its calls, events and logged responses.\n\
+            Waits for older transactions, and prints how much of each kind it found. Exit status: 0\n\
+            nothing is left; 3 something may be left, and `left` says why: run it again; 1 it failed: run it again;\n\
+            2 the flags are wrong. An erased account's id is refused from then on. Events that are accepted after\n\
+            the erasure of a caller are accepted: run it again for them.",
     flags: &[
         DATABASE,
         DATABASE_CA,
         Flag::value("--account", "ID", "the account"),
         Flag::value("--number", "NUMBER", "a caller's number, or - to read it from standard input"),
+        Flag::value("--contact", "ID", "a contact: the caller of its calls"),
+        Flag::value("--call", "ID", "the caller of one call"),
         Flag::switch("--whole-account", "erase the account, its keys, calls, endpoints and events"),
     ],
     positional: 0,
@@ -351,19 +357,22 @@ fn sending(
 
 fn erase(help: &Help, flags: &Flags) -> Role {
     let Some(account) = flags.text("--account") else { help.exit("missing --account") };
-    let number = match (flags.text("--number"), flags.has("--whole-account")) {
-        (Some("-"), false) => {
+    let given = ["--number", "--contact", "--call"].map(|flag| flags.text(flag));
+    let subject = match (given, flags.has("--whole-account")) {
+        ([Some("-"), None, None], false) => {
             let mut line = String::new();
             if let Err(error) = std::io::stdin().read_line(&mut line) {
                 help.exit(&format!("--number: {error}"));
             }
-            Some(line.trim().to_owned())
+            Some(Subject::from_number(&line))
         }
-        (Some(number), false) => Some(number.to_owned()),
-        (None, true) => None,
-        _ => help.exit("expected either --number or --whole-account"),
+        ([Some(number), None, None], false) => Some(Subject::from_number(number)),
+        ([None, Some(id), None] | [None, None, Some(id)], false) => Some(Subject::from_id(id)),
+        ([None, None, None], true) => None,
+        _ => help.exit("expected one of --number, --contact, --call and --whole-account"),
     };
-    Role::Erase { database: database(help, flags), account: account.to_owned(), number }
+    let subject = subject.transpose().unwrap_or_else(|error| help.exit(&error.to_string()));
+    Role::Erase { database: database(help, flags), account: account.to_owned(), subject }
 }
 
 fn recover(help: &Help, flags: &Flags) -> Role {

@@ -11,7 +11,8 @@ use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
 use crate::db::{self, Database};
 use crate::key_ring::KeyRing;
-use crate::ops::{erase, recover, rotate};
+use crate::ops::erase::{self, Patience};
+use crate::ops::{recover, rotate};
 use crate::sender;
 use crate::serving;
 use host::flags::last_words;
@@ -24,7 +25,7 @@ use host::{log, random, shutdown};
 /// server when it is dropped.
 pub type OwnServer = fn() -> Result<(String, Box<dyn Send>), String>;
 
-/// Runs the program: reads the command line, and ends with 0 when the role has ended.
+/// Runs the program: reads the command line, and ends with the role's exit status.
 pub fn main(own_server: OwnServer) {
     let role = cli::read();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -38,25 +39,33 @@ pub fn main(own_server: OwnServer) {
         Err(error) => Err(error.into()),
     };
     log::flush();
-    if let Err(error) = ended {
-        last_words(&format!("call-assistant-postgres: {error}"));
-        std::process::exit(1);
+    match ended {
+        Ok(0) => {}
+        Ok(status) => std::process::exit(status),
+        Err(error) => {
+            last_words(&format!("call-assistant-postgres: {error}"));
+            std::process::exit(1);
+        }
     }
 }
 
-async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
+/// The exit status of an erasure that has to be repeated.
+const LEFT: i32 = 3;
+
+/// Runs a role, and returns the exit status.
+async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
     match role {
         Role::KeyGen { number } => println!("{}", KeyRing::new_line(number)),
-        Role::Erase { database, account, number } => {
+        Role::Erase { database, account, subject } => {
             let database = Database::at(&database, 1)?;
             db::check(&database).await?;
-            let erased = match number {
-                Some(number) => {
-                    erase::number(&database, &account, &number, erase::IN_FLIGHT).await?
-                }
-                None => erase::account(&database, &account).await?,
+            let patience = Patience::default();
+            let erased = match subject {
+                Some(subject) => erase::caller(&database, &account, &subject, patience).await?,
+                None => erase::account(&database, &account, patience).await?,
             };
             println!("{}", erased.line());
+            return Ok(if erased.left.is_some() { LEFT } else { 0 });
         }
         Role::Recover { database, account, missed } => {
             let database = Database::at(&database, 1)?;
@@ -127,7 +136,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<(), Box<dyn Error>> {
             ended?;
         }
     }
-    Ok(())
+    Ok(0)
 }
 
 async fn all(

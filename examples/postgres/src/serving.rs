@@ -14,6 +14,7 @@ use crate::clocks;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database};
 use crate::key_ring::KeyRing;
+use crate::sender;
 use crate::store::Postgres;
 use host::api::Api;
 use host::dashboard::Dashboard;
@@ -83,7 +84,15 @@ pub(crate) async fn start(
         .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
+    let (days, stopping) = (sender::add_days(Database::at(database, 1)?), stop.clone());
+    let days = async move {
+        tokio::select! {
+            () = days => {}
+            () = stopping.requested() => {}
+        }
+    };
     let mut tasks = vec![
+        tokio::spawn(watch.until_shutdown("adding days", days)),
         tokio::spawn(watch.until_shutdown(
             "the server of the public API",
             serve(public, PUBLIC, answer_api, stop.clone()),

@@ -221,6 +221,7 @@ fn random_lives_are_told_of_each_fact_once() {
     assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
 }
 
+// D-88 among them.
 #[test]
 fn alerts_are_stored_and_told_like_this() {
     let gone = DisabledReason::Gone;

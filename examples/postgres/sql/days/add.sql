@@ -2,4 +2,4 @@
 SET LOCAL lock_timeout = '200ms';
 SELECT pg_advisory_xact_lock(7235909);
 SELECT add_day(((now() AT TIME ZONE 'UTC')::date + days)::date)
-FROM generate_series(0, 7) AS days;
+FROM generate_series(-30, 7) AS days;

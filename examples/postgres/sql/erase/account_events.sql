@@ -1,10 +1,10 @@
--- An account's events in steps, each a range of its ids.
-WITH gone AS (
-    DELETE FROM events
-    WHERE account_id = $1 AND id <= (
-        SELECT max(id) FROM (
-            SELECT id FROM events WHERE account_id = $1 ORDER BY id LIMIT $2
-        ) AS step)
-    RETURNING 1
+-- The first events of an account: none that somebody holds.
+WITH held AS (
+    SELECT id, created_at FROM events
+    WHERE account_id = $1
+    ORDER BY id
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
 )
-SELECT count(*) FROM gone;
+DELETE FROM events AS e USING held AS h
+WHERE e.account_id = $1 AND e.id = h.id AND e.created_at = h.created_at;

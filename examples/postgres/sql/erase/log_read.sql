@@ -1,6 +1,6 @@
 -- Answers that were kept for an endpoint's deliveries, in steps, and whether the event was erased. The
 -- bounds are as those of `deliveries/page`.
-SELECT d.id, d.event_created_at, v.erased, a.began_at, a.number,
+SELECT d.id, d.event_created_at, coalesce(v.erased, false) AS erased, a.began_at, a.number,
     coalesce(a.response, '') || E'\n' || coalesce(a.headers, '') AS response
 FROM (
     (SELECT id, account_id, event_id, event_created_at FROM ended
@@ -13,11 +13,11 @@ FROM (
     ORDER BY id
     LIMIT $3
 ) AS d
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT v.body IS NULL AS erased FROM events AS v
     WHERE v.account_id = d.account_id AND v.id = d.event_id AND v.created_at = d.event_created_at
     OFFSET 0
-) AS v
+) AS v ON true
 LEFT JOIN LATERAL (
     SELECT * FROM attempts AS a
     WHERE a.delivery = d.id AND a.event_created_at = d.event_created_at

@@ -40,6 +40,9 @@ pub const OPTIONS: &str = "-c statement_timeout=4500 -c lock_timeout=2000 \
     -c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 \
     -c enable_seqscan=off -c client_connection_check_interval=100";
 
+/// The error of the function `not_erased`.
+const ERASED: &str = "CA001";
+
 /// The database. Clone it freely.
 #[derive(Clone)]
 pub struct Database {
@@ -87,6 +90,15 @@ impl DbError {
     /// Makes the error of a row that cannot be read.
     pub fn row(error: impl fmt::Display) -> Self {
         Self::Row(error.to_string())
+    }
+
+    /// Tells whether a statement was refused because its account was erased. Nothing changes that.
+    #[must_use]
+    pub fn is_erased(&self) -> bool {
+        match self {
+            Self::Statement(error) => error.code().is_some_and(|code| code.code() == ERASED),
+            _ => false,
+        }
     }
 
     /// Tells whether the database refused a connection or did not answer. A pool that is used up says

@@ -56,7 +56,8 @@ pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> 
 /// `now` is [`started_at`]. No endpoint is locked. An account whose plan has no webhooks gets no delivery.
 ///
 /// # Errors
-/// [`DbError`]. The caller's transaction has failed.
+/// [`DbError`]. The caller's transaction has failed. For an account that was erased
+/// ([`DbError::is_erased`]), it fails each time.
 pub async fn accept(
     change: &Transaction<'_>,
     event: &EventBody,

@@ -1,22 +1,36 @@
 //! Days: their partitions are there before their first event, and are dropped after their last.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::RETENTION;
-use deadpool_postgres::Object;
-use tokio::time::MissedTickBehavior;
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventBody;
+use call_assistant::webhook::sender::{AbandonedReason, Alert, RETENTION};
+use deadpool_postgres::{Object, Transaction};
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::clock::database as clock;
+use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
-use crate::db::{At, Database, DbError, Fields as _, execute, query, query_opt};
+use crate::db::{
+    At, Database, DbError, Fields as _, delivery_of, endpoint_of, execute, query, query_opt,
+};
+use crate::key_ring::KeyRing;
 use host::log;
 
 /// How often to look. Each of the senders does, one at a time.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Adds and drops days, and forgets old alerts and dead processes, until this is dropped.
-pub(super) async fn keep(database: Database) {
+/// The age of an event from which on what nobody can end is parked: 31 days.
+const OVERDUE: Duration = Duration::from_secs(31 * 86_400);
+
+/// How long a sender tries to end what is overdue for no reason that it knows: 1 hour.
+const TRIES: Duration = Duration::from_secs(3_600);
+
+/// Adds days, until this is dropped.
+pub(crate) async fn add(database: Database) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -27,19 +41,22 @@ pub(super) async fn keep(database: Database) {
         {
             log::line(&format!("adding days: {error}"));
         }
-        let oldest = At(clock::now().saturating_sub(RETENTION));
-        match old(&database, oldest).await {
-            Ok(days) => {
-                for day in days {
-                    match drop_day(&database, &day).await {
-                        Ok(true) => log::line(&format!("dropped the events of {day}")),
-                        Ok(false) => {}
-                        Err(error) => log::line(&format!("dropping {day}: {error}")),
-                    }
-                }
-            }
-            Err(error) => log::line(&format!("old days: {error}")),
+    }
+}
+
+/// Drops days, and forgets old alerts, until this is dropped.
+pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let began = Instant::now();
+    loop {
+        ticks.tick().await;
+        let now = clock::now();
+        let has_tried = began.elapsed() > TRIES;
+        if let Err(error) = drop_days(&database, &ring, &counted, has_tried, now).await {
+            log::line(&format!("old days: {error}"));
         }
+        let oldest = At(now.saturating_sub(RETENTION));
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
         if let Err(error) = database.read(forget).await {
             log::line(&format!("old alerts: {error}"));
@@ -51,11 +68,35 @@ pub(super) async fn keep(database: Database) {
     }
 }
 
-/// Days whose youngest event is thirty days old.
-async fn old(database: &Database, oldest: At) -> Result<Vec<String>, DbError> {
+/// Drops the days whose youngest event is thirty days old. What nobody can end keeps no other.
+async fn drop_days(
+    database: &Database,
+    ring: &KeyRing,
+    counted: &Counted,
+    has_tried: bool,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let kept = try_drop(database, now).await?;
+    if kept && give_up(database, ring, counted, has_tried, now).await? {
+        try_drop(database, now).await?;
+    }
+    Ok(())
+}
+
+/// Drops what can be dropped, and returns whether a day had to be kept.
+async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> {
+    let oldest = At(now.saturating_sub(RETENTION));
     let old = async |client: &Object| query(client, sql::DAYS_TO_DROP, &[&oldest]).await;
-    let rows: Vec<Row> = database.read(old).await?;
-    rows.iter().map(|row| row.field("day")).collect()
+    let (rows, mut kept): (Vec<Row>, bool) = (database.read(old).await?, false);
+    for row in &rows {
+        let day = row.field("day")?;
+        match drop_day(database, day).await {
+            Ok(true) => log::line(&format!("dropped the events of {day}")),
+            Ok(false) => kept = true,
+            Err(error) => log::line(&format!("dropping {day}: {error}")),
+        }
+    }
+    Ok(kept)
 }
 
 /// Whether nothing that is pending needs it, so that it is gone now.
@@ -67,4 +108,83 @@ async fn drop_day(database: &Database, day: &str) -> Result<bool, DbError> {
             dropped.map_or(Ok(false), |row| row.field(0))
         })
         .await
+}
+
+/// Parks the overdue deliveries that nobody can end, and tells their owners. Returns whether there were
+/// any.
+async fn give_up(
+    database: &Database,
+    ring: &KeyRing,
+    counted: &Counted,
+    has_tried: bool,
+    now: Timestamp,
+) -> Result<bool, DbError> {
+    let (mut last, mut any) = (i64::MIN, false);
+    let page = async |last| {
+        let page = async |change: &Transaction<'_>| page(change, ring, has_tried, last, now).await;
+        database.change(page).await
+    };
+    while let (Some(reached), told) = page(last).await? {
+        for (endpoint, alert) in &told {
+            log::line(&format!("endpoint {endpoint}: {alert}"));
+        }
+        counted.count(|tally| told.iter().for_each(|(_, alert)| tally.alerted(alert)));
+        (last, any) = (reached, any || !told.is_empty());
+    }
+    Ok(any)
+}
+
+/// The last number of a page, `None` if it was empty, and what is told of each endpoint.
+type Page = (Option<i64>, Vec<(i32, Alert)>);
+
+async fn page(
+    change: &Transaction<'_>,
+    ring: &KeyRing,
+    has_tried: bool,
+    last: i64,
+    now: Timestamp,
+) -> Result<Page, DbError> {
+    let before = At(now.saturating_sub(OVERDUE));
+    let rows = query(change, sql::DAYS_OVERDUE, &[&before, &last]).await?;
+    let mut groups: HashMap<(i32, AbandonedReason), (Option<i32>, Vec<i64>)> = HashMap::new();
+    for row in &rows {
+        let unknown = has_tried.then_some(AbandonedReason::Unknown);
+        let Some(reason) = reason(row, ring, now)?.or(unknown) else { continue };
+        let group = groups.entry((row.field("endpoint")?, reason));
+        let version = row.field("endpoint_version")?;
+        group.or_insert((version, Vec::new())).1.push(row.field("id")?);
+    }
+    let mut told = Vec::new();
+    for ((endpoint, reason), (version, ids)) in groups {
+        let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
+        if parked == 0 {
+            continue;
+        }
+        let alert =
+            Alert::Abandoned { reason, deliveries: u32::try_from(parked).unwrap_or(u32::MAX) };
+        if let Some(version) = version {
+            let text = serde_json::to_string(&alert).map_err(DbError::row)?;
+            let parameters: [&(dyn ToSql + Sync); 4] =
+                [&vec![endpoint], &vec![version], &At(now), &vec![text]];
+            execute(change, sql::ALERTS_INSERT, &parameters).await?;
+        }
+        told.push((endpoint, alert));
+    }
+    Ok((rows.last().map(|row| row.field("id")).transpose()?, told))
+}
+
+/// Why nobody can end a delivery, if this sender cannot.
+fn reason(row: &Row, ring: &KeyRing, now: Timestamp) -> Result<Option<AbandonedReason>, DbError> {
+    if row.field::<Option<i32>>("endpoint_number")?.is_none() {
+        return Ok(Some(AbandonedReason::Endpoint));
+    }
+    if delivery_of(row).is_err() || endpoint_of(row, "endpoint_").is_err() {
+        return Ok(Some(AbandonedReason::Row));
+    }
+    let body: Option<&[u8]> = row.field("body")?;
+    if body.is_none_or(|body| EventBody::from_stored(body).is_err()) {
+        return Ok(Some(AbandonedReason::Event));
+    }
+    let opened = ring.open(row.field("endpoint_id")?, row.field("secrets")?, now);
+    Ok(opened.is_err().then_some(AbandonedReason::Secret))
 }

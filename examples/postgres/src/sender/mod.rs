@@ -32,6 +32,7 @@ use call_assistant::webhook::sender::{Outcome, Planner};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
+pub(crate) use self::days::add as add_days;
 use self::history::History;
 use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
@@ -129,6 +130,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         history: history.clone(),
     };
     let recovering = recover::keep(database.clone(), owned.clone());
+    let (days_ring, days_counted) = (options.ring.clone(), counted.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), counted);
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
@@ -149,9 +151,12 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         scale: options.scale,
         watch: watch.clone(),
     };
+    let adding = days::add(database.clone());
+    let dropping = days::drop_old(database, days_ring, days_counted);
     let run = async move {
         let others = [
-            tokio::spawn(watch.until_shutdown("the sender's days", days::keep(database))),
+            tokio::spawn(watch.until_shutdown("the sender's new days", adding)),
+            tokio::spawn(watch.until_shutdown("the sender's old days", dropping)),
             tokio::spawn(watch.until_shutdown("the sender's poller", poller.run())),
             tokio::spawn(watch.until_shutdown("the sender's reminders", reminding)),
             tokio::spawn(watch.until_shutdown("the sender's recoveries", recovering)),

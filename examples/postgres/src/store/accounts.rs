@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use super::{breaks_reference, unreadable};
 use crate::db::statements as sql;
-use crate::db::{At, Fields as _, execute, plan_of, query, query_opt};
+use crate::db::{At, DbError, Fields as _, execute, plan_of, query, query_opt};
 use host::rows::{Account, AccountChange};
 use host::store::{Done, Refused};
 
@@ -31,7 +31,7 @@ pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<Account> 
 }
 
 /// Whether it was new.
-pub(super) async fn insert(client: &impl GenericClient, new: &Account) -> Done<bool> {
+pub(super) async fn insert(client: &impl GenericClient, new: &Account) -> Result<bool, DbError> {
     let inserted = execute(
         client,
         sql::ACCOUNTS_INSERT,

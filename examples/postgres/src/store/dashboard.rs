@@ -304,13 +304,17 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Done<Metrics> {
-        let gauges = self
+        let now = clock::now();
+        let (gauges, oldest_day) = self
             .monitoring
-            .read(async |client| deliveries::gauges(client, clock::now()).await)
+            .read(async |client| {
+                let gauges = deliveries::gauges(client, now).await?;
+                Ok::<_, Refused>((gauges, deliveries::oldest_day(client, now).await?))
+            })
             .await?;
         let went_back = Some(self.counted.times_back());
         let clock = self.counted.clock();
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back, clock })
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock })
     }
 
     async fn ready(&self) -> Done<()> {
@@ -327,14 +331,20 @@ impl Store for Postgres {
 }
 
 impl Postgres {
-    /// Adds an account with all that belongs to it, unless it is there already.
+    /// Adds an account with all that belongs to it, unless it is there already or was erased.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;
         // Nobody waits for an answer at the start: each statement has its time, and all of them
         // together may take longer than a step.
         let add = async |change: &Transaction<'_>| {
-            if !accounts::insert(change, &new.account).await? {
-                return Ok(());
+            match accounts::insert(change, &new.account).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) if error.is_erased() => {
+                    log::line(&format!("account {id} was erased, and is not added"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
             }
             for (key, _) in &new.keys {
                 accounts::add_key(change, key).await?;

@@ -96,6 +96,16 @@ pub(super) async fn gauges(client: &impl GenericClient, now: Timestamp) -> Done<
     Ok(gauges)
 }
 
+/// The age of the oldest day that is kept.
+pub(super) async fn oldest_day(
+    client: &impl GenericClient,
+    now: Timestamp,
+) -> Done<Option<Duration>> {
+    let row = query_opt(client, sql::DAYS_OLDEST, &[&At(now)]).await?;
+    let seconds = row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten();
+    Ok(seconds.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs())))
+}
+
 /// One delivery with its log.
 pub(super) async fn one(
     client: &impl GenericClient,

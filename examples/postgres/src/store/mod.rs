@@ -80,7 +80,10 @@ impl Postgres {
 
 impl From<DbError> for Refused {
     fn from(error: DbError) -> Self {
-        Self::Unavailable(error.to_string())
+        match error.is_erased() {
+            true => Self::Conflict("the account was erased".into()),
+            false => Self::Unavailable(error.to_string()),
+        }
     }
 }
 

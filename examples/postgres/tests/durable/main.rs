@@ -22,6 +22,7 @@ mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod retention;
 mod rotation;
 mod schema;
 mod sending;

@@ -4,14 +4,16 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, EventId};
+use call_assistant::id::{AccountId, CallId, ContactId, EventId};
 use call_assistant::model::Call;
-use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::{Signer, SigningSecret};
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::{self, At, Database, DbError, Session};
 use call_assistant_postgres::key_ring::{KeyRing, OpenError};
-use call_assistant_postgres::ops::erase::{self, EraseError, Erased};
+use call_assistant_postgres::ops::erase::{
+    self, EraseError, Erased, Found, Left, Patience, Subject,
+};
 use call_assistant_postgres::ops::rotate::{self, Rotated};
 use call_assistant_postgres::queue::{Accepted, accept};
 use private_server::{PrivateServer, Settings};
@@ -21,6 +23,14 @@ use tokio_postgres::types::ToSql;
 /// The caller who is to be forgotten, and one who is not.
 const INGRID: &str = "+4722334455";
 const JONAS: &str = "+4798765432";
+
+/// Nobody sends in these tests.
+const PATIENCE: Patience = Patience { older: Duration::from_secs(30), in_flight: Duration::ZERO };
+
+/// All of it, and nothing is left.
+fn all(found: Found) -> Erased {
+    Erased { found, left: None }
+}
 
 struct World {
     _server: PrivateServer,
@@ -32,7 +42,7 @@ impl World {
     /// Two accounts with an endpoint each, and calls of two callers in both.
     async fn new() -> Self {
         let server = PrivateServer::start(Settings::default()).unwrap();
-        let database = Database::new(&server.url(), 4).unwrap();
+        let database = Database::new(&server.url(), 8).unwrap();
         db::migrate(&database).await.unwrap();
         let world = Self { _server: server, database, ring: KeyRing::random() };
         for account in ["acct_1", "acct_2"] {
@@ -56,6 +66,39 @@ impl World {
 
     async fn count(&self, sql: &str) -> i64 {
         self.rows(sql, &[]).await[0].get(0)
+    }
+
+    async fn forget(&self, account: &str, subject: &Subject) -> Result<Erased, EraseError> {
+        erase::caller(&self.database, account, subject, PATIENCE).await
+    }
+
+    async fn close(&self, account: &str) -> Result<Erased, EraseError> {
+        erase::account(&self.database, account, PATIENCE).await
+    }
+
+    /// What each table has of an account. Nothing else tells whose entries of the log are.
+    async fn of(&self, account: &str) -> Vec<i64> {
+        let mut counts = Vec::new();
+        for table in ["accounts", "keys", "endpoints", "calls", "events", "deliveries", "ended"] {
+            let column = if table == "accounts" { "id" } else { "account_id" };
+            let sql = format!("SELECT count(*) FROM {table} WHERE {column} = $1");
+            counts.push(self.rows(&sql, &[&account]).await[0].get(0));
+        }
+        counts
+    }
+
+    async fn has_nothing_of(&self, account: &str) {
+        assert_eq!(self.of(account).await, [0; 7]);
+        let orphans = "SELECT count(*) FROM attempts WHERE delivery NOT IN (
+            SELECT id FROM deliveries UNION ALL SELECT id FROM ended)";
+        assert_eq!(self.count(orphans).await, 0);
+    }
+
+    async fn has_all_of(&self, account: &str) {
+        assert_eq!(self.of(account).await, [1, 1, 1, 4, 3, 3, 0]);
+        let log = "SELECT count(*) FROM attempts AS a JOIN deliveries AS d ON d.id = a.delivery
+            WHERE d.account_id = $1 AND a.response IS NOT NULL";
+        assert_eq!(self.rows(log, &[&account]).await[0].get::<_, i64>(0), 3);
     }
 
     async fn fill(&self, account: &str) {
@@ -99,6 +142,8 @@ impl World {
         let mut call = Call::new(CallId::parse(&format!("call_{at}")).unwrap(), now, now);
         call.ended_at = Some(now);
         call.caller.phone_number = number.map(str::to_owned);
+        let contact = number.map(|number| format!("contact_{}", number.trim_start_matches('+')));
+        call.caller.contact_id = contact.map(|id| ContactId::parse(&id).unwrap());
         call.caller.display_name = number.map(|number| format!("Name of {number}"));
         call.summary = summary.map(str::to_owned);
         let body = serde_json::to_string(&call).unwrap();
@@ -131,6 +176,11 @@ fn new_event(account: &str, now: Timestamp) -> NewEvent {
     NewEvent::new(id, AccountId::parse(account).unwrap(), version, Origin::voice(), now)
 }
 
+/// An event that mentions one caller.
+fn of_ingrid(account: &str) -> EventBody {
+    new_event(account, clock::now()).ping(INGRID).unwrap()
+}
+
 fn rand() -> [u8; 16] {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     let number = || RandomState::new().build_hasher().finish().to_be_bytes();
@@ -153,19 +203,20 @@ async fn log(change: &deadpool_postgres::Transaction<'_>, delivery: i64, now: Ti
         .unwrap();
 }
 
-// D-62 says how long a body is kept; the person in it may ask for less.
+// D-96. D-62 says how long a body is kept; the person in it may ask for less.
 #[tokio::test]
 async fn a_callers_number_is_erased_and_nothing_else() {
     let world = World::new().await;
-    let erase =
-        |number: &'static str| erase::number(&world.database, "acct_1", number, Duration::ZERO);
-    assert!(matches!(erase("+47 22").await, Err(EraseError::Short)));
-    let nobody = erase::number(&world.database, "acct_9", INGRID, Duration::ZERO).await;
+    assert!(matches!(Subject::from_number("+47 22"), Err(EraseError::ShortNumber { fewest: 6 })));
+    let nobody = world.forget("acct_9", &Subject::from_number(INGRID).unwrap()).await;
     assert!(matches!(nobody, Err(EraseError::NoAccount)));
 
-    let erased = erase("+47 22 33 44 55").await.unwrap();
-    assert_eq!(erased, Erased { calls: 2, events: 2, pending: 2, responses: 2 });
-    assert_eq!(erase(INGRID).await.unwrap(), Erased::default(), "nothing is left");
+    let erase = async |number| {
+        world.forget("acct_1", &Subject::from_number(number).unwrap()).await.unwrap()
+    };
+    let expected = Found { calls: 2, events: 2, deliveries: 2, attempts: 2, ..Found::default() };
+    assert_eq!(erase("+47 22 33 44 55").await, all(expected));
+    assert_eq!(erase(INGRID).await, all(Found::default()), "nothing is left");
 
     // Nowhere in this account; everywhere in the other.
     for (table, column) in
@@ -212,25 +263,159 @@ async fn a_callers_number_is_erased_and_nothing_else() {
     assert_eq!(ended, [("parked".to_owned(), 1, false), ("parked".to_owned(), 1, false)]);
 }
 
+// D-96
 #[tokio::test]
 async fn an_account_is_erased_and_no_other() {
     let world = World::new().await;
-    let erased = erase::account(&world.database, "acct_1").await.unwrap();
-    assert_eq!(erased, Erased { calls: 4, events: 3, pending: 3, responses: 0 });
-    let again = erase::account(&world.database, "acct_1").await;
-    assert!(matches!(again, Err(EraseError::NoAccount)));
-    for (sql, left) in [
-        ("SELECT count(*) FROM accounts", 1),
-        ("SELECT count(*) FROM keys", 1),
-        ("SELECT count(*) FROM endpoints", 1),
-        ("SELECT count(*) FROM calls", 4),
-        ("SELECT count(*) FROM events", 3),
-        ("SELECT count(*) FROM deliveries", 3),
-        ("SELECT count(*) FROM ended", 0),
-        ("SELECT count(*) FROM attempts", 3),
-    ] {
-        assert_eq!(world.count(sql).await, left, "{sql}");
+    let one = Found { keys: 1, endpoints: 1, accounts: 1, ..Found::default() };
+    let expected = Found { calls: 4, events: 3, deliveries: 3, attempts: 3, ..one };
+    assert_eq!(world.close("acct_1").await.unwrap(), all(expected));
+    assert_eq!(
+        world.close("acct_1").await.unwrap(),
+        all(Found::default()),
+        "it may be called again"
+    );
+    assert!(matches!(world.close("acct_9").await, Err(EraseError::NoAccount)));
+    world.has_nothing_of("acct_1").await;
+    world.has_all_of("acct_2").await;
+}
+
+// D-96: a whole account may be erased although its row is gone, and a caller may.
+#[tokio::test]
+async fn an_account_without_a_row_is_erased() {
+    let world = World::new().await;
+    world.rows("DELETE FROM accounts WHERE id = 'acct_1'", &[]).await;
+    let ended = "WITH gone AS (DELETE FROM deliveries WHERE id = (
+            SELECT max(id) FROM deliveries WHERE account_id = 'acct_1') RETURNING *)
+        INSERT INTO ended SELECT id, shard, endpoint, account_id, event_id, event_created_at,
+            'failed', at, 6, manual, generation, version FROM gone";
+    world.rows(ended, &[]).await;
+    let subject = Subject::from_number(INGRID).unwrap();
+    let caller = Found { events: 2, deliveries: 1, attempts: 2, ..Found::default() };
+    assert_eq!(world.forget("acct_1", &subject).await.unwrap(), all(caller));
+    let rest = Found { events: 3, deliveries: 3, attempts: 3, ..Found::default() };
+    assert_eq!(world.close("acct_1").await.unwrap(), all(rest));
+    world.has_nothing_of("acct_1").await;
+    world.has_all_of("acct_2").await;
+}
+
+// D-96: what a transaction accepts that had begun before is found when it ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_waits_for_older_transactions() {
+    let world = World::new().await;
+    let subject = Subject::from_number(INGRID).unwrap();
+    let mut sessions = [world.session().await, world.session().await];
+    let [one, two] = &mut sessions;
+    let (one, two) = (one.transaction().await.unwrap(), two.transaction().await.unwrap());
+    for (change, account) in [(&one, "acct_1"), (&two, "acct_2")] {
+        let event = of_ingrid(account);
+        assert!(matches!(accept(change, &event, None, clock::now()).await, Ok(Accepted::New(_))));
     }
+    // Who has no patience is told so.
+    let hasty = Patience { older: Duration::from_millis(200), ..PATIENCE };
+    let caller = erase::caller(&world.database, "acct_1", &subject, hasty).await.unwrap();
+    assert_eq!((caller.left, caller.found.events), (Some(Left::OlderTransactions), 2));
+    let account = erase::account(&world.database, "acct_2", hasty).await.unwrap();
+    assert_eq!((account.left, account.found.events), (Some(Left::OlderTransactions), 3));
+    assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2, "its row goes last");
+
+    let began = std::time::Instant::now();
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        one.commit().await.unwrap();
+        two.commit().await.unwrap();
+    };
+    let (caller, account, ()) =
+        tokio::join!(world.forget("acct_1", &subject), world.close("acct_2"), late);
+    assert!(began.elapsed() >= Duration::from_secs(3));
+    let event = Found { events: 1, deliveries: 1, ..Found::default() };
+    assert_eq!(caller.unwrap(), all(event));
+    let row = Found { keys: 1, endpoints: 1, accounts: 1, ..event };
+    assert_eq!(account.unwrap(), all(row));
+    world.has_nothing_of("acct_2").await;
+    let left = "SELECT count(*) FROM events WHERE convert_from(body, 'UTF8') ~ '22334455'";
+    assert_eq!(world.count(left).await, 0);
+
+    // What comes later is accepted, and found by the next one.
+    let mut session = world.session().await;
+    let change = session.transaction().await.unwrap();
+    accept(&change, &of_ingrid("acct_1"), None, clock::now()).await.unwrap();
+    change.commit().await.unwrap();
+    assert_eq!(world.forget("acct_1", &subject).await.unwrap(), all(event));
+}
+
+// D-96: an erased account's id is refused for good, whatever a transaction has seen before.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_accepted_for_an_erased_account() {
+    let world = World::new().await;
+    let mut sessions = [world.session().await, world.session().await, world.session().await];
+    let mut open = Vec::new();
+    for (session, isolation) in
+        sessions.iter_mut().zip(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+    {
+        let change = session.transaction().await.unwrap();
+        change
+            .batch_execute(&format!("SET TRANSACTION ISOLATION LEVEL {isolation}"))
+            .await
+            .unwrap();
+        // It has no number yet, so nobody waits for it.
+        let seen = "SELECT count(*) FROM accounts WHERE id = 'acct_1'";
+        assert_eq!(change.query_one(seen, &[]).await.unwrap().get::<_, i64>(0), 1);
+        open.push((change, isolation));
+    }
+    assert_eq!(world.close("acct_1").await.unwrap().left, None);
+    for (change, isolation) in open {
+        let refused = accept(&change, &of_ingrid("acct_1"), None, clock::now()).await;
+        let refused = refused.expect_err(isolation);
+        assert_eq!(refused.is_erased(), isolation == "READ COMMITTED", "{isolation}: {refused}");
+        assert!(change.commit().await.is_err() || world.count(EVENTS).await == 0, "{isolation}");
+    }
+    assert_eq!(world.count(EVENTS).await, 0);
+}
+
+const EVENTS: &str = "SELECT count(*) FROM events WHERE account_id = 'acct_1'";
+
+// D-96: by whom a call was, and by the call alone.
+#[tokio::test]
+async fn a_contact_and_a_call_are_erased_and_nothing_else() {
+    let world = World::new().await;
+    assert!(matches!(Subject::from_id("c_1"), Err(EraseError::ShortId { fewest: 6 })));
+    let contact = Subject::from_id("contact_4722334455").unwrap();
+    let expected = Found { calls: 1, events: 1, deliveries: 1, attempts: 1, ..Found::default() };
+    assert_eq!(world.forget("acct_1", &contact).await.unwrap(), all(expected));
+    assert_eq!(world.forget("acct_1", &contact).await.unwrap(), all(Found::default()));
+    let call = Subject::from_id("call_1").unwrap();
+    assert_eq!(world.forget("acct_1", &call).await.unwrap(), all(expected));
+    assert_eq!(world.forget("acct_1", &call).await.unwrap(), all(Found::default()));
+    let left = "SELECT count(*) FROM calls WHERE account_id = 'acct_1' AND body LIKE '%Name of%'";
+    assert_eq!(world.count(left).await, 1, "call_2");
+    let left = "SELECT count(*) FROM events WHERE account_id = 'acct_1' AND body IS NOT NULL";
+    assert_eq!(world.count(left).await, 1, "of call_2");
+    world.has_all_of("acct_2").await;
+}
+
+// D-96: a recovery locks events in the order of its deliveries, and an erasure in that of their ids.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_and_a_recovery_do_not_wait_for_each_other() {
+    let world = World::new().await;
+    let subject = Subject::from_number(INGRID).unwrap();
+    let sql = "SELECT id FROM events WHERE account_id = 'acct_1'
+        AND convert_from(body, 'UTF8') ~ '22.?.?33.?44.?55' ORDER BY id";
+    let ids: Vec<String> = world.rows(sql, &[]).await.iter().map(|row| row.get(0)).collect();
+    assert_eq!(ids.len(), 2);
+    let mut session = world.session().await;
+    let recovery = session.transaction().await.unwrap();
+    let lock = "SELECT FROM events WHERE account_id = 'acct_1' AND id = $1 FOR SHARE";
+    recovery.execute(lock, &[&ids[1]]).await.unwrap();
+    let step = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        recovery.execute(lock, &[&ids[0]]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        recovery.commit().await.unwrap();
+    };
+    let (erased, ()) = tokio::join!(world.forget("acct_1", &subject), step);
+    let expected = Found { calls: 2, events: 2, deliveries: 2, attempts: 2, ..Found::default() };
+    assert_eq!(erased.unwrap(), all(expected));
 }
 
 // D-83, and the operator's half of it: the keys under which secrets are kept.

@@ -41,3 +41,5 @@ CREATE FUNCTION same(value anyelement, count int) RETURNS anyarray LANGUAGE sql 
 $$;
 
 SELECT add_day(date '2026-03-01' + days) FROM generate_series(0, 32) AS days;
+-- Those before today have nothing in them.
+SELECT drop_day(((now() AT TIME ZONE 'UTC')::date - days)::date) FROM generate_series(4, 30) AS days;

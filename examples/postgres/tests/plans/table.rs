@@ -17,6 +17,7 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
         7,
     ),
     ("drop_day", &["SELECT drop_day('2026-03-01')"], 1),
+    ("not_erased", &["SELECT not_erased('acct_17')"], 1),
 ];
 
 /// What a plan does, and why this one may.
@@ -30,6 +31,11 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("drop_day", "reads more than it needs of deliveries", "of that, what is of the day"),
     ("days/drop", "reads all of deliveries", "once a day, what is pending and nothing else"),
     ("days/drop", "reads more than it needs of deliveries", "of that, what is of the day"),
+    (
+        "days/overdue",
+        "reads more than it needs of deliveries",
+        "only while a day is kept for longer",
+    ),
     ("missed/newest", "looks into every day of ended", "the thirty days that are kept"),
     ("missed/newest", "sorts", "of the thousand that are listed"),
     ("missed/window", "looks into every day of ended", "the thirty days that are kept"),
@@ -44,11 +50,16 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("endpoints/last_hour", "looks into every day of ended", "ids go through all days"),
     ("deliveries/redeliver_ended", "looks into every day of ended", "an id does not tell the day"),
     ("erase/account_events", "looks into every day of events", "in the end there is nothing left"),
-    ("erase/account_log", "looks into every day of ended", "in the end there is nothing left"),
-    ("erase/account_log", "looks into every day of attempts", "in the end there is nothing left"),
     ("erase/events_read", "looks into every day of events", "any of them may have the number"),
     ("erase/log_read", "looks into every day of ended", "any of them may have the number"),
-    ("erase/pending", "reads more than it needs of deliveries", "what is pending of the account"),
+    ("erase/account_events", "reads all of events", "where a quarter of them is the account's"),
+    ("erase/account_events", "reads more than it needs of events", "a page of that quarter"),
+    ("erase/account_known", "looks into every day of events", "of a gone account any may have one"),
+    ("erase/account_left", "looks into every day of events", "in the end there is nothing left"),
+    ("erase/account_left", "looks into every day of ended", "in the end there is nothing left"),
+    ("erase/ended_lock", "looks into every day of ended", "in the end there is nothing left"),
+    ("erase/endpoints", "reads many pages", "one probe of each day for an endpoint"),
+    ("erase/endpoints", "looks into every day of ended", "any of them may have one"),
 ];
 
 pub(crate) const STATEMENTS: &[Statement] = &[
@@ -125,6 +136,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("days/add", ""),
     ("days/wait_briefly", ""),
     ("days/drop", "'20260301'"),
+    ("days/oldest", "':now'"),
+    ("days/overdue", "'2026-02-01 00:00+00', 0"),
     ("days/to_drop", "'2026-02-01 00:00+00'"),
     // Recoveries.
     ("missed/shard", ":endpoint"),
@@ -196,23 +209,34 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("deliveries/send_now", ":pending, ':now'"),
     // Erasing, and keys.
     ("erase/account", "'acct_4999'"),
-    ("erase/account_exists", "':account'"),
     ("erase/account_calls", "':account', 1000"),
-    ("erase/account_close", "':account'"),
-    ("erase/account_deliveries", ":endpoint, 1000"),
     ("erase/account_events", "':account', 1000"),
-    ("erase/account_log", ":endpoint, 1000"),
-    ("erase/account_rates", "':account'"),
+    ("erase/account_known", "':account'"),
+    ("erase/account_left", "':account', '{:endpoint}'"),
+    ("erase/account_mark", "':account'"),
+    ("erase/attempts_remove", "batch(:ended, :count), event_at(:ended), event_at(:ended + 512)"),
     ("erase/calls_read", "':account', '', 1000"),
-    ("erase/calls_write", "':account', '{call_:ended}', '{body}'"),
+    ("erase/calls_write", "':account', '{call_:ended}', '{body}', '{left}'"),
+    ("erase/ended_lock", ":endpoint, 0, 1000"),
+    (
+        "erase/ended_remove",
+        ":endpoint, batch(:ended, :count), event_at(:ended), event_at(:ended + 512)",
+    ),
+    ("erase/endpoints", "-1, 100"),
     ("erase/events_read", "':account', '', '-infinity', 1000"),
-    ("erase/events_write", "':account', events(:ended, :count), days(:ended, :count)"),
+    (
+        "erase/events_write",
+        "':account', events(:ended, :count), event_at(:ended), event_at(:ended + 512)",
+    ),
     ("erase/log_read", ":endpoint, 0, 1000"),
     (
         "erase/log_write",
         "batch(:ended, :count), days(:ended, :count), days(:ended, :count), same(1::smallint, :count)",
     ),
-    ("erase/pending", "':account', '{:shard}', '{:endpoint}', '{evt_:pending}', ':now'"),
+    ("erase/pending_lock", ":endpoint, 0, 1000"),
+    ("erase/pending_read", ":endpoint, 0, 1000"),
+    ("erase/pending_remove", "batch(:pending, :count)"),
+    ("queue/give_up", "batch(:pending, :count), ':now'"),
     ("rotate/read", "5000"),
 ];
 

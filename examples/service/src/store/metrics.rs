@@ -31,6 +31,6 @@ impl Tables {
                 gauges.oldest_due = gauges.oldest_due.max(late);
             }
         }
-        Metrics { sender: self.tally, gauges, went_back: None, clock: None }
+        Metrics { sender: self.tally, gauges, went_back: None, oldest_day: None, clock: None }
     }
 }

@@ -1,2 +1,0 @@
--- A row if there is such an account.
-SELECT FROM accounts WHERE id = $1;

@@ -1,0 +1,2 @@
+DELETE FROM deliveries
+WHERE id = ANY ($1);

@@ -1,0 +1,202 @@
+//! Erasing what an account has of one caller, contact or call.
+
+use call_assistant::Timestamp;
+use call_assistant::model::{Call, CallCaller};
+use deadpool_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use super::{EraseError, Erased, Found, LOOKS, Left, PAUSE, Patience, STEP, Step, Subject};
+use super::{endpoints, every_step, has_row, len, older_have_ended};
+use crate::clock;
+use crate::db::statements as sql;
+use crate::db::{At, Database, DbError, Fields as _, execute, query, span};
+
+/// What a look has found: changed, or held by somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Look {
+    found: Found,
+    held: u64,
+}
+
+impl Look {
+    fn add(&mut self, more: &Self) {
+        self.found.add(&more.found);
+        self.held = self.held.saturating_add(more.held);
+    }
+}
+
+/// Erases a subject from the calls, events and logged answers of one account. An event that is
+/// accepted later is found by the next call of this.
+///
+/// # Errors
+/// [`EraseError`]
+pub async fn caller(
+    database: &Database,
+    account: &str,
+    subject: &Subject,
+    patience: Patience,
+) -> Result<Erased, EraseError> {
+    let has_row = has_row(database, account).await?;
+    let mut found = look(database, account, has_row, subject).await?.found;
+    let have_ended = older_have_ended(database, patience.older).await?;
+    if found.deliveries > 0 {
+        tokio::time::sleep(patience.in_flight).await;
+    }
+    let mut left = Some(Left::Rows);
+    for nth in 0..LOOKS {
+        tokio::time::sleep(PAUSE.saturating_mul(nth)).await;
+        let look = look(database, account, has_row, subject).await?;
+        found.add(&look.found);
+        if look == Look::default() {
+            left = (!have_ended).then_some(Left::OlderTransactions);
+            break;
+        }
+    }
+    Ok(Erased { found, left })
+}
+
+/// Looks through all that the account has, once.
+async fn look(
+    database: &Database,
+    account: &str,
+    has_row: bool,
+    subject: &Subject,
+) -> Result<Look, DbError> {
+    let mut look = Look::default();
+    let mut add = |more: Look| look.add(&more);
+    let step = async |change: &Transaction<'_>, after: &String| {
+        calls(change, account, subject, after).await
+    };
+    every_step(database, String::new(), step, &mut add).await?;
+    let step = async |change: &Transaction<'_>, after: &(String, At)| {
+        events(change, account, subject, after).await
+    };
+    every_step(database, (String::new(), At(Timestamp::MIN)), step, &mut add).await?;
+    for endpoint in endpoints(database, account, has_row).await? {
+        let step =
+            async |change: &Transaction<'_>, after: &i64| pending(change, endpoint, *after).await;
+        every_step(database, i64::MIN, step, &mut add).await?;
+        let step = async |change: &Transaction<'_>, after: &i64| {
+            answers(change, endpoint, subject, *after).await
+        };
+        every_step(database, i64::MIN, step, &mut add).await?;
+    }
+    Ok(look)
+}
+
+/// Erases the caller from a page of calls that mention the subject, after the call of this id.
+async fn calls(
+    change: &Transaction<'_>,
+    account: &str,
+    subject: &Subject,
+    after: &String,
+) -> Step<String, Look> {
+    let rows = query(change, sql::ERASE_CALLS_READ, &[&account, after, &STEP]).await?;
+    let (mut ids, mut old, mut new) = (Vec::<&str>::new(), Vec::<&str>::new(), Vec::new());
+    for row in &rows {
+        let (id, body) = (row.field("id")?, row.field("body")?);
+        if !subject.is_in(body) {
+            continue;
+        }
+        let left = without_caller(id, body, subject)?;
+        if left != body {
+            ids.push(id);
+            old.push(body);
+            new.push(left);
+        }
+    }
+    let mut calls = 0;
+    if !ids.is_empty() {
+        calls = execute(change, sql::ERASE_CALLS_WRITE, &[&account, &ids, &old, &new]).await?;
+    }
+    let next = rows.last().map(|row| row.field("id")).transpose()?;
+    let held = len(&ids).saturating_sub(calls);
+    Ok((next, Look { found: Found { calls, ..Found::default() }, held }))
+}
+
+/// A call without what it says of a person. The caller of a call that only mentions the subject stays.
+fn without_caller(id: &str, body: &str, subject: &Subject) -> Result<String, DbError> {
+    let unreadable = |error: &dyn std::fmt::Display| DbError::row(format!("call {id}: {error}"));
+    let mut call = Call::from_json(body.as_bytes()).map_err(|error| unreadable(&error))?;
+    let caller = serde_json::to_string(&call.caller).map_err(|error| unreadable(&error))?;
+    if subject.is_in(id) || subject.is_in(&caller) {
+        call.caller = CallCaller::default();
+    }
+    call.summary = None;
+    serde_json::to_string(&call).map_err(|error| unreadable(&error))
+}
+
+/// Erases a page of events whose bodies mention the subject, after the event of this id and time.
+async fn events(
+    change: &Transaction<'_>,
+    account: &str,
+    subject: &Subject,
+    (after, at): &(String, At),
+) -> Step<(String, At), Look> {
+    let rows = query(change, sql::ERASE_EVENTS_READ, &[&account, after, at, &STEP]).await?;
+    let (mut ids, mut created) = (Vec::<&str>::new(), Vec::<At>::new());
+    for row in &rows {
+        if subject.is_in(&String::from_utf8_lossy(row.field("body")?)) {
+            ids.push(row.field("id")?);
+            created.push(row.field("created_at")?);
+        }
+    }
+    let mut events = 0;
+    if !ids.is_empty() {
+        let (first, last) = span(created.iter().map(|at| at.0));
+        let write: [&(dyn ToSql + Sync); 4] = [&account, &ids, &first, &last];
+        events = execute(change, sql::ERASE_EVENTS_WRITE, &write).await?;
+    }
+    let next =
+        rows.last().map(|row| Ok::<_, DbError>((row.field("id")?, row.field("created_at")?)));
+    let held = len(&ids).saturating_sub(events);
+    Ok((next.transpose()?, Look { found: Found { events, ..Found::default() }, held }))
+}
+
+/// Ends what is pending of erased events, in a page of an endpoint's deliveries after this one. Nothing
+/// of them is made pending again.
+async fn pending(change: &Transaction<'_>, endpoint: i32, after: i64) -> Step<i64, Look> {
+    let rows = query(change, sql::ERASE_PENDING_READ, &[&endpoint, &after, &STEP]).await?;
+    let mut ids = Vec::<i64>::new();
+    for row in &rows {
+        if row.field("erased")? {
+            ids.push(row.field("id")?);
+        }
+    }
+    let mut deliveries = 0;
+    if !ids.is_empty() {
+        deliveries = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(clock::now())]).await?;
+    }
+    let next = rows.last().map(|row| row.field("id")).transpose()?;
+    let held = len(&ids).saturating_sub(deliveries);
+    Ok((next, Look { found: Found { deliveries, ..Found::default() }, held }))
+}
+
+/// Removes answers that mention the subject, and all answers to events that were erased.
+async fn answers(
+    change: &Transaction<'_>,
+    endpoint: i32,
+    subject: &Subject,
+    after: i64,
+) -> Step<i64, Look> {
+    let rows = query(change, sql::ERASE_LOG_READ, &[&endpoint, &after, &STEP]).await?;
+    let (mut ids, mut created) = (Vec::<i64>::new(), Vec::<At>::new());
+    let (mut began, mut numbers) = (Vec::<At>::new(), Vec::<i16>::new());
+    for row in &rows {
+        let Some(began_at) = row.field::<Option<At>>("began_at")? else { continue };
+        if row.field("erased")? || subject.is_in(row.field("response")?) {
+            ids.push(row.field("id")?);
+            created.push(row.field("event_created_at")?);
+            began.push(began_at);
+            numbers.push(row.field("number")?);
+        }
+    }
+    let mut attempts = 0;
+    if !ids.is_empty() {
+        let log: [&(dyn ToSql + Sync); 4] = [&ids, &created, &began, &numbers];
+        attempts = execute(change, sql::ERASE_LOG_WRITE, &log).await?;
+    }
+    let next = rows.last().map(|row| row.field("id")).transpose()?;
+    let held = len(&ids).saturating_sub(attempts);
+    Ok((next, Look { found: Found { attempts, ..Found::default() }, held }))
+}

@@ -1,0 +1,259 @@
+//! Erasing: an account, or what an account has of one caller, contact or call.
+//!
+//! Signed bytes cannot be edited, for each attempt of an event has the same: the body of an event
+//! that mentions the subject is removed as a whole, and what is pending of it is parked. A call stays
+//! with its id, its times and its appointments, without its caller and its summary.
+//!
+//! Each function works in short steps, so that nobody waits for it, and never waits for a row while
+//! it holds another: it leaves out what somebody holds, and looks again. It waits for transactions
+//! that had begun before it, for what they have accepted is seen when they end. It may be called
+//! again at any time: after it was killed, after a backup was restored, and until nothing is left.
+
+mod account;
+mod caller;
+mod subject;
+
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Transaction};
+use serde_json::{Value, json};
+use tokio_postgres::Row;
+
+use crate::db::statements as sql;
+use crate::db::{Database, DbError, Fields as _, StepError, query, query_opt};
+
+pub use self::account::account;
+pub use self::caller::caller;
+pub use self::subject::Subject;
+
+/// How many rows a step reads.
+const STEP: i64 = 1_000;
+
+/// How often to look again for what somebody held, or what was committed meanwhile, and the first of
+/// the waits before that.
+const LOOKS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often to look whether older transactions have ended.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// How long to wait for what had begun before.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How long for older transactions, at most.
+    pub older: Duration,
+    /// How long attempts may be in flight, whose answers are logged when they end. It is waited only
+    /// if something was pending.
+    pub in_flight: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { older: Duration::from_secs(60), in_flight: Duration::from_secs(30) }
+    }
+}
+
+/// What was found, by its kind, and erased.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Calls without their caller or summary, or removed with their account.
+    pub calls: u64,
+    /// Events without their body, or removed.
+    pub events: u64,
+    /// Deliveries that were pending and are parked, or removed with their account.
+    pub deliveries: u64,
+    /// Entries of the log without the answer, or removed.
+    pub attempts: u64,
+    /// Alerts, removed with their account, as all that follows.
+    pub alerts: u64,
+    /// Recoveries.
+    pub recoveries: u64,
+    /// API keys.
+    pub keys: u64,
+    /// Endpoints.
+    pub endpoints: u64,
+    /// The account itself.
+    pub accounts: u64,
+}
+
+/// The reason why something may be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Left {
+    /// A transaction that had begun before is still open: what it has accepted was not seen.
+    OlderTransactions,
+    /// The last look has found more, or what somebody held.
+    Rows,
+}
+
+/// The result of erasing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erased {
+    /// What was found and erased.
+    pub found: Found,
+    /// Why something may be left, so that this has to be called again. `None`: nothing is left.
+    pub left: Option<Left>,
+}
+
+/// The reason why nothing, or not everything, was erased. Call again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EraseError {
+    /// There is no such account, and nothing of it.
+    #[error("account not found")]
+    NoAccount,
+    /// The number is too short to be found and nothing else.
+    #[error("the number has fewer than {fewest} digits")]
+    ShortNumber {
+        /// The fewest digits.
+        fewest: usize,
+    },
+    /// The id is too short to be found and nothing else.
+    #[error("the id has fewer than {fewest} characters")]
+    ShortId {
+        /// The fewest characters.
+        fewest: usize,
+    },
+    /// The database did not respond.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+impl StepError for EraseError {
+    fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Db(_))
+    }
+}
+
+impl Left {
+    /// Returns the text in the line of JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OlderTransactions => "older_transactions",
+            Self::Rows => "rows",
+        }
+    }
+}
+
+impl Found {
+    fn add(&mut self, more: &Self) {
+        self.calls = self.calls.saturating_add(more.calls);
+        self.events = self.events.saturating_add(more.events);
+        self.deliveries = self.deliveries.saturating_add(more.deliveries);
+        self.attempts = self.attempts.saturating_add(more.attempts);
+        self.alerts = self.alerts.saturating_add(more.alerts);
+        self.recoveries = self.recoveries.saturating_add(more.recoveries);
+        self.keys = self.keys.saturating_add(more.keys);
+        self.endpoints = self.endpoints.saturating_add(more.endpoints);
+        self.accounts = self.accounts.saturating_add(more.accounts);
+    }
+}
+
+impl Erased {
+    /// Returns a line of JSON, which names nobody.
+    #[must_use]
+    pub fn line(&self) -> Value {
+        let Found { calls, events, deliveries, attempts, alerts, .. } = self.found;
+        let Found { recoveries, keys, endpoints, accounts, .. } = self.found;
+        json!({
+            "calls": calls,
+            "events": events,
+            "deliveries": deliveries,
+            "attempts": attempts,
+            "alerts": alerts,
+            "recoveries": recoveries,
+            "keys": keys,
+            "endpoints": endpoints,
+            "accounts": accounts,
+            "left": self.left.map(Left::as_str),
+        })
+    }
+}
+
+/// The result of a step: where the next one begins, `None` if nothing is left; and what was found.
+type Step<P, F> = Result<(Option<P>, F), DbError>;
+
+/// Repeats a step until nothing is left, and hands in what each has found.
+async fn every_step<P, F>(
+    database: &Database,
+    first: P,
+    step: impl AsyncFn(&Transaction<'_>, &P) -> Step<P, F>,
+    mut found: impl FnMut(F),
+) -> Result<(), DbError> {
+    let mut place = first;
+    loop {
+        let (next, done) = database.change(async |change| step(change, &place).await).await?;
+        found(done);
+        match next {
+            Some(next) => place = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Whether the account has a row.
+async fn has_row(database: &Database, account: &str) -> Result<bool, EraseError> {
+    let known = async |client: &Object| {
+        let row = query_opt(client, sql::ERASE_ACCOUNT_KNOWN, &[&account]).await?;
+        let row = row.ok_or_else(|| DbError::row("a look without a row"))?;
+        Ok::<_, DbError>((row.field("has_row")?, row.field("is_known")?))
+    };
+    match database.read(known).await? {
+        (has_row, true) => Ok(has_row),
+        (_, false) => Err(EraseError::NoAccount),
+    }
+}
+
+/// The numbers of an account's endpoints. Where the account's row is gone, those of its endpoints are,
+/// and the deliveries tell.
+async fn endpoints(database: &Database, account: &str, has_row: bool) -> Result<Vec<i32>, DbError> {
+    if has_row {
+        let all =
+            async |client: &Object| query(client, sql::ENDPOINTS_ALL, &[&account, &true]).await;
+        let rows: Vec<Row> = database.read(all).await?;
+        return rows.iter().map(|row| row.field("number")).collect();
+    }
+    let (mut numbers, mut last) = (Vec::new(), -1);
+    loop {
+        let page =
+            async |client: &Object| query(client, sql::ERASE_ENDPOINTS, &[&last, &STEP]).await;
+        let rows: Vec<Row> = database.read(page).await?;
+        let Some(row) = rows.last() else { return Ok(numbers) };
+        last = row.field("endpoint")?;
+        for row in &rows {
+            if row.field::<&str>("account_id")? == account {
+                numbers.push(row.field("endpoint")?);
+            }
+        }
+    }
+}
+
+/// Waits for every transaction that had begun before this call. Returns whether all have ended.
+async fn older_have_ended(database: &Database, patience: Duration) -> Result<bool, DbError> {
+    let own = async |change: &Transaction<'_>| {
+        let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
+        row.ok_or_else(|| DbError::row("there is no transaction"))?.field::<String>(0)
+    };
+    let own = database.change(own).await?;
+    let ended = async || {
+        let settled =
+            async |client: &Object| query_opt(client, sql::ENDPOINTS_SETTLED, &[&own]).await;
+        database.read(settled).await?.map_or(Ok(true), |row| row.field::<bool>(0))
+    };
+    let wait = async {
+        while !ended().await? {
+            tokio::time::sleep(EVERY).await;
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(patience, wait).await {
+        Ok(ended) => ended.map(|()| true),
+        // Once more, for who has no patience at all.
+        Err(_) => ended().await,
+    }
+}
+
+fn len<T>(rows: &[T]) -> u64 {
+    u64::try_from(rows.len()).unwrap_or(u64::MAX)
+}

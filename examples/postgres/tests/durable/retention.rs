@@ -1,0 +1,132 @@
+//! Days: when they are there, and when they go.
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant_postgres::queue::{Accepted, accept};
+use private_server::Settings;
+use serde_json::json;
+
+use crate::support::World;
+use crate::support::receiver::Reply;
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--time-scale", "0.001"];
+
+fn days_ago(days: i64) -> Timestamp {
+    let now = Timestamp::from(std::time::SystemTime::now()).unix_seconds();
+    Timestamp::from_unix(now - days * 86_400).unwrap()
+}
+
+fn event(occurrence: &str, created_at: Timestamp) -> EventBody {
+    let id = EventId::derived(&["acct_1", "ping", occurrence]);
+    let account = AccountId::parse("acct_1").unwrap();
+    let version = ApiVersion::parse("2026-01-15").unwrap();
+    NewEvent::new(id, account, version, Origin::voice(), created_at).ping("Hello.").unwrap()
+}
+
+// D-88: each cause has a day of its own, in which another endpoint has an event as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_can_end_keeps_no_day() {
+    let service = Service::new().await;
+    let good = service.endpoint("/good", &[Reply::Status(204)]);
+    let good = good.trim_start_matches("/endpoints/").to_owned();
+    let number = async |id: &str| {
+        let id = id.trim_start_matches("/endpoints/");
+        let sql = "SELECT number::bigint FROM endpoints WHERE id = $1";
+        i32::try_from(service.ask(sql, &[&id]).await).unwrap()
+    };
+    let lost = [
+        (
+            "secret",
+            "UPDATE endpoints SET secrets = (SELECT secrets FROM endpoints WHERE id = $2) WHERE number = $1",
+        ),
+        ("endpoint", "DELETE FROM endpoints WHERE number = $1 AND $2 <> ''"),
+        ("row", "UPDATE deliveries SET status = 'held' WHERE endpoint = $1 AND $2 <> ''"),
+        (
+            "event",
+            "DELETE FROM events WHERE id = (SELECT event_id FROM deliveries WHERE endpoint = $1) AND $2 <> ''",
+        ),
+    ];
+    for (days, (cause, sql)) in (32..).zip(lost) {
+        let bad = number(&service.endpoint(&format!("/{cause}"), &[Reply::Status(204)])).await;
+        let add = format!("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - {days}))");
+        service.run(&add).await;
+        let mut session = service.world.database.session().await.unwrap();
+        let change = session.transaction().await.unwrap();
+        for (name, endpoint) in [(cause, bad), (&*format!("{cause} good"), number(&good).await)] {
+            let event = event(name, days_ago(days));
+            accept(&change, &event, Some(endpoint), event.created_at()).await.unwrap();
+        }
+        assert_eq!(change.execute(sql, &[&bad, &good]).await.unwrap(), 1, "{cause}");
+        change.commit().await.unwrap();
+        session.keep();
+    }
+    let oldest = || {
+        let metrics = request(service.api.dashboard(), "GET", "/metrics", "", b"");
+        let name = "call_assistant_oldest_day_seconds ";
+        let text = metrics.text().to_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.parse::<u64>().unwrap() / 86_400
+    };
+    assert_eq!(oldest(), 35, "the oldest day that is kept");
+
+    // What can be sent is, and a sender that starts drops the days.
+    let sender = service.world.start("sender", &SENDER);
+    let of_good = "SELECT count(*) FROM deliveries WHERE endpoint = (
+        SELECT number FROM endpoints WHERE url LIKE '%/good')";
+    service.becomes(of_good, 0).await;
+    drop(sender);
+    let sender = service.world.start("sender", &SENDER);
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+    eventually("the days are dropped", || (oldest() <= 31).then_some(()));
+    assert_eq!(service.receiver.got("/good").len(), 4);
+
+    let told = service.api.ask("GET", "/accounts/acct_1/alerts", &json!({}), 200);
+    let mut told: Vec<&str> = told["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|alert| {
+            assert_eq!(alert["kind"], "abandoned");
+            alert["message"].as_str().unwrap()
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        ["a row cannot be read", "the event is missing", "the signing secrets cannot be decrypted"]
+            .map(|why| format!("1 delivery was given up after 31 days: {why}")),
+    );
+    assert!(sender.log().contains("given up after 31 days: the endpoint is missing"));
+}
+
+// D-60: what an outbox relays as late as events are kept has its day, and without a sender, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_serves_adds_days() {
+    let world = World::new(Settings::default()).await;
+    let mut session = world.database.session().await.unwrap();
+    let day = "SELECT count(*) FROM pg_class WHERE relname = 'events_' || to_char(
+        (now() AT TIME ZONE 'UTC')::date + $1::integer, 'YYYYMMDD')";
+    for days in [7, -30] {
+        let drop = format!("SELECT drop_day(((now() AT TIME ZONE 'UTC')::date + {days}))");
+        let found: i64 = session.query_one(day, &[&days]).await.unwrap().get(0);
+        assert_eq!(found, 1, "{days}");
+        session.batch_execute(&drop).await.unwrap();
+    }
+    let change = session.transaction().await.unwrap();
+    let event = event("late", days_ago(29));
+    let accepted = accept(&change, &event, None, days_ago(0)).await.unwrap();
+    assert!(matches!(accepted, Accepted::New(_)));
+    change.commit().await.unwrap();
+
+    let _api = world.start("api", &[]);
+    for days in [7, -30] {
+        let limit = std::time::Instant::now() + crate::support::running::PATIENCE;
+        while session.query_one(day, &[&days]).await.unwrap().get::<_, i64>(0) == 0 {
+            assert!(std::time::Instant::now() < limit, "{days}");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}
