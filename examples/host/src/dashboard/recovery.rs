@@ -90,8 +90,8 @@ fn missed(fields: &Fields<'_>, now: Timestamp) -> Result<MissedDeliveries, Bad> 
         let missed = text.parse().ok().filter(|status: &DeliveryStatus| status.is_missed());
         missed.ok_or("not failed, gone, parked or skipped")
     })?;
-    let missed = MissedDeliveries::between(from, until, now).of_types(types);
-    Ok(if statuses.is_empty() { missed } else { missed.of_statuses(statuses) })
+    let missed = MissedDeliveries::between(from, until, now).with_types(types);
+    Ok(if statuses.is_empty() { missed } else { missed.with_statuses(statuses) })
 }
 
 fn texts<T>(

@@ -46,7 +46,7 @@ async fn count_within(
     patience: Duration,
 ) -> Done<(Missed, Option<i64>)> {
     let began = Instant::now();
-    let missed = missed.clone().of_endpoint(&found.shown.health);
+    let missed = missed.clone().with_endpoint(&found.shown.health);
     let search = Search::new(found.shard, found.number, &missed);
     let (mut counted, mut after) = (Missed::default(), Some(i64::MIN));
     while let Some(from) = after {
@@ -111,7 +111,7 @@ pub(crate) async fn start_all(
     for row in &rows {
         let (number, shard) = (row.field("number")?, row.field("shard")?);
         let health = endpoint_of(row, "")?;
-        let (missed, plan) = (missed.clone().of_endpoint(&health), plan_of(row)?.webhooks);
+        let (missed, plan) = (missed.clone().with_endpoint(&health), plan_of(row)?.webhooks);
         if Search::new(shard, number, &missed).window(change, i64::MIN, 1).await?.is_none() {
             continue;
         }
