@@ -69,12 +69,17 @@ impl Scale {
                 continue;
             };
             turn(id, &mut columns.at);
-            // As it was read, and due a moment earlier: to postpone it is the change.
+            // As it was read, and due some moments earlier: each change of the version is to postpone it
+            // by one, so that condition, version and due time are those of the step.
             let (due, moment) = (columns.at, Duration::from_micros(1));
-            (columns.version, columns.at) = (read, due.saturating_sub(moment));
+            let changes = u32::try_from(columns.version.saturating_sub(read)).unwrap_or(1).max(1);
+            let earlier = moment.saturating_mul(changes);
+            (columns.version, columns.at) = (read, due.saturating_sub(earlier));
             let read = Delivery::from_columns(delivery.id(), delivery.endpoint(), columns);
             *delivery = read.unwrap_or(*delivery);
-            delivery.postpone(moment, due);
+            for _ in 0..changes {
+                delivery.postpone(moment, due);
+            }
         }
     }
 
@@ -143,8 +148,11 @@ mod tests {
         ];
         let endpoints = BTreeMap::from([(1, Endpoint::new(1, at(0)))]);
         let mut settled = settle(&ended, &BTreeMap::from([(1, row)]), &endpoints);
+        let write = |delivery: &Delivery| (delivery.if_version(), delivery.version());
+        let before = settled.deliveries.first().map(|(_, delivery)| write(delivery));
         Scale { waits, ..Scale::default() }.to_wall_clock(&mut settled, &ended);
         let stored = settled.deliveries.first().map(|(_, delivery)| *delivery);
+        assert_eq!(stored.as_ref().map(write), before, "the condition and the version of the step");
         (
             stored.map(|stored| DeliveryColumns::from(stored).at),
             settled.log[0].1.next_at,
