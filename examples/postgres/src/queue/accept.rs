@@ -70,11 +70,12 @@ pub async fn accept(
     let plans = PLANS.as_slice();
     let of_event: [&(dyn ToSql + Sync); 5] = [&account, &id, &created_at, &event_type, &body];
     let of_endpoints: [&(dyn ToSql + Sync); 3] = [&account, &plans, &only];
-    // One round trip for both.
-    let (new, endpoints) = tokio::try_join!(
+    // One round trip for both. Where both fail, the first is the cause.
+    let (new, endpoints) = tokio::join!(
         execute(change, sql::ACCEPT_EVENT, &of_event),
         query(change, sql::ACCEPT_ENDPOINTS, &of_endpoints),
-    )?;
+    );
+    let (new, endpoints) = (new?, endpoints?);
     if new == 0 {
         return Ok(Accepted::Again);
     }
