@@ -1,3 +1,6 @@
+//! The program that README begins with, from the first `use` on.
+#![allow(clippy::disallowed_methods, reason = "a host has a clock")]
+
 use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
