@@ -243,7 +243,10 @@ fn the_program_of_readme_keeps_each_event_once() {
 
     let readme = include_str!("../../../README.md");
     let program = include_str!("../src/bin/receive.rs");
-    assert!(readme.contains(&program[program.find("use ").unwrap()..]), "README shows this program");
+    assert!(
+        readme.contains(&program[program.find("use ").unwrap()..]),
+        "README shows this program"
+    );
     let folder = Folder::new();
     let listen = {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

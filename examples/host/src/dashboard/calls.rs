@@ -28,13 +28,9 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&json!({ "data": calls })))
     }
 
-    /// Records a call and emits `call.ended`, in one write.
+    /// Records a call and emits `call.ended`, in one write. It is written now, by the store's clock, unless
+    /// whoever imports it says when it was.
     pub(super) async fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
-        if asked.body.get("created_at").is_some() {
-            return Err(
-                Bad::new("created_at", "expected none: it is when the call is written").into()
-            );
-        }
         let account = self.store.account(id).await?.id;
         let mut shown = Value::Null;
         let compose = |now| -> Result<_, Error> {
@@ -170,7 +166,8 @@ fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
     };
     let took = said.get("duration_seconds").and_then(Value::as_u64).unwrap_or(60).min(86_400);
     let took = Duration::from_secs(took);
-    let started = instant("started_at").unwrap_or(now.saturating_sub(took));
+    let written = instant("created_at").unwrap_or(now);
+    let started = instant("started_at").unwrap_or(written.saturating_sub(took));
     let answered = instant("answered_at").unwrap_or(started);
     let defaults = json!({
         "id": CallId::from_random(random::bytes()),
@@ -181,7 +178,7 @@ fn defaults(said: &Value, now: Timestamp) -> Map<String, Value> {
         "duration_seconds": took.as_secs(),
         "summary": "Recorded from the dashboard.",
         "appointment_ids": [],
-        "created_at": now,
+        "created_at": written,
     });
     defaults.as_object().cloned().unwrap_or_default()
 }

@@ -53,6 +53,14 @@ fn metrics_count_what_happened() {
 
 #[test]
 fn the_metrics_of_the_guide_are_there() {
+    // Of the host over a database: its own tests read them.
+    const OF_A_DATABASE: [&str; 4] = [
+        "call_assistant_clock_ahead_seconds",
+        "call_assistant_database_clock_wrong",
+        "call_assistant_database_went_back_total",
+        "call_assistant_oldest_day_seconds",
+    ];
+
     let guide = include_str!("../../../../src/guide/operating.md");
     let service = Service::start(&[]);
     let mut text = request(service.dashboard(), "GET", "/metrics", "", b"").text();
@@ -72,6 +80,9 @@ fn the_metrics_of_the_guide_are_there() {
     for (at, _) in guide.match_indices("call_assistant_") {
         let (_, rest) = guide.split_at(at);
         let (name, rest) = rest.split_at(rest.find(|c| !word(c)).unwrap());
+        if OF_A_DATABASE.contains(&name) {
+            continue;
+        }
         assert!(has(name, None), "{name}");
         let selected = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
         if let Some((label, values)) = selected.and_then(|(selected, _)| selected.split_once('=')) {
