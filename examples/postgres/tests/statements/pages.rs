@@ -141,8 +141,9 @@ async fn the_page_is_what_the_query_matches() {
         key(b).cmp(&key(a))
     });
     client.batch_execute("ALTER TABLE calls ADD body text NOT NULL DEFAULT ''").await.unwrap();
-    for (plan, page) in PLANS.into_iter().flat_map(|plan| [(plan, PAGE), (plan, HOST_PAGE)]) {
-        prepare(&client, plan, &statement(page, "(")).await;
+    let pages = [statement(PAGE, "("), statement(HOST_PAGE, "WITH")];
+    for (plan, page) in PLANS.into_iter().flat_map(|plan| pages.iter().map(move |it| (plan, it))) {
+        prepare(&client, plan, page).await;
         let mut met = 0;
         for case in 0..300 {
             let instant = |dice: &mut Dice| {
@@ -293,8 +294,8 @@ async fn fill(client: &Client, calls: u64, days: u64) {
 /// Explains each window under both plans: one range of the index and nothing else. Returns the
 /// longest time, of the best of three, in milliseconds.
 async fn explain(client: &Client, days: u64) -> f64 {
-    // The host's, with a column that no index has.
-    let page = statement(HOST_PAGE, "(");
+    // The host's has an index more, and its plans are in a test of all of its statements.
+    let page = statement(PAGE, "(");
     let mut longest = 0.0_f64;
     for plan in PLANS {
         prepare(client, plan, &page).await;
