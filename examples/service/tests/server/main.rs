@@ -26,6 +26,7 @@ mod login;
 mod monitoring;
 mod owner;
 mod recovery;
+mod recovery_pace;
 mod rest;
 mod steps;
 mod tls;
