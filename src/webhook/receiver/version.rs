@@ -1,12 +1,12 @@
-//! The age of an object's state.
+//! The order of an object's states.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::json::JsonObject;
 
-/// The age of an object's state: by the object's own time, then by the time of the event that
-/// carried it.
+/// The place of a state among those of its object: by the object's own time, then by that of the
+/// event that carried it.
 ///
 /// ```
 /// use call_assistant::Timestamp;

@@ -9,7 +9,7 @@ use super::log::{Ended, LogEntry};
 use super::stored::MismatchError;
 use crate::Timestamp;
 
-/// What to store of attempts that have ended, and what to do when it is stored. Made by [`settle`].
+/// The rows to write for attempts that have ended, and what to do once they are stored. Made by [`settle`].
 ///
 /// Store `deliveries`, `endpoints`, `log` and `alerts` in one transaction, in this order, and act on
 /// the rest after its commit. If one write affects no row, roll back, read the rows again and settle again;

@@ -35,7 +35,7 @@ pub enum Step<'f, T: Task + 'f> {
     Done(Result<T::Output, FlowError>),
 }
 
-/// A tie between an answer and its request.
+/// The number of one request of a flow, which goes back to it with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(super) number: u64,
