@@ -302,7 +302,7 @@ pub use endpoint::{
 pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
 pub use planner::{Pending, Planner, SenderLimits};
 pub use recovery::{
-    MissedDeliveries, MissedSearch, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
+    MissedDeliveries, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep,
     WebhookPlan,
 };
 pub use schedule::{

@@ -1,12 +1,11 @@
 //! One attempt: its number, its deadline, and its request.
 
 use alloc::vec::Vec;
-use core::num::NonZeroU32;
 
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::super::endpoint::Destination;
+use super::super::endpoint::{Destination, Life};
 use super::super::stored::{self, MismatchError};
 use super::Delivery;
 use crate::Timestamp;
@@ -41,9 +40,10 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
-    /// The numbers of its delivery and its endpoint. An attempt that an earlier version began has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) of: Option<(u64, u32)>,
+    /// The number of its delivery's row; 0 if it had none yet.
+    pub(super) delivery: u64,
+    /// The number of its endpoint.
+    pub(super) endpoint: u32,
     #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
@@ -51,11 +51,8 @@ pub struct Attempt {
     pub(super) deadline: Timestamp,
     /// The delivery's version when the attempt began: the lease is held while it is the same.
     pub(super) lease: u32,
-    /// The endpoint's, when the attempt began.
-    pub(super) generation: u32,
-    /// Which life of the endpoint it began in. An attempt that an earlier version began has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) life: Option<NonZeroU32>,
+    /// The life of the endpoint in which it began.
+    pub(super) life: Life,
 }
 
 impl Attempt {
@@ -85,10 +82,9 @@ impl Attempt {
 
     /// Checks that it is an attempt of this delivery.
     pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
-        let Some((id, endpoint)) = self.of else { return Ok(()) };
-        // One that began before its row had a number has none.
-        let is_known = id != 0 && delivery.id != 0;
-        match (is_known && id != delivery.id) || endpoint != delivery.endpoint {
+        let is_known = self.delivery != 0 && delivery.id != 0;
+        let is_other = is_known && self.delivery != delivery.id;
+        match is_other || self.endpoint != delivery.endpoint {
             true => Err(MismatchError::Delivery),
             false => Ok(()),
         }
@@ -96,10 +92,9 @@ impl Attempt {
 
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
-    /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
-    /// added and never replace one of ours. Do not follow redirects, and connect only to an address
-    /// that [`Target::check`](super::super::Target::check) has passed. All secrets that sign at `now`
-    /// sign.
+    /// Every attempt of a delivery has the same event id and body. Do not follow redirects, and connect
+    /// only to an address that [`Target::check`](super::super::Target::check) has passed. All secrets
+    /// that sign at `now` sign.
     ///
     /// # Errors
     /// The destination is another endpoint's.
@@ -109,21 +104,11 @@ impl Attempt {
         event: &EventBody,
         now: Timestamp,
     ) -> Result<Request<Vec<u8>>, MismatchError> {
-        if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
+        if self.endpoint != destination.endpoint {
             return Err(MismatchError::Endpoint);
         }
-        let target = &destination.target;
         let mut request = event.signed_request(&destination.signer, now);
-        *request.uri_mut() = target.uri().clone();
-        let headers = request.headers_mut();
-        for name in target.headers().keys() {
-            // Ask before the first value is added: one name may have several.
-            if !headers.contains_key(name) {
-                for value in target.headers().get_all(name) {
-                    headers.append(name, value.clone());
-                }
-            }
-        }
+        *request.uri_mut() = destination.target.uri().clone();
         Ok(request)
     }
 }
