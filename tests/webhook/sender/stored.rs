@@ -83,7 +83,7 @@ fn attempts_and_outcomes_travel_between_processes() {
     let attempt = delivery.begin(&endpoint, start()).unwrap();
     let text = concat!(
         r#"{"delivery":7,"endpoint":1,"number":2,"manual":false,"began_at":"2026-01-01T00:00:00Z","#,
-        r#""deadline":"2026-01-01T00:00:10Z","lease":3,"life":{"generation":0,"began":0}}"#,
+        r#""deadline":"2026-01-01T00:00:10Z","lease":3,"life":{"generation":0,"began":1176518656}}"#,
     );
     assert_eq!(serde_json::to_string(&attempt).unwrap(), text);
     assert_eq!(serde_json::from_str::<Attempt>(text).unwrap(), attempt);

@@ -171,8 +171,7 @@ impl DisabledReason {
     pub const ALL: &'static [Self] = &[Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
 
     /// Tells whether it disables an endpoint by itself, without its owner.
-    #[must_use]
-    pub const fn is_automatic(self) -> bool {
+    pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
     }
 
