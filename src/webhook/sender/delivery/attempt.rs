@@ -1,11 +1,12 @@
 //! One attempt: its number, its deadline, and its request.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use http::Request;
 use serde::{Deserialize, Serialize};
 
-use super::super::endpoint::{Destination, Life};
+use super::super::endpoint::Destination;
 use super::super::stored::{self, MismatchError};
 use super::Delivery;
 use crate::Timestamp;
@@ -40,10 +41,9 @@ use crate::webhook::event::EventBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use = "send it, and finish the delivery with its outcome"]
 pub struct Attempt {
-    /// The number of its delivery's row; 0 if it had none yet.
-    pub(super) delivery: u64,
-    /// The number of its endpoint.
-    pub(super) endpoint: u32,
+    /// The numbers of its delivery and its endpoint. An attempt that an earlier version began has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) of: Option<(u64, u32)>,
     #[serde(deserialize_with = "stored::attempt")]
     pub(super) number: u8,
     pub(super) manual: bool,
@@ -51,8 +51,11 @@ pub struct Attempt {
     pub(super) deadline: Timestamp,
     /// The delivery's version when the attempt began: the lease is held while it is the same.
     pub(super) lease: u32,
-    /// The life of the endpoint in which it began.
-    pub(super) life: Life,
+    /// The endpoint's, when the attempt began.
+    pub(super) generation: u32,
+    /// Which life of the endpoint it began in. An attempt that an earlier version began has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) life: Option<NonZeroU32>,
 }
 
 impl Attempt {
@@ -82,9 +85,10 @@ impl Attempt {
 
     /// Checks that it is an attempt of this delivery.
     pub(in super::super) fn check(&self, delivery: &Delivery) -> Result<(), MismatchError> {
-        let is_known = self.delivery != 0 && delivery.id != 0;
-        let is_other = is_known && self.delivery != delivery.id;
-        match is_other || self.endpoint != delivery.endpoint {
+        let Some((id, endpoint)) = self.of else { return Ok(()) };
+        // One that began before its row had a number has none.
+        let is_known = id != 0 && delivery.id != 0;
+        match (is_known && id != delivery.id) || endpoint != delivery.endpoint {
             true => Err(MismatchError::Delivery),
             false => Ok(()),
         }
@@ -104,7 +108,7 @@ impl Attempt {
         event: &EventBody,
         now: Timestamp,
     ) -> Result<Request<Vec<u8>>, MismatchError> {
-        if self.endpoint != destination.endpoint {
+        if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
             return Err(MismatchError::Endpoint);
         }
         let mut request = event.signed_request(&destination.signer, now);

@@ -208,8 +208,8 @@ impl Delivery {
             }
             _ => self.failed(attempt, now),
         };
-        let late = self.version() == before;
-        Report { effect, late, endpoint: self.endpoint, life: attempt.life }
+        let life = Life { generation: attempt.generation, began: attempt.life };
+        Report { effect, late: self.version() == before, endpoint: self.endpoint, life }
     }
 
     /// Makes a waiting delivery wait longer: for [jitter](super::jitter), or while the host cannot
@@ -357,14 +357,14 @@ impl Delivery {
     fn attempt(&self, endpoint: &Endpoint, began_at: Timestamp) -> Attempt {
         let next = self.attempts.saturating_add(1).min(MAX_ATTEMPTS);
         Attempt {
-            delivery: self.id,
-            endpoint: self.endpoint,
+            of: Some((self.id, self.endpoint)),
             number: if self.manual { 1 } else { next },
             manual: self.manual,
             began_at,
             deadline: began_at.saturating_add(ATTEMPT_TIMEOUT),
             lease: self.version(),
-            life: Life { generation: self.generation, ..endpoint.life() },
+            generation: self.generation,
+            life: endpoint.life().began,
         }
     }
 
@@ -395,7 +395,7 @@ impl Delivery {
     fn gone(&mut self, attempt: &Attempt, leased: bool, now: Timestamp) -> Effect {
         // What has ended stays as it is, and what was redelivered after the endpoint was enabled
         // goes on. (D-79)
-        if self.is_pending() && attempt.life.generation == self.generation {
+        if self.is_pending() && attempt.generation == self.generation {
             if leased && !attempt.manual {
                 self.attempts = attempt.number;
             }

@@ -9,7 +9,7 @@ mod target;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub use self::address::{AddressError, check_public};
@@ -100,13 +100,13 @@ pub struct Report {
 
 /// The life of an endpoint in which an attempt began. A life ends when the endpoint is
 /// enabled again, or moved. Only ever compared for equality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Life {
     /// Deliveries belong to it, however often the endpoint is moved.
     pub(super) generation: u32,
     /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
-    /// attempt is left of it.
-    pub(super) began: u32,
+    /// attempt is left of it. `None`: not known.
+    pub(super) began: Option<NonZeroU32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -215,7 +215,7 @@ impl Endpoint {
 
     /// Records the report of an attempt to this endpoint.
     pub(super) fn recorded(&mut self, report: Report, now: Timestamp) -> EndpointChange {
-        if self.disabled.is_some() || self.life() != report.life {
+        if self.disabled.is_some() || !self.is_life(report.life) {
             return EndpointChange::Unchanged;
         }
         match report.effect {
@@ -410,8 +410,14 @@ impl Endpoint {
     }
 
     pub(super) fn life(&self) -> Life {
-        let [a, b, c, d, ..] = self.since.unix_micros().to_le_bytes();
-        Life { generation: self.generation, began: u32::from_le_bytes([a, b, c, d]) }
+        let micros = self.since.unix_micros().rem_euclid(i64::from(u32::MAX));
+        let began = u32::try_from(micros).ok().and_then(|at| NonZeroU32::MIN.checked_add(at));
+        Life { generation: self.generation, began }
+    }
+
+    fn is_life(&self, life: Life) -> bool {
+        let now = self.life();
+        now.generation == life.generation && (life.began.is_none() || now.began == life.began)
     }
 
     fn disable(&mut self, reason: DisabledReason, now: Timestamp) -> EndpointChange {
