@@ -72,7 +72,7 @@ impl Endpoint {
     /// [`MissedDeliveries::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling in SQL](super::super#enable). With a clock that is far ahead the range
+    /// [enabling in SQL](crate::guide::storing#enable). With a clock that is far ahead the range
     /// is empty, because everything looks expired: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;
