@@ -22,7 +22,7 @@
 //! match event.data {
 //!     EventData::CallEnded(call) => println!("{} has ended", call.id),
 //!     EventData::Ping { message, .. } => println!("{message}"),
-//!     EventData::Unreadable(kept) => println!("kept for later: {}", kept.error()),
+//!     EventData::Unreadable { error, .. } => println!("kept for later: {error}"),
 //!     _ => {} // not handled here: acknowledge it all the same
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

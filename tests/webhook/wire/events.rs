@@ -324,7 +324,7 @@ fn an_unknown_type_is_kept_whole() {
         assert!(matches!(event.event_type(), EventType::Other(_)), "{data}");
         assert_eq!(unknown.json().get(), data, "{data}");
         assert_eq!(event.to_json(), text.as_bytes(), "{data}");
-        assert!(format!("{unknown:?}").contains(&format!("data: {data} ")), "{unknown:?}");
+        assert!(format!("{unknown:?}").contains(&format!("data: {data},")), "{unknown:?}");
     }
     // The same text is the same data, and no other.
     let data = |text| match read(&body("call.paused", text)).data {
