@@ -107,15 +107,15 @@ impl Database {
         step: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.within(async {
-            let mut tries = if self.is_answering() { 2 } else { 1 };
+            let mut may_repeat = self.is_answering();
             loop {
                 let mut session = self.connect().await?;
                 let begin = session.build_transaction().isolation_level(isolation);
-                tries -= 1;
                 let transaction = match begin.read_only(read_only).start().await {
                     Ok(transaction) => transaction,
                     // Nothing has happened yet.
-                    Err(_) if tries > 0 => {
+                    Err(_) if may_repeat => {
+                        may_repeat = false;
                         self.doubt();
                         continue;
                     }
@@ -177,6 +177,7 @@ impl Database {
         };
         let Ok(done) = done else {
             self.doubt();
+            self.breaker().prolong();
             return Err(DbError::TimedOut.into());
         };
         if !done.as_ref().is_err_and(E::is_unanswered) {
@@ -235,6 +236,14 @@ impl Breaker {
 
     fn trip(&self) {
         *self.lock() = Instant::now().checked_add(self.pause);
+    }
+
+    /// Refuses for longer, if nothing was answered since this refuses.
+    fn prolong(&self) {
+        let mut until = self.lock();
+        if until.is_some() {
+            *until = Instant::now().checked_add(self.pause);
+        }
     }
 
     fn reset(&self) {
