@@ -18,6 +18,7 @@ mod hosts;
 mod isolation;
 mod late;
 mod loops;
+mod migrating;
 mod owner;
 mod personal_data;
 mod predicates;
