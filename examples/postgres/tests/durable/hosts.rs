@@ -110,7 +110,8 @@ async fn a_connection_that_is_read_only_is_never_used_again() {
     for session in [&one, &two] {
         session.batch_execute("SET default_transaction_read_only = on").await.unwrap();
     }
-    (one.keep(), two.keep());
+    one.keep();
+    two.keep();
     let before = [process(&database).await.unwrap(), process(&database).await.unwrap()];
     assert_ne!(before[0], before[1], "the pool takes turns");
 
