@@ -44,6 +44,7 @@ pub mod serving {
 #[cfg(feature = "service")]
 pub mod sending {
     #![doc = include_str!("sending.md")]
+    #![doc = include_str!("outbox.md")]
 }
 
 #[cfg(feature = "service")]
