@@ -29,6 +29,9 @@ use crate::webhook::WebhookResponse;
 /// }
 /// ```
 ///
+/// An inbox keeps keys, and no bytes: write those of an event that the handler cannot read, which
+/// `EventData::Unreadable` and `Receipt::event`'s error tell, before `done` acknowledges it.
+///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours:
 /// then every automatic retry is recognised.
 ///
