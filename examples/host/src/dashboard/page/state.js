@@ -11,8 +11,9 @@ async function refresh(now) {
   if (locked) return;
   try {
     if (now) tag = null;
+    if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
-      accounts = (await ask("GET", "/accounts")).data;
+      accounts = portal ? [await ask("GET", at("accounts", own))] : (await ask("GET", "/accounts")).data;
       if (selected === null && accounts.length) {
         selected = accounts[0].id;
         history.replaceState(null, "", address());
