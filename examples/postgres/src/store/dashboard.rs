@@ -55,7 +55,7 @@ impl Store for Postgres {
     }
 
     async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
-        self.dashboard.read(async |client| accounts::add_key(client, &key).await).await
+        self.dashboard.write(async |client| accounts::add_key(client, &key).await).await
     }
 
     async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {

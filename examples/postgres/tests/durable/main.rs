@@ -14,9 +14,11 @@
 mod clocks;
 mod fairness;
 mod history;
+mod hosts;
 mod isolation;
 mod late;
 mod loops;
+mod migrating;
 mod owner;
 mod personal_data;
 mod predicates;
