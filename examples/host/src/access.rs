@@ -193,6 +193,8 @@ fn is_local(authority: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+
     use super::*;
 
     #[test]
