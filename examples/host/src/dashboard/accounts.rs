@@ -5,6 +5,7 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
+use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, created, ok};
 use crate::data;
@@ -15,10 +16,22 @@ use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn accounts(&self, by: Operator) -> Result<Answer, Error> {
-        let accounts = self.store.accounts(by).await?;
-        let shown = accounts.iter().map(|account| show::account(account, Some(by)));
-        Ok(ok(&show::list(shown.collect())))
+    /// A page of accounts: the first, unless `after` says which.
+    pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let (mut after, mut most) = (None, MAX_LIST);
+        for (name, value) in &asked.query {
+            match name.as_str() {
+                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
+                "limit" => most = limit(value)?,
+                _ => return Err(Bad::new("query", "there are after and limit").into()),
+            }
+        }
+        let page = self.store.accounts(by, after, most).await?;
+        let rows = page.rows.iter().map(|row| show::account(row, Some(by)));
+        let mut shown = show::list(rows.collect());
+        shown["has_more"] = page.next.is_some().into();
+        shown["next"] = page.next.into();
+        Ok(ok(&shown))
     }
 
     pub(super) async fn account(

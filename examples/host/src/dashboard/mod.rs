@@ -216,7 +216,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let delete = *method == Method::DELETE;
         let store = &self.store;
         match path.as_slice() {
-            ["accounts"] if get => self.accounts(operator?).await,
+            ["accounts"] if get => self.accounts(operator?, asked).await,
             ["accounts", id] if get => self.account(login.account(id)?, operator.ok()).await,
             ["accounts", id] if patch => self.change_account(operator?, id, asked).await,
             ["accounts", id, "portal"] if post => self.link(operator?, login, id, asked).await,

@@ -19,8 +19,8 @@ use crate::db::statements as sql;
 use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
-    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
     RecoveryPage, RecoveryRow,
 };
 use host::scope::{Allowed, Among, Operator};
@@ -38,8 +38,8 @@ impl Store for Postgres {
         Ok(())
     }
 
-    async fn accounts(&self, _: Operator) -> Done<Vec<Account>> {
-        self.dashboard.read(async |client| accounts::all(client).await).await
+    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+        self.dashboard.read(async |client| accounts::page(client, after, limit).await).await
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
