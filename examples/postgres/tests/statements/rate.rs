@@ -14,8 +14,8 @@ use tokio_postgres::types::ToSql;
 
 use super::support::{Dice, connect, second, server, statement, statements};
 
-const TABLES: &str = include_str!("../../../../src/rest/server/sql/rate.sql");
-const CALLS: &str = include_str!("../../../../src/rest/server/sql/admit.sql");
+const TABLES: &str = include_str!("../../../../src/guide/sql/server/rate.sql");
+const CALLS: &str = include_str!("../../../../src/guide/sql/server/admit.sql");
 const ONE: &str = "SELECT admitted, wait";
 const TOGETHER: &str = "SELECT decided.admitted, decided.wait";
 

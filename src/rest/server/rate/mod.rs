@@ -91,13 +91,13 @@ use window::RateWindow;
 /// 30 older ones.
 ///
 /// ```sql
-#[doc = include_str!("../sql/rate.sql")]
+#[doc = include_str!("../../../guide/sql/server/rate.sql")]
 /// ```
 ///
 /// Call it in a transaction of its own, for one request or for all that wait:
 ///
 /// ```sql
-#[doc = include_str!("../sql/admit.sql")]
+#[doc = include_str!("../../../guide/sql/server/admit.sql")]
 /// ```
 ///
 /// With `synchronous_commit = off` for the connections that call it, a request does not wait for the
