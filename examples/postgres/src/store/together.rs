@@ -27,8 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The questions of one kind in a process. Clones share them.
 pub(super) struct Together<Q, A>(Arc<Mutex<Queue<Q, A>>>);
 
+/// Where a caller waits for its answer.
+type Caller<A> = oneshot::Sender<Done<A>>;
+
 struct Queue<Q, A> {
-    waiting: VecDeque<(Q, oneshot::Sender<Done<A>>)>,
+    waiting: VecDeque<(Q, Caller<A>)>,
     under_way: usize,
 }
 
@@ -54,7 +57,7 @@ impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
     }
 
     /// Lets a question wait. Whoever gets a turn has it asked.
-    fn enter(&self, question: Q, caller: oneshot::Sender<Done<A>>) -> Option<Turn<Q, A>> {
+    fn enter(&self, question: Q, caller: Caller<A>) -> Option<Turn<Q, A>> {
         let mut queue = self.lock();
         queue.waiting.push_back((question, caller));
         if queue.under_way >= UNDER_WAY {
@@ -102,7 +105,7 @@ impl<Q: Send + 'static, A: Send + 'static> Turn<Q, A> {
     }
 
     /// The next batch, without the questions of callers that are gone. The turn is over if there is none.
-    fn take(&mut self) -> Option<(Vec<Q>, Vec<oneshot::Sender<Done<A>>>)> {
+    fn take(&mut self) -> Option<(Vec<Q>, Vec<Caller<A>>)> {
         let mut queue = self.of.lock();
         let next = std::iter::from_fn(|| queue.waiting.pop_front());
         let batch: (Vec<_>, Vec<_>) =
