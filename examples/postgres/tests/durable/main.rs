@@ -17,6 +17,7 @@ mod history;
 mod isolation;
 mod late;
 mod loops;
+mod migrating;
 mod owner;
 mod personal_data;
 mod predicates;
