@@ -45,7 +45,7 @@ pub(super) async fn admit(
     let quotas: Vec<&str> = windows.keys().map(|window| window.quota).collect();
     let limits: Vec<i32> = windows.keys().map(|window| window.per_minute.into()).collect();
     let counts: Vec<i32> = windows.values().copied().collect();
-    let decided = database.read(async |client| {
+    let decided = database.write(async |client| {
         let rows = query(client, sql::API_ADMIT, &[&ids, &quotas, &limits, &counts]).await?;
         rows.iter()
             .map(|row| Ok((row.field("admitted")?, row.field("wait")?)))
