@@ -24,7 +24,7 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended, alerts,
-    recoveries, clocks
+    recoveries, clocks, logins
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;

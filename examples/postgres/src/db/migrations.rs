@@ -28,6 +28,7 @@ const MIGRATIONS: [Migration; 9] = [
     Migration { number: 7, sql: include_str!("../../migrations/0007_request_windows.sql") },
     Migration { number: 8, sql: include_str!("../../migrations/0008_accounts.sql") },
     Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
+    Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },
 ];
 
 /// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who

@@ -12,6 +12,7 @@ mod deliveries;
 mod delivery_key;
 mod endpoints;
 mod keys;
+mod logins;
 mod recoveries;
 mod together;
 mod windows;

@@ -38,6 +38,7 @@ const DIGESTS: [(&str, &str); 9] = [
     ),
     ("0008_accounts.sql", "da86f3a9a70430ce567828f1568f801d850313ace077c5f8380e0841af8c4230"),
     ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
+    ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
 ];
 
 #[test]
