@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = move || {
         App::new()
             .app_data(hooks.clone())
-            .app_data(PayloadConfig::new(1024 * 1024)) // more is answered 413
+            .app_data(PayloadConfig::new(2 * 1024 * 1024)) // more is answered 413
             .route("/hooks", web::post().to(receive))
     };
     let listen = std::env::var("LISTEN").unwrap_or("127.0.0.1:3000".into());
