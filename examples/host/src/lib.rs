@@ -25,7 +25,7 @@
 //! | [`dashboard`], [`answer`] | the dashboard: page, routes, JSON; what it answers |
 //! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
 //! | [`first_line`] | what a host prints when it has started |
-//! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
+//! | [`monitor`], [`process`] | `/metrics`, `/healthz`, `/readyz`; what the system knows of a process |
 //! | [`post`] | one POST to an endpoint |
 //! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
@@ -49,6 +49,7 @@ pub mod monitor;
 pub mod peer;
 pub mod plan;
 pub mod post;
+pub mod process;
 pub mod program;
 pub mod random;
 pub mod rows;

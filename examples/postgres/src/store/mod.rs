@@ -11,6 +11,7 @@ mod dashboard;
 mod deliveries;
 mod delivery_key;
 mod endpoints;
+mod monitoring;
 mod recoveries;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use call_assistant::rest::server::CursorKeys;
 use tokio_postgres::error::SqlState;
 
 use self::api::Refusals;
+use self::monitoring::Readings;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Database, DbError, StepError};
@@ -30,7 +32,7 @@ use host::store::{EndpointLimit, Refused};
 /// are needed.
 const API: usize = 16;
 const DASHBOARD: usize = 4;
-const MONITORING: usize = 1;
+const MONITORING: usize = 2;
 
 /// The store over a database. Clone it freely.
 #[derive(Clone, Debug)]
@@ -42,6 +44,7 @@ pub(crate) struct Postgres {
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
     refusals: Arc<Refusals>,
+    readings: Readings,
     counted: Counted,
 }
 
@@ -58,12 +61,16 @@ impl Postgres {
             ring,
             endpoint_limit: EndpointLimit::default(),
             refusals: Arc::default(),
+            readings: Readings::default(),
             counted: Counted::default(),
         })
     }
 
     /// The store in a process with a sender, which counts.
     pub(crate) fn counting(self, counted: Counted) -> Self {
+        counted.uses("api", &self.api);
+        counted.uses("dashboard", &self.dashboard);
+        counted.uses("monitoring", &self.monitoring);
         Self { counted, ..self }
     }
 

@@ -17,6 +17,7 @@ mod history;
 mod isolation;
 mod late;
 mod loops;
+mod monitoring;
 mod owner;
 mod personal_data;
 mod predicates;
