@@ -69,7 +69,7 @@ fn read_unknown_by_serde_json(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Read four times: on the way, in outline, for the place of the fault, and whole.
+/// Read four times: on the way, its required fields, for the place of the fault, and whole.
 #[divan::bench]
 fn read_drifted(bencher: Bencher<'_, '_>) {
     let body = String::from_utf8(body()).unwrap().replace(r#""duration_seconds":"#, r#""was":"#);

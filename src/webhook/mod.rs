@@ -87,11 +87,11 @@ mod headers;
 #[cfg(feature = "client")]
 pub mod receiver;
 mod response;
-mod secret;
 #[cfg(feature = "service")]
 pub mod sender;
 mod setup_error;
 mod signer;
+mod signing_secret;
 pub mod testing;
 mod verifier;
 mod verify_error;
@@ -99,8 +99,8 @@ mod verify_error;
 pub use grammar::MalformedReason;
 pub use headers::{DeliveryHeader, DeliveryHeaders};
 pub use response::WebhookResponse;
-pub use secret::SigningSecret;
 pub use setup_error::SetupError;
 pub use signer::{SignatureHeader, Signer};
+pub use signing_secret::SigningSecret;
 pub use verifier::{Verified, Verifier};
 pub use verify_error::VerifyError;

@@ -8,8 +8,8 @@ use core::time::Duration;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 
-use super::secret::SigningSecret;
 use super::setup_error::SetupError;
+use super::signing_secret::SigningSecret;
 use crate::secret::mac::MacKey;
 use crate::text::FixedText;
 use crate::{Product, Timestamp};

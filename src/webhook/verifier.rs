@@ -9,8 +9,8 @@ use subtle::{Choice, ConditionallySelectable};
 
 use super::grammar::Signature;
 use super::headers::{DeliveryHeader, DeliveryHeaders};
-use super::secret::SigningSecret;
 use super::setup_error::SetupError;
+use super::signing_secret::SigningSecret;
 use super::verify_error::VerifyError;
 use crate::secret::mac::{self, MacKey};
 use crate::text::Occurs;

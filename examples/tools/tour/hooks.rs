@@ -247,7 +247,7 @@ pub(crate) fn disable_by_twenty_failures(
     let days = world.now.since(began).as_secs() / 86_400;
     table.tell(&format!("{failures} more fail: {last:?}, after {days} days of this world"));
     table.show("DEL-7", "twenty failures in a row disable it, one success sets zero", {
-        recovered == EndpointChange::Recovered { warned: true } && failures == FAILURES_TO_DISABLE
+        recovered == EndpointChange::Recovered && failures == FAILURES_TO_DISABLE
     });
     Ok(())
 }

@@ -170,7 +170,7 @@ impl StoredKey {
     /// then up to `every` behind the last use.
     ///
     /// ```sql
-    #[doc = include_str!("sql/note_use.sql")]
+    #[doc = include_str!("../../guide/sql/server/note_use.sql")]
     /// ```
     pub fn note_use(&mut self, every: Duration, used_at: Timestamp) -> bool {
         // An instant far ahead was stored by a clock that was wrong.

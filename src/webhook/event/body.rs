@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 use serde::{Serialize, Serializer};
 
 use super::data::EventType;
-use super::outline::{SendableOutline, outline};
 use super::received::Event;
+use super::required_fields::{SendableFields, required_fields};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{ParseError, json_text};
@@ -51,7 +51,7 @@ impl EventBody {
     #[expect(clippy::expect_used, reason = "what was read as JSON is UTF-8")]
     pub fn from_stored(bytes: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let bytes = bytes.as_ref();
-        let SendableOutline { id, r#type, created_at, account_id, .. } = outline(bytes)?;
+        let SendableFields { id, r#type, created_at, account_id, .. } = required_fields(bytes)?;
         let text = core::str::from_utf8(bytes).expect("it was read as JSON").into();
         Ok(Self { text, id, event_type: r#type.0, account_id, created_at })
     }

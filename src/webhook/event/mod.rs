@@ -62,8 +62,8 @@ mod body;
 mod compose;
 mod data;
 mod envelope;
-mod outline;
 mod received;
+mod required_fields;
 mod usage;
 
 pub use body::EventBody;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::data::{DataOf, EventData, EventType, OtherFields, UnreadableData, WrittenData};
 use super::envelope::{ApiVersion, Origin};
-use super::outline::{Outline, outline};
+use super::required_fields::{RequiredFields, required_fields};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{
@@ -84,7 +84,7 @@ impl Event {
         if let Ok(event) = whole(bytes, None) {
             return Ok(event);
         }
-        let Outline { id, r#type, created_at, account_id, data } = outline(bytes)?;
+        let RequiredFields { id, r#type, created_at, account_id, data } = required_fields(bytes)?;
         // With the type known, data fails at its place in the body, whatever the order of fields.
         whole(bytes, Some(r#type.clone())).or_else(|error| {
             let envelope: JsonObject = json::read(bytes)?;

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::explanation::{Cause, causes};
-use super::{base64, wrapping};
+use super::{base64, encodings};
 
 causes! {
     LINE_END_ADDED "body_line_end_added": "a line end was added to the end of the body";
@@ -51,8 +51,8 @@ pub(super) fn candidates(body: &[u8]) -> impl Iterator<Item = BodyCandidate> {
     let encodings = ENCODINGS.into_iter().map(|change| (true, change));
     let undone = changes.chain(encodings);
     let undone = undone.filter_map(|(is, (cause, undo))| Some((is, cause, undo(body)?)));
-    let inside = wrapping::inside(body).map(|signed| (true, WRAPPED, signed));
-    let numbers = wrapping::numbers(body).map(|(all, signed)| (all, NUMBERS, signed));
+    let inside = encodings::inside(body).map(|signed| (true, WRAPPED, signed));
+    let numbers = encodings::numbers(body).map(|(all, signed)| (all, NUMBERS, signed));
     let found = undone.chain(inside).chain(numbers).filter(move |(.., signed)| signed != body);
     found.map(|(is_encoding, cause, signed)| BodyCandidate { cause, signed, is_encoding })
 }
@@ -76,19 +76,19 @@ const ENCODINGS: [Change; 16] = [
     (BYTE_ORDER_MARK_ADDED, |body| body.strip_prefix(BOM).map(Vec::from)),
     (WRITTEN_AS_UTF16, |body| from_utf16(body, u16::from_le_bytes)),
     (WRITTEN_AS_UTF16, |body| from_utf16(body, u16::from_be_bytes)),
-    (BASE64, |body| base64::decode(&wrapping::without_space(body))),
+    (BASE64, |body| base64::decode(&encodings::without_space(body))),
     (READ_AS_LATIN1, |body| text(body)?.chars().map(|c| u8::try_from(c).ok()).collect()),
     (READ_AS_WINDOWS1252, |body| text(body)?.chars().map(windows1252).collect()),
     (WRITTEN_AS_LATIN1, |body| decoded(body, char::from)),
     (WRITTEN_AS_WINDOWS1252, |body| decoded(body, from_windows1252)),
     (QUOTED, |body| Some(serde_json::from_slice::<String>(body).ok()?.into_bytes())),
-    (FORM_ENCODED, wrapping::from_form),
-    (HTML_ESCAPED, |body| Some(wrapping::from_html(text(body)?))),
-    (CHUNKED, wrapping::from_chunks),
-    (REQUEST, |body| wrapping::after(body, b"\r\n\r\n")),
-    (REQUEST, |body| wrapping::after(body, b"\n\n")),
-    (BYTE_LIST, |body| wrapping::from_list(text(body)?)),
-    (HEX, wrapping::from_hex),
+    (FORM_ENCODED, encodings::from_form),
+    (HTML_ESCAPED, |body| Some(encodings::from_html(text(body)?))),
+    (CHUNKED, encodings::from_chunks),
+    (REQUEST, |body| encodings::after(body, b"\r\n\r\n")),
+    (REQUEST, |body| encodings::after(body, b"\n\n")),
+    (BYTE_LIST, |body| encodings::from_list(text(body)?)),
+    (HEX, encodings::from_hex),
 ];
 
 fn text(body: &[u8]) -> Option<&str> {
@@ -158,7 +158,7 @@ fn from_bytes_literal(body: &[u8]) -> Option<Vec<u8>> {
             b'n' => b'\n',
             b'r' => b'\r',
             b't' => b'\t',
-            b'x' => wrapping::hex_byte(rest.next()?, rest.next()?)?,
+            b'x' => encodings::hex_byte(rest.next()?, rest.next()?)?,
             other => other,
         });
     }

@@ -39,18 +39,18 @@
 //! captured request, and `examples/explain-web/explain.html` is a page for a browser that sends
 //! nothing anywhere.
 
-// Each file uses only those named before it: evidence, explanation, base64, wrapping, header, secret,
-// body, json, guess, search.
+// Each file uses only those named before it: evidence, explanation, base64, encodings, header,
+// key_candidates, body, json, guess, search.
 mod base64;
 mod body;
+mod encodings;
 mod evidence;
 mod explanation;
 mod guess;
 mod header;
 mod json;
+mod key_candidates;
 mod search;
-mod secret;
-mod wrapping;
 
 pub use evidence::Evidence;
 pub use explanation::{Cause, Explanation};

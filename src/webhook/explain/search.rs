@@ -12,7 +12,7 @@ use super::explanation::{Cause, Explanation, causes};
 use super::guess::{changed, guesses, id};
 use super::header::Reading;
 use super::json;
-use super::secret::{self, KeyCandidate};
+use super::key_candidates::{self, KeyCandidate};
 use crate::Timestamp;
 use crate::webhook::grammar::{MalformedReason, Signature};
 use crate::webhook::headers::{DeliveryHeader, DeliveryHeaders};
@@ -65,7 +65,7 @@ impl Evidence<'_> {
             let mut causes: Vec<Cause> = self
                 .secrets
                 .first()
-                .and_then(|text| secret::looks_wrong(text))
+                .and_then(|text| key_candidates::looks_wrong(text))
                 .into_iter()
                 .chain(facts)
                 .collect();
@@ -163,7 +163,7 @@ const CONSTRUCTIONS: [Construction; 8] = [
 
 impl<'a> Search<'a> {
     fn new(evidence: &'a Evidence<'a>, reading: Reading<'a>) -> Self {
-        let keys = evidence.secrets.iter().map(|text| secret::candidates(text)).collect();
+        let keys = evidence.secrets.iter().map(|text| key_candidates::candidates(text)).collect();
         let header = |headers: &DeliveryHeaders<'_>| {
             headers.value(DeliveryHeader::Signature).map_or(0, <[u8]>::len)
         };

@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
-use super::entry::InboxEntry;
+use super::inbox_entry::InboxEntry;
 use super::receipt::{Claim, Claimed, EventKey, Receipt};
 use crate::Timestamp;
 use crate::webhook::WebhookResponse;
@@ -42,7 +42,7 @@ use crate::webhook::WebhookResponse;
 /// deleted after 31 days. These are the statements for PostgreSQL:
 ///
 /// ```sql
-#[doc = include_str!("inbox.sql")]
+#[doc = include_str!("../../guide/sql/receiver/inbox.sql")]
 /// ```
 #[derive(Clone, Debug)]
 pub struct Inbox {

@@ -30,7 +30,7 @@
 //! PostgreSQL:
 //!
 //! ```sql
-#![doc = include_str!("queue.sql")]
+#![doc = include_str!("../../guide/sql/receiver/queue.sql")]
 //! ```
 //!
 //! # Claim, handle, done, answer
@@ -92,7 +92,7 @@
 //!                    └──────┘ failed, or the lease expired: the next copy is handled
 //! ```
 //!
-//! [`ObjectVersion`] decides whether an update is newer than the stored state, and [`Reschedule`]
+//! [`ObjectVersion`] decides whether an update is newer than the stored state, and [`MovedAppointment`]
 //! finds the two events of an appointment that was moved.
 //!
 //! # What does not compile
@@ -148,18 +148,18 @@
 //! | back by more than a lease | claims made before end more than twice their own length after `now`: they count as expired, as above |
 //! | back or forward, by any amount | processed events stay processed; a cleanup with [`InboxEntry::is_deletable`] on a clock that is ahead deletes entries too early, so that copies of these events are processed again |
 
-mod entry;
 mod inbox;
+mod inbox_entry;
+mod moved_appointment;
 mod receipt;
 mod receive;
-mod reschedule;
 mod tally;
 mod version;
 
-pub use entry::InboxEntry;
 pub use inbox::Inbox;
+pub use inbox_entry::InboxEntry;
+pub use moved_appointment::MovedAppointment;
 pub use receipt::{Claim, Claimed, EventKey, Receipt};
 pub use receive::ReceiptError;
-pub use reschedule::Reschedule;
 pub use tally::ReceiverTally;
 pub use version::ObjectVersion;

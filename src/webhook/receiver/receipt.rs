@@ -8,7 +8,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::entry::InboxEntry;
+use super::inbox_entry::InboxEntry;
 use super::receive::ReceiptError;
 use crate::Timestamp;
 use crate::id::AccountId;

@@ -130,13 +130,13 @@
 //! [left as it is](DeliveryStatus#a-status-of-a-later-version).
 //!
 //! ```sql
-#![doc = include_str!("sql/tables.sql")]
+#![doc = include_str!("../../guide/sql/sender/tables.sql")]
 //! ```
 //!
 //! ## Accept
 //!
 //! ```sql
-#![doc = include_str!("sql/accept.sql")]
+#![doc = include_str!("../../guide/sql/sender/accept.sql")]
 //! ```
 //!
 //! The event is inserted *before* the endpoints are read. An endpoint that is enabled meanwhile may
@@ -153,13 +153,13 @@
 //! ## Begin
 //!
 //! ```sql
-#![doc = include_str!("sql/begin.sql")]
+#![doc = include_str!("../../guide/sql/sender/begin.sql")]
 //! ```
 //!
 //! ## Finish
 //!
 //! ```sql
-#![doc = include_str!("sql/finish.sql")]
+#![doc = include_str!("../../guide/sql/sender/finish.sql")]
 //! ```
 //!
 //! ## Park
@@ -169,13 +169,13 @@
 //! for nobody: whoever holds the lock parks it, or whoever begins it next.
 //!
 //! ```sql
-#![doc = include_str!("sql/park.sql")]
+#![doc = include_str!("../../guide/sql/sender/park.sql")]
 //! ```
 //!
 //! ## Enable
 //!
 //! ```sql
-#![doc = include_str!("sql/enable.sql")]
+#![doc = include_str!("../../guide/sql/sender/enable.sql")]
 //! ```
 //!
 //! No event waits for this, and it waits for no lock. A transaction that read the endpoint before 1 was
@@ -188,13 +188,13 @@
 //! Every few minutes, for the owners of endpoints that stay disabled (see [alerts](#alerts)).
 //!
 //! ```sql
-#![doc = include_str!("sql/remind.sql")]
+#![doc = include_str!("../../guide/sql/sender/remind.sql")]
 //! ```
 //!
 //! ## Sweep
 //!
 //! ```sql
-#![doc = include_str!("sql/sweep.sql")]
+#![doc = include_str!("../../guide/sql/sender/sweep.sql")]
 //! ```
 //!
 //! ## What breaks silently

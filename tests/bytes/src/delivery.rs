@@ -357,10 +357,10 @@ impl Health {
             return self.disable(DisabledReason::Gone);
         }
         if step == Step::Delivered && (self.count > 0 || self.firsts > 0) {
-            let (count, warned) = (self.count, self.suspect || self.count >= 5);
+            let warned = self.suspect || self.count >= 5;
             *self = Self { life, ..Self::default() };
-            return match count > 0 || warned {
-                true => EndpointChange::Recovered { warned },
+            return match warned {
+                true => EndpointChange::Recovered,
                 false => EndpointChange::Updated,
             };
         }
@@ -382,7 +382,10 @@ impl Health {
         if self.count == 20 {
             return self.disable(DisabledReason::Failing);
         }
-        EndpointChange::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
+        match self.count {
+            failures @ (5 | 10 | 15) => EndpointChange::Failing { failures },
+            _ => EndpointChange::Updated,
+        }
     }
 
     fn disable(&mut self, reason: DisabledReason) -> EndpointChange {

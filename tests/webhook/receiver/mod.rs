@@ -10,10 +10,10 @@ use http::Request;
 
 use crate::dice::at;
 
-mod entry;
 mod inbox;
+mod inbox_entry;
+mod moved_appointment;
 mod receipt;
-mod reschedule;
 mod version;
 
 static SECRET: LazyLock<SigningSecret> =

@@ -39,7 +39,7 @@ fn five_first_attempts_over_a_minute_make_it_suspect_and_a_2xx_ends_it() {
 
         // Any 2xx, that of a retry too.
         let change = record(&mut endpoint, 3, answered(202), now(501));
-        assert_eq!(change, EndpointChange::Recovered { warned: true });
+        assert_eq!(change, EndpointChange::Recovered);
         assert_eq!(change.alert(), Some(Alert::Recovered));
         assert_eq!((endpoint.is_suspect(), endpoint.first_failed_at()), (false, None));
         assert_eq!(record(&mut endpoint, 0, answered(200), now(502)), EndpointChange::Unchanged);
@@ -91,7 +91,7 @@ fn the_count_and_the_early_sign_know_nothing_of_each_other() {
     for failures in 1..=19 {
         let change = record(&mut endpoint, 5, Outcome::Dns, at(100));
         let warn = [5, 10, 15].contains(&failures);
-        assert_eq!(change, EndpointChange::Counted { failures, warn });
+        assert_eq!(endpoint.failures(), failures);
         assert_eq!(change.alert(), warn.then_some(Alert::Failing { failures }));
         assert!(endpoint.is_suspect(), "{failures}");
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
-    BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
+    Alert, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, MissedDeliveries, Outcome, RETENTION, Report,
 };
 
@@ -51,7 +51,7 @@ impl Naive {
             Success if self.count > 0 => {
                 let warned = self.count >= 5;
                 self.count = 0;
-                EndpointChange::Recovered { warned }
+                if warned { EndpointChange::Recovered } else { EndpointChange::Updated }
             }
             LastFailure => self.fail(),
             // Nothing was begun before an endpoint that was never enabled again.
@@ -70,7 +70,10 @@ impl Naive {
             self.disabled = Some(DisabledReason::Failing);
             return EndpointChange::Disabled(DisabledReason::Failing);
         }
-        EndpointChange::Counted { failures: self.count, warn: [5, 10, 15].contains(&self.count) }
+        match self.count {
+            failures @ (5 | 10 | 15) => EndpointChange::Failing { failures },
+            _ => EndpointChange::Updated,
+        }
     }
 }
 
@@ -135,12 +138,13 @@ fn twenty_in_a_row_disable_and_one_success_resets() {
         for failures in 1..=19 {
             let change = record(&mut endpoint, 5, Outcome::Dns, at(1));
             let warn = [5, 10, 15].contains(&failures);
-            assert_eq!(change, EndpointChange::Counted { failures, warn }, "round {round}");
+            let told = warn.then_some(Alert::Failing { failures });
+            assert_eq!((endpoint.failures(), change.alert()), (failures, told), "round {round}");
             warned.extend(warn.then_some((round, failures)));
         }
         if round == 0 {
             let success = report(&endpoint, 3, answered(201));
-            let recovered = EndpointChange::Recovered { warned: true };
+            let recovered = EndpointChange::Recovered;
             assert_eq!(endpoint.record(success, at(2)).unwrap(), recovered);
         }
     }

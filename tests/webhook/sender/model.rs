@@ -9,7 +9,7 @@
 //!
 //! 1 000 000 states are seen in an ordinary run, 6 800 000 more with `--release -- --ignored`.
 
-use call_assistant::webhook::sender::{DeliveryStatus, DisabledReason, EndpointChange};
+use call_assistant::webhook::sender::{DeliveryStatus, EndpointChange};
 use stateright::Property;
 
 use super::answered;
@@ -62,7 +62,7 @@ impl World {
             if told != change.alert() {
                 self.ledger.broken = Some("told otherwise than it should be");
             }
-            self.note_change(job, change);
+            self.note_change(job, read_endpoint.failures());
             self.senders[at] = Done(job, outcome);
             return;
         }
@@ -70,7 +70,7 @@ impl World {
         let endpoint_first = outcome.is_success() || outcome == answered(410);
         if endpoint_first && change != EndpointChange::Unchanged && same_endpoint {
             self.endpoint = endpoint;
-            self.note_change(job, change);
+            self.note_change(job, read_endpoint.failures());
             // Then the delivery, from the same step of the sender, if it is still as read.
             self.senders[at] = Heard(job, outcome);
         } else if same_row && same_endpoint {
@@ -83,9 +83,9 @@ impl World {
         }
     }
 
-    pub(super) fn note_change(&mut self, job: Job, change: EndpointChange) {
-        let failing = EndpointChange::Disabled(DisabledReason::Failing);
-        if matches!(change, EndpointChange::Counted { .. }) || change == failing {
+    /// Notes a failure that was counted, given the count before.
+    pub(super) fn note_change(&mut self, job: Job, before: u8) {
+        if self.endpoint.failures() > before {
             self.ledger.each[job.of].counted += 1;
         }
         self.ledger.was_disabled |= !self.endpoint.is_active();

@@ -259,8 +259,9 @@ impl Model for Rules {
             },
             Action::StoreCount(at) => {
                 let CountLeft(job, outcome, report) = world.senders[at] else { return None };
-                let change = world.endpoint.record(report, world.clock(at)).unwrap();
-                world.note_change(job, change);
+                let before = world.endpoint.failures();
+                let _ = world.endpoint.record(report, world.clock(at)).unwrap();
+                world.note_change(job, before);
                 world.senders[at] = Done(job, outcome);
             }
             Action::Repeat(at) => {

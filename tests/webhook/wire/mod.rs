@@ -17,9 +17,9 @@ mod headers;
 #[cfg(feature = "std")]
 mod interop;
 mod rotation;
-mod secret;
 mod signature_text;
 mod signing;
+mod signing_secret;
 mod vectors;
 mod window;
 

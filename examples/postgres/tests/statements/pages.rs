@@ -16,12 +16,12 @@ use tokio_postgres::{Client, Row};
 
 use super::support::{Dice, connect, second, server, statement, statements};
 
-const TABLE: &str = include_str!("../../../../src/rest/server/sql/calls.sql");
-const PAGE: &str = include_str!("../../../../src/rest/server/sql/page.sql");
+const TABLE: &str = include_str!("../../../../src/guide/sql/server/calls.sql");
+const PAGE: &str = include_str!("../../../../src/guide/sql/server/page.sql");
 /// The same with the columns of the durable host.
 const HOST_PAGE: &str = include_str!("../../sql/api/page.sql");
-const CALL: &str = include_str!("../../../../src/rest/server/sql/call.sql");
-const NOTE_USE: &str = include_str!("../../../../src/rest/server/sql/note_use.sql");
+const CALL: &str = include_str!("../../../../src/guide/sql/server/call.sql");
+const NOTE_USE: &str = include_str!("../../../../src/guide/sql/server/note_use.sql");
 
 const PLANS: [&str; 2] = ["force_generic_plan", "force_custom_plan"];
 /// In microseconds: within it, a call is written in time.
@@ -191,7 +191,7 @@ async fn the_page_is_what_the_query_matches() {
 #[test]
 fn the_host_has_what_the_pages_show() {
     let schema = include_str!("../../migrations/0001_schema.sql");
-    assert!(schema.contains(include_str!("../../../../src/rest/server/sql/rate.sql")));
+    assert!(schema.contains(include_str!("../../../../src/guide/sql/server/rate.sql")));
     for index in statements(TABLE).into_iter().filter(|text| text.starts_with("CREATE INDEX")) {
         assert!(schema.contains(&index), "{index}");
     }

@@ -13,8 +13,8 @@ use tokio_postgres::Client;
 
 use super::support::{Dice, connect, second, server, statement, statements};
 
-const TABLES: &str = include_str!("../../../../src/rest/server/sql/rate.sql");
-const CALLS: &str = include_str!("../../../../src/rest/server/sql/admit.sql");
+const TABLES: &str = include_str!("../../../../src/guide/sql/server/rate.sql");
+const CALLS: &str = include_str!("../../../../src/guide/sql/server/admit.sql");
 
 /// What the function says: `None` admits.
 async fn admit(client: &Client, quota: Quota, credential: &str) -> Option<i64> {

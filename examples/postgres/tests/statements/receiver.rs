@@ -2,8 +2,8 @@
 
 use super::support::{connect, server, statements};
 
-const QUEUE: &str = include_str!("../../../../src/webhook/receiver/queue.sql");
-const INBOX: &str = include_str!("../../../../src/webhook/receiver/inbox.sql");
+const QUEUE: &str = include_str!("../../../../src/guide/sql/receiver/queue.sql");
+const INBOX: &str = include_str!("../../../../src/guide/sql/receiver/inbox.sql");
 
 #[tokio::test]
 async fn every_statement_is_one_that_postgresql_knows() {

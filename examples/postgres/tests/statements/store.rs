@@ -15,16 +15,16 @@ use tokio_postgres::types::ToSql;
 
 use super::support::{database_now, statement, statements};
 
-pub(crate) const TABLES: &str = include_str!("../../../../src/webhook/sender/sql/tables.sql");
-pub(crate) const ACCEPT: &str = include_str!("../../../../src/webhook/sender/sql/accept.sql");
-pub(crate) const BEGIN: &str = include_str!("../../../../src/webhook/sender/sql/begin.sql");
-pub(crate) const FINISH: &str = include_str!("../../../../src/webhook/sender/sql/finish.sql");
-pub(crate) const PARK: &str = include_str!("../../../../src/webhook/sender/sql/park.sql");
-pub(crate) const ENABLE: &str = include_str!("../../../../src/webhook/sender/sql/enable.sql");
-pub(crate) const MISSED: &str = include_str!("../../../../src/webhook/sender/sql/missed.sql");
-pub(crate) const RECOVER: &str = include_str!("../../../../src/webhook/sender/sql/recover.sql");
-pub(crate) const REMIND: &str = include_str!("../../../../src/webhook/sender/sql/remind.sql");
-pub(crate) const SWEEP: &str = include_str!("../../../../src/webhook/sender/sql/sweep.sql");
+pub(crate) const TABLES: &str = include_str!("../../../../src/guide/sql/sender/tables.sql");
+pub(crate) const ACCEPT: &str = include_str!("../../../../src/guide/sql/sender/accept.sql");
+pub(crate) const BEGIN: &str = include_str!("../../../../src/guide/sql/sender/begin.sql");
+pub(crate) const FINISH: &str = include_str!("../../../../src/guide/sql/sender/finish.sql");
+pub(crate) const PARK: &str = include_str!("../../../../src/guide/sql/sender/park.sql");
+pub(crate) const ENABLE: &str = include_str!("../../../../src/guide/sql/sender/enable.sql");
+pub(crate) const MISSED: &str = include_str!("../../../../src/guide/sql/sender/missed.sql");
+pub(crate) const RECOVER: &str = include_str!("../../../../src/guide/sql/sender/recover.sql");
+pub(crate) const REMIND: &str = include_str!("../../../../src/guide/sql/sender/remind.sql");
+pub(crate) const SWEEP: &str = include_str!("../../../../src/guide/sql/sender/sweep.sql");
 
 pub(crate) type Result<T> = std::result::Result<T, tokio_postgres::Error>;
 

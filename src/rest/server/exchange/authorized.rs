@@ -89,7 +89,7 @@ impl AccountQuery {
 /// One call of one account in one mode: what to look up for `GET /v1/calls/{call_id}`.
 ///
 /// ```sql
-#[doc = include_str!("../sql/call.sql")]
+#[doc = include_str!("../../../guide/sql/server/call.sql")]
 /// ```
 ///
 /// Only an exchange makes a query, as with [`CallsQuery`].

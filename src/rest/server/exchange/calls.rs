@@ -19,7 +19,7 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 /// A page of one account's calls in one mode: what to look up for `GET /v1/calls`.
 ///
 /// ```sql
-#[doc = include_str!("../sql/page.sql")]
+#[doc = include_str!("../../../guide/sql/server/page.sql")]
 /// ```
 ///
 /// Only an exchange makes a query. A store whose functions take one cannot be asked without a
@@ -28,7 +28,7 @@ use crate::rest::{CreatedRange, ListCalls, Mode};
 /// # The table
 ///
 /// ```sql
-#[doc = include_str!("../sql/calls.sql")]
+#[doc = include_str!("../../../guide/sql/server/calls.sql")]
 /// ```
 ///
 /// The list is ordered by `started_at`, and a sync asks for calls by `created_at`. Almost all calls are

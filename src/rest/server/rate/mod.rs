@@ -90,13 +90,13 @@ use window::RateWindow;
 /// needs `READ COMMITTED`, the default.
 ///
 /// ```sql
-#[doc = include_str!("../sql/rate.sql")]
+#[doc = include_str!("../../../guide/sql/server/rate.sql")]
 /// ```
 ///
 /// Call it in a transaction of its own:
 ///
 /// ```sql
-#[doc = include_str!("../sql/admit.sql")]
+#[doc = include_str!("../../../guide/sql/server/admit.sql")]
 /// ```
 ///
 /// With `synchronous_commit = off` for the connections that call it, a request does not wait for the

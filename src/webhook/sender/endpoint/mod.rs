@@ -129,23 +129,18 @@ pub(super) enum Effect {
 pub enum EndpointChange {
     /// Nothing changed, and there is nothing to store.
     Unchanged,
-    /// First attempts in a row that failed: one more, or none any more. Or it was
-    /// [moved](Endpoint::moved). There is something to store, and nobody to tell.
+    /// A count of failures changed, or the endpoint was [moved](Endpoint::moved). There is something to
+    /// store, and nobody to tell.
     Updated,
     /// The endpoint is suspect.
     Suspect,
-    /// A delivery failed for good.
-    Counted {
+    /// A delivery failed for good, and the owner is warned: at each of [`FAILURES_TO_WARN`].
+    Failing {
         /// Failed deliveries in a row, this one included.
         failures: u8,
-        /// Whether to warn the owner: at each of [`FAILURES_TO_WARN`], once in a row of failures.
-        warn: bool,
     },
-    /// A 2xx ended a row of failures, or the endpoint is suspect no more.
-    Recovered {
-        /// Whether there was an [`Alert`] about them.
-        warned: bool,
-    },
+    /// A 2xx ended a row of failures that the owner was warned of.
+    Recovered,
     /// The endpoint is disabled.
     Disabled(DisabledReason),
 }
@@ -156,8 +151,8 @@ impl EndpointChange {
     pub fn alert(self) -> Option<Alert> {
         match self {
             Self::Suspect => Some(Alert::Suspect),
-            Self::Recovered { warned: true } => Some(Alert::Recovered),
-            Self::Counted { failures, warn: true } => Some(Alert::Failing { failures }),
+            Self::Recovered => Some(Alert::Recovered),
+            Self::Failing { failures } => Some(Alert::Failing { failures }),
             Self::Disabled(reason) if reason.is_automatic() => Some(Alert::Disabled { reason }),
             _ => None,
         }
@@ -231,15 +226,10 @@ impl Endpoint {
             }
             Effect::Success => {
                 let warned = self.is_suspect() || self.failures >= FAILURES_TO_WARN[0];
-                let recovered = warned || self.failures > 0;
                 self.failures = 0;
                 self.forget_first_failures();
                 self.version.change();
-                if recovered {
-                    EndpointChange::Recovered { warned }
-                } else {
-                    EndpointChange::Updated
-                }
+                if warned { EndpointChange::Recovered } else { EndpointChange::Updated }
             }
             Effect::Failure => {
                 self.failures = self.failures.saturating_add(1);
@@ -247,8 +237,10 @@ impl Endpoint {
                     return self.disable(DisabledReason::Failing, now);
                 }
                 self.version.change();
-                let warn = FAILURES_TO_WARN.contains(&self.failures);
-                EndpointChange::Counted { failures: self.failures, warn }
+                if FAILURES_TO_WARN.contains(&self.failures) {
+                    return EndpointChange::Failing { failures: self.failures };
+                }
+                EndpointChange::Updated
             }
             // The count stays: a 410 is not one of the failures.
             Effect::Gone => self.disable(DisabledReason::Gone, now),

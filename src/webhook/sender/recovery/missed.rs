@@ -57,7 +57,7 @@ pub struct MissedDeliveries {
 /// The condition of [`MissedDeliveries`], for a statement.
 ///
 /// ```sql
-#[doc = include_str!("../sql/missed.sql")]
+#[doc = include_str!("../../../guide/sql/sender/missed.sql")]
 /// ```
 ///
 /// The last condition needs the event's type, which is a column of the delivery or of its event. If

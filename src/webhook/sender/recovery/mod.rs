@@ -51,7 +51,7 @@ use crate::Timestamp;
 ///
 /// # Steps
 /// ```sql
-#[doc = include_str!("../sql/recover.sql")]
+#[doc = include_str!("../../../guide/sql/sender/recover.sql")]
 /// ```
 ///
 /// Then add the deliveries to a [`Planner`](super::Planner). A process may die at any point: a step

@@ -3,8 +3,8 @@
 mod accidents;
 mod body;
 mod header;
+mod key_candidates;
 mod rest;
-mod secret;
 
 use call_assistant::webhook::DeliveryHeaders;
 use call_assistant::webhook::explain::{Cause, Evidence, Explanation};
@@ -88,7 +88,7 @@ fn every_documented_code_is_in_a_test() {
         include_str!("body.rs"),
         include_str!("header.rs"),
         include_str!("rest.rs"),
-        include_str!("secret.rs"),
+        include_str!("key_candidates.rs"),
     ]
     .concat();
     assert!(documented().count() > 40);

@@ -12,10 +12,10 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 ///
 /// ```
 /// use call_assistant::webhook::event::Event;
-/// use call_assistant::webhook::receiver::Reschedule;
+/// use call_assistant::webhook::receiver::MovedAppointment;
 ///
 /// fn describe(event: &Event, recent: &[Event]) -> &'static str {
-///     match Reschedule::find(event, recent, &["contact_id"], Reschedule::SPAN) {
+///     match MovedAppointment::find(event, recent, &["contact_id"], MovedAppointment::SPAN) {
 ///         Some(_) => "moved",
 ///         None => "cancelled, or booked",
 ///     }
@@ -29,14 +29,14 @@ use crate::webhook::event::{Event, EventData, OriginSource};
 /// "cancelled" and "booked".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Reschedule<'e> {
+pub struct MovedAppointment<'e> {
     /// The event of the old appointment.
     pub cancelled: &'e Event,
     /// The event of the new appointment.
     pub created: &'e Event,
 }
 
-impl<'e> Reschedule<'e> {
+impl<'e> MovedAppointment<'e> {
     /// The longest time from the cancellation to the creation, unless the host chooses another one:
     /// one minute. The assistant does both in one conversation.
     pub const SPAN: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use call_assistant::model::Appointment;
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventData, NewEvent, Origin, OriginSource,
 };
-use call_assistant::webhook::receiver::Reschedule;
+use call_assistant::webhook::receiver::MovedAppointment;
 
 use crate::dice::at;
 
@@ -33,7 +33,7 @@ fn the_halves_of_a_reschedule() {
     let old = half("cancelled", "appt_1", 1_000, voice(), "cont_1");
     let new = half("created", "appt_2", 2_000, voice(), "cont_1");
     let pair = |one: &'_ Event, other: &'_ Event, fields: &[&str]| {
-        let pair = Reschedule::find(one, [other], fields, Reschedule::SPAN);
+        let pair = MovedAppointment::find(one, [other], fields, MovedAppointment::SPAN);
         pair.map(|pair| [pair.cancelled.id.clone(), pair.created.id.clone()])
     };
     for (one, other) in [(&old, &new), (&new, &old)] {
@@ -74,7 +74,8 @@ fn the_halves_of_a_reschedule() {
 
     let other = half("created", "appt_3", 3_000, voice(), "cont_1");
     let find = |others: &[&Event]| {
-        let pair = Reschedule::find(&old, others.iter().copied(), &[], Reschedule::SPAN);
+        let pair =
+            MovedAppointment::find(&old, others.iter().copied(), &[], MovedAppointment::SPAN);
         pair.map(|pair| pair.created.id.clone())
     };
     assert_eq!(find(&[]), None);

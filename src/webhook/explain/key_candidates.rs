@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use hmac::digest::zeroize::Zeroize;
 
 use super::explanation::{Cause, causes};
-use super::{base64, wrapping};
+use super::{base64, encodings};
 use crate::TextError;
 use crate::secret::Secret;
 use crate::secret::mac::MacKey;
-use crate::webhook::secret::SigningSecret;
+use crate::webhook::signing_secret::SigningSecret;
 
 causes! {
     SPACE "secret_space": "the secret given has spaces or line ends around it";
@@ -132,7 +132,7 @@ const STEPS: [Step; 7] = [
     (LITERAL_LINE_END, |text| shorter(text, text.trim_end_matches(r"\n").trim_end_matches(r"\r"))),
     (LABEL, |text| shorter(text, text.get(text.find(SigningSecret::PREFIX)?..)?)),
     (BASE64, |text| {
-        let mut text = wrapping::without_space(text.as_bytes());
+        let mut text = encodings::without_space(text.as_bytes());
         let decoded = base64::decode(&text);
         text.as_mut_slice().zeroize();
         kept(decoded?, |whole| trim(whole).starts_with(SigningSecret::PREFIX))

@@ -10,7 +10,7 @@ use crate::text::{TextError, check_present, check_visible};
 
 json_object! {
     /// The fields that an event must have, with the data as text.
-    pub(super) struct Outline<'de> {
+    pub(super) struct RequiredFields<'de> {
         pub(super) id: EventId,
         pub(super) r#type: EventType,
         pub(super) created_at: Timestamp,
@@ -21,7 +21,7 @@ json_object! {
 
 json_object! {
     /// The same fields of an event that is to be sent.
-    pub(super) struct SendableOutline<'de> {
+    pub(super) struct SendableFields<'de> {
         pub(super) id: EventId,
         pub(super) r#type: SendableType,
         pub(super) created_at: Timestamp,
@@ -44,8 +44,8 @@ impl SendableType {
 
 json_text!(SendableType, "a string", SendableType::parse);
 
-/// Reads an outline. Other fields may have any name.
-pub(super) fn outline<'de, T>(bytes: &'de [u8]) -> Result<T, ParseError>
+/// Reads the required fields. Other fields may have any name.
+pub(super) fn required_fields<'de, T>(bytes: &'de [u8]) -> Result<T, ParseError>
 where
     T: ReadObject<'de, Fields: Default>,
 {
