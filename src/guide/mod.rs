@@ -43,6 +43,7 @@ pub mod serving {
 #[cfg(feature = "service")]
 pub mod sending {
     #![doc = include_str!("sending.md")]
+    #![doc = include_str!("outbox.md")]
 }
 
 pub mod operating {

@@ -1,4 +1,4 @@
-//! Receiving webhooks, asking the API, and serving it, with the frameworks people use.
+//! Receiving and sending webhooks, asking the API, and serving it, with the frameworks people use.
 //!
 //! Copy the one that is yours: each is a few lines, and stands alone but for [`Hooks`] (what a host
 //! does with a genuine delivery) and [`asking::run`] or [`asking::run_async`] (the loop of a flow).
@@ -21,9 +21,11 @@
 //! | [`asking::ureq`] | ureq |
 //! | [`asking::hyper`] | hyper |
 //!
-//! [`serving`] serves the API with axum. `src/bin/receive.rs` is the whole program of README.
+//! [`serving`] serves the API with axum, and [`posting`] sends webhooks with reqwest. `src/bin/receive.rs`
+//! is the whole program of README, and `src/bin/send.rs` that of the guide's page on sending.
 
 pub mod asking;
+pub mod posting;
 pub mod receiving;
 pub mod serving;
 

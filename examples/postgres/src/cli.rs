@@ -21,7 +21,7 @@ use host::store::EndpointLimit;
 #[derive(Debug)]
 pub(crate) enum Role {
     /// Migrates the database to this version.
-    Migrate { database: Address },
+    Migrate { database: Address, only: Option<Look> },
     /// Serves the public API and the dashboard.
     Api { serving: Serving, database: Address, ring: KeyRing },
     /// Sends pending deliveries.
@@ -38,6 +38,15 @@ pub(crate) enum Role {
     RotateKeys { database: Address, ring: KeyRing },
     /// Prints a new line for a key ring.
     KeyGen { number: u8 },
+}
+
+/// What `migrate` only looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Look {
+    /// Which migrations are applied.
+    Status,
+    /// The statements of those that are not.
+    DryRun,
 }
 
 /// The options of a process that answers requests.
@@ -113,9 +122,19 @@ const METRICS: Flag = Flag::value(
 );
 
 const MIGRATE: Help = Help {
-    usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]",
-    about: "Migrates the database to this version. Exit status: 0 it is of this version now.",
-    flags: &[DATABASE, DATABASE_CA],
+    usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
+            \x20              [--status | --dry-run]",
+    about: "Migrates the database to this version. Of several at once one does so, and the others wait.\n\
+            Exit status: 0 it is of this version now, or nothing but a look was asked for.",
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        Flag::switch(
+            "--status",
+            "print each migration and when it was applied, as JSON; change nothing",
+        ),
+        Flag::switch("--dry-run", "print the statements that are not applied; change nothing"),
+    ],
     positional: 0,
 };
 
@@ -262,7 +281,15 @@ pub(crate) fn read() -> Role {
     let role = arguments.next().unwrap_or_default();
     let rest = arguments.collect();
     let (help, build): (&Help, fn(&Help, &Flags) -> Role) = match role.as_str() {
-        "migrate" => (&MIGRATE, |help, flags| Role::Migrate { database: database(help, flags) }),
+        "migrate" => (&MIGRATE, |help, flags| Role::Migrate {
+            database: database(help, flags),
+            only: match (flags.has("--status"), flags.has("--dry-run")) {
+                (false, false) => None,
+                (true, false) => Some(Look::Status),
+                (false, true) => Some(Look::DryRun),
+                (true, true) => help.exit("expected either --status or --dry-run"),
+            },
+        }),
         "api" => (&API, |help, flags| Role::Api {
             serving: serving(help, flags),
             database: database(help, flags),

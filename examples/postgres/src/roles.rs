@@ -5,11 +5,11 @@ use std::io::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{self, Role, Serving};
+use crate::cli::{self, Look, Role, Serving};
 use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
-use crate::db::{self, Database};
+use crate::db::{self, Database, MigrationStatus};
 use crate::key_ring::KeyRing;
 use crate::ops::erase::{self, Patience};
 use crate::ops::{recover, rotate};
@@ -86,8 +86,18 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let now = clock::database::now();
             println!("{}", rotate::keys(&database, &ring, now).await?.line());
         }
-        Role::Migrate { database } => {
+        Role::Migrate { database, only: None } => {
             db::migrate(&Database::at(&database, 1)?).await?;
+        }
+        Role::Migrate { database, only: Some(look) } => {
+            let status = db::status(&Database::at(&database, 1)?).await?;
+            match look {
+                Look::Status => println!("{}", migrations_line(&status)),
+                Look::DryRun => status
+                    .iter()
+                    .filter(|migration| migration.applied_at.is_none())
+                    .for_each(|migration| println!("-- {}\n{}", migration.number, migration.sql)),
+            }
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
@@ -137,6 +147,18 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
     }
     Ok(0)
+}
+
+/// Which migrations are applied, as JSON.
+fn migrations_line(status: &[MigrationStatus]) -> Value {
+    let each = |migration: &MigrationStatus| {
+        serde_json::json!({
+            "number": migration.number,
+            "applied_at": migration.applied_at,
+            "changed": migration.is_changed,
+        })
+    };
+    serde_json::json!({ "migrations": status.iter().map(each).collect::<Vec<_>>() })
 }
 
 async fn all(

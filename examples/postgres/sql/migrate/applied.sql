@@ -1,1 +1,1 @@
-SELECT number, digest FROM migrations;
+SELECT number, digest, applied_at FROM migrations ORDER BY number;

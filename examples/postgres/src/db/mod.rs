@@ -11,7 +11,7 @@ mod step;
 pub use address::Address;
 pub use columns::{At, delivery_columns, delivery_of, endpoint_columns, endpoint_of};
 pub(crate) use columns::{Fields, columns, plan_of, span};
-pub use migrations::{MigrationError, check, migrate};
+pub use migrations::{MigrationError, MigrationStatus, check, migrate, status};
 pub use pool::{Database, DbError, OPTIONS, Session};
 pub(crate) use statements::{execute, query, query_opt};
 pub use step::StepError;

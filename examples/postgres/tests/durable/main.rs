@@ -18,6 +18,7 @@ mod isolation;
 mod late;
 mod loops;
 mod monitoring;
+mod migrating;
 mod owner;
 mod personal_data;
 mod predicates;

@@ -33,7 +33,7 @@ async fn every_statement_is_understood() {
 }
 
 /// Answers every request with 204, until the test ends.
-fn receiver() -> String {
+pub(crate) fn receiver() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {

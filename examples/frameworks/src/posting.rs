@@ -1,0 +1,92 @@
+//! Posting webhooks with reqwest.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+use call_assistant::webhook::sender::{
+    ATTEMPT_TIMEOUT, AddressError, Outcome, Target, TargetError,
+};
+use http::Request;
+use reqwest::Client;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+
+/// Make one, and keep it. `target` is `Target::parse`.
+///
+/// # Errors
+/// There is no TLS to be had, for instance.
+pub fn http_client(target: ParseTarget) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .timeout(ATTEMPT_TIMEOUT)
+        .redirect(Policy::none())
+        .pool_max_idle_per_host(0) // each attempt makes a connection, to an address that is checked
+        .no_proxy() // a proxy would look up the name, unchecked
+        .dns_resolver(Checked(target))
+        .build()
+}
+
+type ParseTarget = fn(&str) -> Result<Target, TargetError>;
+
+/// A look-up that returns only addresses that may be called. An address in place of a name is not
+/// looked up: `Target::parse` has checked it.
+struct Checked(ParseTarget);
+
+impl Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let target = self.0(&format!("https://{}/", name.as_str()));
+        Box::pin(async move {
+            let target = target?;
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(Box::new(passing(&target, found)?.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Returns the addresses that may be called.
+///
+/// # Errors
+/// There is none.
+pub fn passing(
+    target: &Target,
+    found: impl Iterator<Item = SocketAddr>,
+) -> Result<Vec<SocketAddr>, AddressError> {
+    let (mut passed, mut refused) = (Vec::new(), None);
+    for address in found {
+        match target.check(address.ip()) {
+            Ok(()) => passed.push(address),
+            Err(error) => refused = Some(error),
+        }
+    }
+    match refused {
+        Some(error) if passed.is_empty() => Err(error),
+        _ => Ok(passed),
+    }
+}
+
+/// Sends a request. The status decides: the body of the answer is not read.
+pub async fn post(http: &Client, request: Request<Vec<u8>>) -> Outcome {
+    let Ok(request) = reqwest::Request::try_from(request) else { return Outcome::Forbidden };
+    let error = match http.execute(request).await {
+        Ok(response) => return Outcome::Answered(response.status()),
+        Err(error) => error,
+    };
+    if cause::<AddressError>(&error).is_some() || cause::<TargetError>(&error).is_some() {
+        return Outcome::Forbidden;
+    }
+    match cause::<io::Error>(&error) {
+        _ if error.is_timeout() => Outcome::TimedOut,
+        _ if error.is_dns() => Outcome::Dns,
+        Some(io) if matches!(io.raw_os_error(), Some(23 | 24)) => Outcome::Unsent, // no file left
+        Some(io) if io.kind() == ErrorKind::InvalidData => Outcome::Tls, // a certificate, for instance
+        Some(io) if io.kind() == ErrorKind::ConnectionReset => Outcome::Reset,
+        _ if error.is_connect() => Outcome::Refused,
+        _ => Outcome::Reset,
+    }
+}
+
+/// Returns the first cause of this type.
+fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    std::iter::successors(Some(error), |&error| error.source())
+        .find_map(|error| error.downcast_ref())
+}

@@ -1,0 +1,43 @@
+-- Least privileges, one role for each kind of process. Run it as the tables' owner (who runs `migrate`), after each
+-- `migrate`, since new tables need their grants. It may be run again.
+--
+-- None of these can log in, change a table's definition or give itself a right. A program logs in as a member:
+--
+--     CREATE ROLE api_1 LOGIN PASSWORD '...' IN ROLE call_assistant_api;
+
+DO $$
+DECLARE
+    role text;
+BEGIN
+    FOREACH role IN ARRAY ARRAY['call_assistant_api', 'call_assistant_sender', 'call_assistant_operator'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', role);
+        END IF;
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA public FROM %I', role);
+        EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', role);
+        EXECUTE format('GRANT SELECT ON migrations TO %I', role);
+    END LOOP;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
+
+-- `api`: the public API and the dashboard.
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    accounts, keys, rate_windows, rate_admissions, calls, endpoints, events, deliveries, ended, alerts, recoveries, clocks
+    TO call_assistant_api;
+GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
+GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
+
+-- `sender`: no key of a customer, and no call but in the events that it sends.
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, clocks
+    TO call_assistant_sender;
+GRANT SELECT ON accounts, events, erased_accounts TO call_assistant_sender;
+GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender;
+
+-- `erase`, `recover` and `rotate-keys`.
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    accounts, keys, rate_windows, rate_admissions, calls, endpoints, events, deliveries, ended, attempts, alerts,
+    recoveries, clocks, erased_accounts
+    TO call_assistant_operator;
+GRANT SELECT ON shards, senders TO call_assistant_operator;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS calls_late_in_time;
