@@ -6,13 +6,15 @@ use std::io;
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, CertificateError};
 
 use host::tls;
 
 /// The address of a database. TLS is as its `sslmode` says: `disable`, `prefer` or `require`. With TLS,
-/// the certificate and the host that it names are always verified.
+/// the certificate and the host that it names are always verified. It may name several hosts, as
+/// `postgresql://user@one,two:5433/name`: the one that accepts writes is found among them.
 #[derive(Clone)]
 pub struct Address {
     url: String,
@@ -45,20 +47,28 @@ impl Address {
 
     /// What a connection needs.
     pub(super) fn read(&self) -> Result<(Config, MakeRustlsConnect), String> {
-        let config = self.url.parse().map_err(|error: tokio_postgres::Error| {
+        let config: Config = self.url.parse().map_err(|error: tokio_postgres::Error| {
             let cause = error.source().map(ToString::to_string).unwrap_or_default();
-            let hint = match cause.contains("sslmode") {
-                true => "disable, prefer or require; with TLS, certificate and host are verified",
-                false => "expected postgresql://user@host/name",
+            let hint = if cause.contains("sslmode") {
+                "disable, prefer or require; with TLS, certificate and host are verified"
+            } else if cause.contains("target_session_attrs") {
+                READ_WRITE
+            } else {
+                "expected postgresql://user@host/name"
             };
             format!("--database: {cause}: {hint}")
         })?;
+        if config.get_target_session_attrs() == TargetSessionAttrs::ReadOnly {
+            return Err(format!("--database: target_session_attrs=read-only: {READ_WRITE}"));
+        }
         // What a server of PostgreSQL 17 expects, if it is told a protocol at all.
         let tls = tls::config(self.ca.as_deref(), b"postgresql")
             .map_err(|error| format!("--database-ca: {error}"))?;
         Ok((config, MakeRustlsConnect::new(tls)))
     }
 }
+
+const READ_WRITE: &str = "this program writes: leave it out, for read-write";
 
 /// Returns what to do about an error of TLS.
 pub(super) fn hint(error: &(dyn Error + 'static)) -> &'static str {

@@ -3,6 +3,7 @@
 
 mod address;
 mod columns;
+mod connect;
 mod migrations;
 mod pool;
 pub(crate) mod statements;

@@ -7,19 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
-    Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+    TimeoutType, Timeouts,
 };
-use tokio_postgres::Config;
-use tokio_postgres::config::Host;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{Address, hint};
+use super::address::Address;
+use super::connect::{Connector, Hosts};
 use super::step::Breaker;
 
-/// How long to wait for a connection of the pool, for one to be made, and for all of a step.
+/// How long to wait for a connection of the pool, and for all of a step.
 const WAIT: Duration = Duration::from_secs(2);
-const CONNECT: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_secs(5);
 
 /// The time of a step where a caller waits for the answer, and how long nobody tries again once the database
@@ -27,7 +24,7 @@ const STEP: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a new connection may take for a statement that does nothing.
+/// How long a new connection may take, of which its server has said that it leads.
 const PROBE: Duration = Duration::from_secs(1);
 
 /// How every session is set. The server gives up a little earlier than we do, so that its answer says
@@ -47,8 +44,7 @@ const ERASED: &str = "CA001";
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
-    server: Arc<(Config, MakeRustlsConnect)>,
-    place: Arc<str>,
+    hosts: Arc<Hosts>,
     patience: Duration,
     breaker: Arc<Breaker>,
 }
@@ -56,7 +52,7 @@ pub struct Database {
 // How to connect may have a password.
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Database").field("hosts", &self.hosts.places()).finish_non_exhaustive()
     }
 }
 
@@ -65,10 +61,10 @@ impl fmt::Debug for Database {
 #[non_exhaustive]
 pub enum DbError {
     /// There is no connection.
-    #[error("no connection to {place}: {}{}", innermost(error), hint(error))]
+    #[error("no connection to {hosts}")]
     Connect {
-        /// The server's host and port.
-        place: Arc<str>,
+        /// Each host and port, with what stood in the way there.
+        hosts: String,
         /// What stood in the way.
         error: PoolError,
     },
@@ -126,9 +122,7 @@ impl Database {
     /// The URL is not one of a database, or there is no certificate in the authority's file.
     pub fn at(address: &Address, connections: usize) -> Result<Self, String> {
         let (mut config, tls) = address.read()?;
-        let place = place(&config).into();
         config
-            .connect_timeout(CONNECT)
             .keepalives_idle(Duration::from_secs(30))
             .tcp_user_timeout(STEP)
             .application_name("call-assistant");
@@ -137,24 +131,35 @@ impl Database {
             None => OPTIONS.to_owned(),
         };
         config.options(options);
-        let server = Arc::new((config.clone(), tls.clone()));
-        let manager = Manager::from_config(
+        let hosts = Hosts::new(&config, tls)?;
+        let manager = Manager::from_connect(
             config,
-            tls,
+            Connector(Arc::clone(&hosts)),
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
+        let judge = Arc::clone(&hosts);
+        let trusted = Hook::async_fn(move |client, metrics| {
+            let judge = Arc::clone(&judge);
+            Box::pin(async move {
+                match judge.trusts(client, metrics).await {
+                    true => Ok(()),
+                    false => Err(HookError::message("its server is gone, or leads no longer")),
+                }
+            })
+        });
         let pool = Pool::builder(manager)
             .max_size(connections)
+            .pre_recycle(trusted)
             .timeouts(Timeouts {
                 wait: Some(WAIT),
-                create: Some(CONNECT),
+                create: Some(hosts.limit()),
                 recycle: Some(Duration::from_secs(1)),
             })
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| error.to_string())?;
         let breaker = Arc::new(Breaker::new(Duration::ZERO));
-        Ok(Self { pool, server, place, patience: STEP, breaker })
+        Ok(Self { pool, hosts, patience: STEP, breaker })
     }
 
     /// Returns the same database for callers that prefer an error to a wait: its steps are short, and are
@@ -171,6 +176,11 @@ impl Database {
         Self { patience: Duration::MAX, ..self.clone() }
     }
 
+    /// Tells whether callers prefer an error to a wait.
+    pub(super) fn is_answering(&self) -> bool {
+        self.patience == ANSWER
+    }
+
     pub(super) fn patience(&self) -> Duration {
         self.patience
     }
@@ -181,15 +191,8 @@ impl Database {
 
     /// Tells whether the database answers at all, on a connection of its own.
     pub(super) async fn answers(&self) -> bool {
-        let ask = async {
-            let (config, tls) = &*self.server;
-            let (client, connection) = config.connect(tls.clone()).await.ok()?;
-            let connection = tokio::spawn(connection);
-            let answer = client.simple_query("").await.ok();
-            connection.abort();
-            answer
-        };
-        tokio::time::timeout(PROBE, ask).await.is_ok_and(|answer| answer.is_some())
+        let connected = tokio::time::timeout(PROBE, self.hosts.connect()).await;
+        connected.is_ok_and(|connected| connected.is_ok())
     }
 
     /// Returns how many connections are in use, and how many callers wait for one.
@@ -203,56 +206,81 @@ impl Database {
     /// # Errors
     /// None is to be had in time.
     pub async fn session(&self) -> Result<Session, DbError> {
-        let connected = self.pool.get().await;
-        let connected = connected
-            .map_err(|error| DbError::Connect { place: Arc::clone(&self.place), error })?;
-        Ok(Session(Some(connected)))
+        let connection = self.pool.get().await.map_err(|error| {
+            let hosts = match &error {
+                PoolError::Timeout(TimeoutType::Wait) => {
+                    format!("{}: all of this process are in use", self.hosts.places())
+                }
+                _ => self.hosts.said(),
+            };
+            DbError::Connect { hosts, error }
+        })?;
+        Ok(Session { connection: Some(connection), hosts: Arc::clone(&self.hosts) })
+    }
+
+    /// Doubts the connections that nobody uses.
+    pub(super) fn doubt(&self) {
+        self.hosts.doubt();
     }
 }
 
 /// A connection. It is closed, and its transaction with it, unless its step reaches
 /// [`keep`](Self::keep): one that broke off half way through is never used again.
-#[derive(Debug)]
-pub struct Session(Option<Object>);
+pub struct Session {
+    connection: Option<Object>,
+    hosts: Arc<Hosts>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
 
 impl Session {
     /// Gives the connection back, for the next step.
     pub fn keep(mut self) {
-        self.0 = None;
+        self.connection = None;
+    }
+
+    /// Closes the connection: its server has answered, and does nothing more for it.
+    pub(super) fn close(mut self) {
+        self.connection.take().map(Object::take);
     }
 }
 
 impl Deref for Session {
     type Target = Object;
 
-    #[allow(clippy::expect_used, reason = "only `keep` and `drop` take it")]
+    #[allow(clippy::expect_used, reason = "only `keep`, `close` and `drop` take it")]
     fn deref(&self) -> &Object {
-        self.0.as_ref().expect("a session has its connection")
+        self.connection.as_ref().expect("a session has its connection")
     }
 }
 
 impl DerefMut for Session {
-    #[allow(clippy::expect_used, reason = "only `keep` and `drop` take it")]
+    #[allow(clippy::expect_used, reason = "only `keep`, `close` and `drop` take it")]
     fn deref_mut(&mut self) -> &mut Object {
-        self.0.as_mut().expect("a session has its connection")
+        self.connection.as_mut().expect("a session has its connection")
     }
 }
 
 impl Drop for Session {
+    /// Cancels what the server still does, then closes the connection. A COMMIT that waits for a standby
+    /// would wait on without its client. The connection's place in the pool is free when that is done.
     fn drop(&mut self) {
-        if let Some(broken) = self.0.take() {
-            drop(Object::take(broken));
+        let Some(connection) = self.connection.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if !connection.is_closed() => {
+                let hosts = Arc::clone(&self.hosts);
+                runtime.spawn(async move {
+                    hosts.cancel(&connection).await;
+                    drop(Object::take(connection));
+                });
+            }
+            _ => drop(Object::take(connection)),
         }
     }
-}
-
-/// Where the server is, without who connects.
-fn place(config: &Config) -> String {
-    let host = config.get_hosts().first().map_or("the database".to_owned(), |host| match host {
-        Host::Tcp(name) => name.clone(),
-        Host::Unix(folder) => folder.display().to_string(),
-    });
-    format!("{host}:{}", config.get_ports().first().copied().unwrap_or(5432))
 }
 
 /// With the server's own message, which the error's text leaves out.
@@ -264,7 +292,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
 }
 
 /// The cause behind all causes, which is what a person needs.
-fn innermost(error: &(dyn Error + 'static)) -> String {
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_postgres::IsolationLevel;
 
+use super::connect::leads;
 use super::pool::Session;
 use super::{Database, DbError};
 
@@ -33,20 +34,46 @@ impl StepError for DbError {
 }
 
 impl Database {
-    /// Reads, by one statement or by several that need not agree.
+    /// Reads, by one statement or by several that need not agree. Where a caller waits for the answer,
+    /// it is repeated once if its connection is lost: so it may do twice what it does.
     ///
     /// # Errors
     /// The step's, or that there was no answer in time.
     pub async fn read<T, E: StepError>(
         &self,
-        step: impl AsyncFnOnce(&Object) -> Result<T, E>,
+        step: impl AsyncFnOnce(&Object) -> Result<T, E> + Clone,
     ) -> Result<T, E> {
         self.within(async {
-            let session = self.connect().await?;
-            let done = step(&session).await;
-            end(session, done)
+            match self.once(step.clone()).await {
+                (Err(_), true) if self.is_answering() => self.once(step).await.0,
+                (done, _) => done,
+            }
         })
         .await
+    }
+
+    /// Writes by one statement, which must not be repeated.
+    ///
+    /// # Errors
+    /// The step's, or that there was no answer in time: then it may have happened all the same.
+    pub async fn write<T, E: StepError>(
+        &self,
+        step: impl AsyncFnOnce(&Object) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.within(async { self.once(step).await.0 }).await
+    }
+
+    /// Does a step, and tells whether its connection was lost.
+    async fn once<T, E: StepError>(
+        &self,
+        step: impl AsyncFnOnce(&Object) -> Result<T, E>,
+    ) -> (Result<T, E>, bool) {
+        let session = match self.connect().await {
+            Ok(session) => session,
+            Err(error) => return (Err(error.into()), false),
+        };
+        let done = step(&session).await;
+        self.end(session, done).await
     }
 
     /// Reads what is true at one instant.
@@ -80,19 +107,49 @@ impl Database {
         step: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.within(async {
-            let mut session = self.connect().await?;
-            let done = async {
+            let mut may_repeat = self.is_answering();
+            loop {
+                let mut session = self.connect().await?;
                 let begin = session.build_transaction().isolation_level(isolation);
-                let transaction =
-                    begin.read_only(read_only).start().await.map_err(DbError::from)?;
-                let done = step(&transaction).await?;
-                transaction.commit().await.map_err(DbError::from)?;
-                Ok(done)
-            };
-            let done = done.await;
-            end(session, done)
+                let transaction = match begin.read_only(read_only).start().await {
+                    Ok(transaction) => transaction,
+                    // Nothing has happened yet.
+                    Err(_) if may_repeat => {
+                        may_repeat = false;
+                        self.doubt();
+                        continue;
+                    }
+                    Err(error) => return Err(DbError::from(error).into()),
+                };
+                let done = async {
+                    let done = step(&transaction).await?;
+                    transaction.commit().await.map_err(DbError::from)?;
+                    Ok(done)
+                };
+                let done = done.await;
+                return self.end(session, done).await.0;
+            }
         })
         .await
+    }
+
+    /// Gives the connection back where the database has answered, whatever the answer was. Tells
+    /// whether it was lost: then what nobody uses is doubtful, too.
+    async fn end<T, E: StepError>(
+        &self,
+        session: Session,
+        done: Result<T, E>,
+    ) -> (Result<T, E>, bool) {
+        if !done.as_ref().is_err_and(E::is_unanswered) {
+            session.keep();
+            return (done, false);
+        }
+        let is_lost = !leads(&session).await;
+        if is_lost {
+            self.doubt();
+        }
+        session.close();
+        (done, is_lost)
     }
 
     async fn connect(&self) -> Result<Session, DbError> {
@@ -118,7 +175,11 @@ impl Database {
                 step.await
             }
         };
-        let Ok(done) = done else { return Err(DbError::TimedOut.into()) };
+        let Ok(done) = done else {
+            self.doubt();
+            self.breaker().prolong();
+            return Err(DbError::TimedOut.into());
+        };
         if !done.as_ref().is_err_and(E::is_unanswered) {
             self.breaker().reset();
         }
@@ -132,18 +193,11 @@ impl Database {
         tokio::spawn(async move {
             if !database.answers().await {
                 database.breaker().trip();
+                database.doubt();
             }
             drop(turn);
         });
     }
-}
-
-/// Gives the connection back where the database has answered, whatever the answer was.
-fn end<T, E: StepError>(session: Session, done: Result<T, E>) -> Result<T, E> {
-    if !done.as_ref().is_err_and(E::is_unanswered) {
-        session.keep();
-    }
-    done
 }
 
 /// A refusal of steps while the database gives no answer: else each caller would wait for as long as a
@@ -182,6 +236,14 @@ impl Breaker {
 
     fn trip(&self) {
         *self.lock() = Instant::now().checked_add(self.pause);
+    }
+
+    /// Refuses for longer, if nothing was answered since this refuses.
+    fn prolong(&self) {
+        let mut until = self.lock();
+        if until.is_some() {
+            *until = Instant::now().checked_add(self.pause);
+        }
     }
 
     fn reset(&self) {

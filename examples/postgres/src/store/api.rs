@@ -70,7 +70,7 @@ impl ApiStore for Postgres {
             return identified.admit_decided(Err(wait));
         }
         let per_minute = i32::from(quota.per_minute());
-        let wait = self.api.read(async |client| {
+        let wait = self.api.write(async |client| {
             let parameters: [&(dyn ToSql + Sync); 3] = [&window.0, &window.1, &per_minute];
             let row = query_opt(client, sql::API_ADMIT, &parameters).await?;
             Ok::<_, Refused>(row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten())

@@ -54,7 +54,7 @@ impl Store for Postgres {
     }
 
     async fn add_key(&self, key: StoredKey) -> Done<()> {
-        self.dashboard.read(async |client| accounts::add_key(client, &key).await).await
+        self.dashboard.write(async |client| accounts::add_key(client, &key).await).await
     }
 
     async fn revoke_key(&self, id: &str) -> Done<StoredKey> {

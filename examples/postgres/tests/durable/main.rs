@@ -14,6 +14,7 @@
 mod clocks;
 mod fairness;
 mod history;
+mod hosts;
 mod isolation;
 mod late;
 mod loops;

@@ -1,0 +1,207 @@
+//! An address of several hosts, and connections whose server is gone or leads no longer.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::{Database, DbError};
+use private_server::{PrivateServer, Settings};
+
+/// The name of a host in a URL.
+fn host(server: &PrivateServer) -> String {
+    server.folder().to_string_lossy().replace('/', "%2F")
+}
+
+async fn run(database: &Database, sql: &str) {
+    let session = database.session().await.unwrap();
+    session.batch_execute(sql).await.unwrap();
+    session.keep();
+}
+
+/// A server on which nothing can be written.
+async fn read_only() -> PrivateServer {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 1).unwrap();
+    run(&database, "ALTER SYSTEM SET default_transaction_read_only = on").await;
+    run(&database, "SELECT pg_reload_conf()").await;
+    server
+}
+
+/// A port that nobody listens at.
+fn refusing() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+// A machine that is stopped still accepts connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_is_found_behind_hosts_that_are_not() {
+    let (leader, follower) =
+        (PrivateServer::start(Settings::default()).unwrap(), read_only().await);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("127.0.0.1:{}", silent.local_addr().unwrap().port());
+    let refusing = format!("127.0.0.1:{}", refusing());
+    let (leader, follower) = (host(&leader), host(&follower));
+    for hosts in [
+        [&silent, &refusing, &follower, &leader],
+        [&follower, &silent, &leader, &refusing],
+        [&leader, &silent, &silent, &silent],
+    ] {
+        let list = hosts.map(String::as_str).join(",");
+        let database = Database::new(&format!("postgresql://postgres@{list}/postgres"), 2).unwrap();
+        let began = Instant::now();
+        run(&database, "CREATE TEMPORARY TABLE written ()").await;
+        let took = began.elapsed();
+        println!("{list}: {took:?}");
+        assert!(took < Duration::from_secs(2), "{list}: {took:?}");
+    }
+
+    // Where nobody leads, each host says why, after the time that the address allows.
+    let nobody = format!("postgresql://postgres@{silent},{refusing},{follower}/postgres");
+    for (query, least, most) in [("", 2.0, 3.5), ("?connect_timeout=1", 1.0, 2.0)] {
+        let began = Instant::now();
+        let error =
+            Database::new(&format!("{nobody}{query}"), 2).unwrap().session().await.unwrap_err();
+        let (took, said) = (began.elapsed().as_secs_f64(), error.to_string());
+        println!("{took} s: {said}");
+        assert!((least..most).contains(&took), "{query}: {took} s");
+        for (place, cause) in [
+            (silent.clone(), format!("no response within {least} s")),
+            (refusing.clone(), "Connection refused".to_owned()),
+            (follower.replace("%2F", "/"), "database does not allow writes".to_owned()),
+        ] {
+            let expected =
+                said.split("; ").any(|part| part.contains(&place) && part.contains(&cause));
+            assert!(expected, "{place}, {cause}: {said}");
+        }
+    }
+}
+
+#[test]
+fn an_address_that_cannot_be_meant_is_refused() {
+    for (url, expected) in [
+        (
+            "postgresql://a,b/db?target_session_attrs=read-only",
+            "target_session_attrs=read-only: this program",
+        ),
+        ("postgresql://a,b/db?target_session_attrs=primary", "this program writes"),
+        ("host=a,b,c port=1,2 user=x", "2 ports for 3 hosts: expected one for each"),
+        ("host=a,b hostaddr=10.0.0.1 user=x", "1 addresses for 2 servers"),
+        ("user=x", "no host: expected"),
+    ] {
+        let error = Database::new(url, 1).unwrap_err();
+        assert!(error.starts_with("--database: ") && error.contains(expected), "{url}: {error}");
+    }
+}
+
+/// The server's process of a connection.
+async fn process(database: &Database) -> Result<i32, DbError> {
+    let asked = database.read(async |client| {
+        Ok::<_, DbError>(client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0))
+    });
+    asked.await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_read_only_is_never_used_again() {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 2).unwrap().answering();
+    // Two connections, both of a server that leads no longer, as it seems.
+    let (one, two) = (database.session().await.unwrap(), database.session().await.unwrap());
+    for session in [&one, &two] {
+        session.batch_execute("SET default_transaction_read_only = on").await.unwrap();
+    }
+    one.keep();
+    two.keep();
+    let before = [process(&database).await.unwrap(), process(&database).await.unwrap()];
+    assert_ne!(before[0], before[1], "the pool takes turns");
+
+    let create = async |client: &deadpool_postgres::Object| {
+        Ok::<_, DbError>(client.batch_execute("CREATE TABLE written ()").await?)
+    };
+    let refused = database.write(create).await.unwrap_err().to_string();
+    assert!(refused.starts_with("25006: "), "{refused}");
+    database.write(create).await.unwrap();
+    for _ in 0..4 {
+        let now = process(&database).await.unwrap();
+        assert!(!before.contains(&now), "{now} of {before:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_reads_is_repeated_once_where_its_connection_is_lost() {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 2).unwrap().answering();
+    let (tries, lost) = (AtomicUsize::new(0), AtomicUsize::new(1));
+    let step = async |client: &deadpool_postgres::Object| {
+        let lose = tries.fetch_add(1, Ordering::Relaxed) < lost.load(Ordering::Relaxed);
+        let sql =
+            if lose { "SELECT pg_terminate_backend(pg_backend_pid())" } else { "SELECT true" };
+        Ok::<bool, DbError>(client.query_one(sql, &[]).await?.get(0))
+    };
+    assert!(database.read(step).await.unwrap());
+    assert_eq!(tries.swap(0, Ordering::Relaxed), 2);
+
+    // Once, and nothing that may have been stored.
+    lost.store(9, Ordering::Relaxed);
+    database.read(step).await.unwrap_err();
+    assert_eq!(tries.swap(0, Ordering::Relaxed), 2);
+    database.write(step).await.unwrap_err();
+    assert_eq!(tries.swap(0, Ordering::Relaxed), 1);
+
+    // A transaction that cannot begin, because nobody has noticed yet that its connection is lost.
+    let process = process(&database).await.unwrap();
+    let other = Database::new(&server.url(), 1).unwrap();
+    for wait in [0, 100] {
+        run(&other, &format!("SELECT pg_terminate_backend({process})")).await;
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        let change = async |change: &deadpool_postgres::Transaction<'_>| {
+            Ok::<_, DbError>(change.batch_execute("SELECT 1").await?)
+        };
+        database.change(change).await.unwrap();
+    }
+}
+
+// Else a server that waits for its standby would have a new connection for each try.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_given_up_is_cancelled_in_the_server() {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    let database = Database::new(&server.url(), 2).unwrap().answering();
+    let other = Database::new(&server.url(), 1).unwrap();
+    run(&other, "CREATE TABLE written (at timestamptz)").await;
+    run(&other, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
+    run(&other, "SELECT pg_reload_conf()").await;
+    let count = async |sql| {
+        let asked =
+            other.read(async |client| Ok::<i64, DbError>(client.query_one(sql, &[]).await?.get(0)));
+        asked.await.unwrap()
+    };
+    while count("SELECT count(*) FROM pg_settings WHERE setting = 'nobody'").await == 0 {}
+
+    let connections = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    let most = AtomicUsize::new(0);
+    let watched = async {
+        for _ in 0..70 {
+            most.fetch_max(usize::try_from(count(connections).await).unwrap(), Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let write = async || {
+        let insert = "INSERT INTO written VALUES (now())";
+        let write =
+            database.change(async |change| Ok::<_, DbError>(change.batch_execute(insert).await?));
+        write.await.unwrap_err().to_string()
+    };
+    let writes = async {
+        for _ in 0..3 {
+            let began = Instant::now();
+            let (one, two) = tokio::join!(write(), write());
+            assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+            println!("{one}; {two}");
+        }
+    };
+    tokio::join!(watched, writes);
+    // The pool's two, this test's one, and one that asks whether the server answers.
+    assert!(most.load(Ordering::Relaxed) <= 4, "{most:?}");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    assert_eq!(count(waiting).await, 0);
+}
