@@ -111,6 +111,14 @@ pub struct DeliveryRow {
 /// The longest body that a list shows, in bytes: a thousand of the longest are a gigabyte.
 pub const LISTED_BODY: usize = 16 * 1024;
 
+/// Accounts, in the order in which they were added.
+#[derive(Clone, Debug, Default)]
+pub struct AccountPage {
+    pub rows: Vec<Account>,
+    /// Where the next page begins, in words of the store's own. `None` on the last page.
+    pub next: Option<String>,
+}
+
 /// Which deliveries of an account to list. Each field that is given leaves some out.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {

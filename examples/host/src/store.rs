@@ -10,9 +10,9 @@
 //! struct Database(Pool);
 //!
 //! impl Store for Database {
-//!     async fn accounts(&self) -> Result<Vec<Account>, Refused> {
-//!         let rows = self.0.get().await?.query(&self.0.accounts, &[]).await?;
-//!         rows.iter().map(account).collect()
+//!     async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
+//!         let rows = self.0.get().await?.query(ALERTS, &[&account]).await?;
+//!         rows.iter().map(alert).collect()
 //!     }
 //!     // ...
 //! }
@@ -48,9 +48,9 @@ use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::rows::{
-    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
-    RecoveryRow,
+    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    RecoveryPage, RecoveryRow,
 };
 
 /// The reason why an operation is refused.
@@ -175,8 +175,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Adds initial accounts. Existing accounts do not change.
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
-    /// Every account, in the order in which they were added.
-    fn accounts(&self) -> impl Doing<Vec<Account>>;
+    /// Accounts, in the order in which they were added: so many at most, after those of the page
+    /// before with this [`AccountPage::next`].
+    fn accounts(&self, after: Option<&str>, limit: usize) -> impl Doing<AccountPage>;
 
     fn account(&self, id: &str) -> impl Doing<Account>;
 

@@ -17,9 +17,9 @@ use call_assistant::webhook::sender::{MissedDeliveries, Target};
 use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::rows::{
-    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
-    RecoveryPage, RecoveryRow,
+    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointRow, LastHour, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint,
+    NewSecret, RecoveryPage, RecoveryRow,
 };
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
@@ -140,8 +140,18 @@ impl Shared for Local {
         Ok(())
     }
 
-    async fn accounts(&self) -> Done<Vec<Account>> {
-        Ok(self.store.lock().accounts().map(AccountRow::shown).collect())
+    async fn accounts(&self, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+        let after = match after {
+            Some(text) => text
+                .parse()
+                .map_err(|_| Refused::Conflict("after: not a page of accounts".into()))?,
+            None => 0,
+        };
+        let tables = self.store.lock();
+        let mut rest = tables.accounts().skip(after);
+        let rows: Vec<Account> = rest.by_ref().take(limit).map(AccountRow::shown).collect();
+        let next = rest.next().map(|_| after.saturating_add(rows.len()).to_string());
+        Ok(AccountPage { rows, next })
     }
 
     async fn account(&self, id: &str) -> Done<Account> {

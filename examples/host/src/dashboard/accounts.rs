@@ -5,6 +5,7 @@ use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::{Product, Timestamp};
 
+use super::deliveries::{MAX_LIST, limit};
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, created, ok};
 use crate::data;
@@ -14,9 +15,21 @@ use crate::rows::AccountChange;
 use crate::store::Store;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn accounts(&self) -> Result<Answer, Error> {
-        let accounts = self.store.accounts().await?;
-        Ok(ok(&show::list(accounts.iter().map(show::account).collect())))
+    /// A page of accounts: the first, unless `after` says which.
+    pub(super) async fn accounts(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let (mut after, mut most) = (None, MAX_LIST);
+        for (name, value) in &asked.query {
+            match name.as_str() {
+                "after" => after = Some(value.as_str()).filter(|value| !value.is_empty()),
+                "limit" => most = limit(value)?,
+                _ => return Err(Bad::new("query", "there are after and limit").into()),
+            }
+        }
+        let page = self.store.accounts(after, most).await?;
+        let mut shown = show::list(page.rows.iter().map(show::account).collect());
+        shown["has_more"] = page.next.is_some().into();
+        shown["next"] = page.next.into();
+        Ok(ok(&shown))
     }
 
     pub(super) async fn account(&self, id: &str) -> Result<Answer, Error> {

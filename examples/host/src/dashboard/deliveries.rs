@@ -13,8 +13,8 @@ use crate::input::Bad;
 use crate::rows::{DeliveryFilter, DeliveryPage};
 use crate::store::{Refused, Store};
 
-/// The most deliveries in one answer.
-const MAX_LIST: usize = 1000;
+/// The most rows in one answer: 1,000.
+pub(super) const MAX_LIST: usize = 1000;
 
 /// Deliveries, newest first.
 #[derive(Debug, Serialize)]
@@ -81,11 +81,7 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "from" => filter.from = Some(instant(name, value)?),
             "until" => filter.until = Some(instant(name, value)?),
             "after" => filter.after = Some(value.clone()),
-            "limit" => {
-                let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
-                let wrong = || Bad::new("limit", format!("not from 1 to {MAX_LIST}"));
-                filter.limit = read.ok_or_else(wrong)?;
-            }
+            "limit" => filter.limit = limit(value)?,
             _ => {
                 let known = "there are status, endpoint, type, id, from, until, after and limit";
                 return Err(Bad::new("query", known).into());
@@ -93,6 +89,12 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
         }
     }
     Ok(filter)
+}
+
+/// Reads how many rows an answer has at most.
+pub(super) fn limit(value: &str) -> Result<usize, Bad> {
+    let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
+    read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))
 }
 
 fn instant(name: &str, value: &str) -> Result<Timestamp, Bad> {

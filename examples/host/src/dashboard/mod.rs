@@ -186,7 +186,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             [""] if get => Ok(answer::page(page::DASHBOARD, &self.policy)),
             ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
             ["login"] => self.log_in(asked, peer),
-            ["accounts"] if get => self.accounts().await,
+            ["accounts"] if get => self.accounts(asked).await,
             ["accounts", id] if get => self.account(id).await,
             ["accounts", id] if patch => self.change_account(id, asked).await,
             ["accounts", id, "overview"] if get => self.overview(id, asked).await,

@@ -58,13 +58,13 @@ statements! {
     ACCEPT_PENDING = "accept/pending";
     ACCEPT_SKIPPED = "accept/skipped";
     ACCEPT_START = "accept/start";
-    ACCOUNTS_ALL = "accounts/all";
     ACCOUNTS_CHANGE = "accounts/change";
     ACCOUNTS_INSERT = "accounts/insert";
     ACCOUNTS_INSERT_KEY = "accounts/insert_key";
     ACCOUNTS_KEYS = "accounts/keys";
     ACCOUNTS_LOCK = "accounts/lock";
     ACCOUNTS_ONE = "accounts/one";
+    ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
     ALERTS_DROP = "alerts/drop";
     ALERTS_INSERT = "alerts/insert";

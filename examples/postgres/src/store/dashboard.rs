@@ -19,9 +19,9 @@ use crate::db::statements as sql;
 use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
-    Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
-    EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
-    RecoveryRow,
+    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
+    Enabled, EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    RecoveryPage, RecoveryRow,
 };
 use host::store::{Done, Refused, Store};
 
@@ -37,8 +37,8 @@ impl Store for Postgres {
         Ok(())
     }
 
-    async fn accounts(&self) -> Done<Vec<Account>> {
-        self.dashboard.read(async |client| accounts::all(client).await).await
+    async fn accounts(&self, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+        self.dashboard.read(async |client| accounts::page(client, after, limit).await).await
     }
 
     async fn account(&self, id: &str) -> Done<Account> {

@@ -22,9 +22,7 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
 
 /// What a plan does, and why this one may.
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
-    ("accounts/all", "reads all of accounts", "it lists them"),
-    ("accounts/all", "sorts", "it lists them"),
-    ("accounts/all", "reads many pages", "it counts the calls of each"),
+    ("accounts/page", "reads many pages", "it counts the calls of each"),
     ("monitoring/gauges", "reads all of deliveries", "it counts what is pending"),
     ("monitoring/gauges", "reads all of endpoints", "it counts them"),
     ("monitoring/secrets", "reads all of endpoints", "it counts them"),
@@ -173,7 +171,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/insert", "'acct_new', NULL, 'UTC', 'pro', true, false"),
     ("accounts/lock", "':account'"),
     ("accounts/one", "':account'"),
-    ("accounts/all", ""),
+    ("accounts/page", "0, 1001"),
     ("alerts/latest", "':account'"),
     ("deliveries/attempts", "batch(:ended, 100), event_at(:ended), event_at(:ended + 400)"),
     ("calls/insert", "':account', true, '{call_new}', '{:now}', '{:now}', '{body}'"),

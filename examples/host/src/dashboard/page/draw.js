@@ -11,12 +11,13 @@ function standing(a) {
   return ["200", "good"];
 }
 function drawAccounts() {
+  const more = moreAccounts && keyed("more accounts", h("li", {}, h("button", { type: "button", on: { click: () => { accountPages++; refresh(true); } } }, "More accounts")));
   patchChildren($("accounts"), accounts.map((a) => {
     const mark = a.closing ? badge("closing", "bad") : !a.subscription_active ? badge("inactive", "bad") : !a.entitlements.public_api ? badge("no API", "wait") : null;
     return keyed("row " + a.id, h("li", {}, keyed("account " + a.id, h("button", { type: "button", "aria-current": a.id === selected ? "true" : undefined, on: { click: () => choose(a.id) } },
       h("span", { class: "name" }, a.business_name || "No business name"),
       h("span", { class: "sub" }, h("span", { class: "mono" }, a.id), mark)))));
-  }));
+  }).concat(more || []));
 }
 function drawNone() { patchChildren($("main"), [h("div", { class: "card empty" }, h("h1", {}, "There are no accounts"), "Start the service with --data, or without it for a demonstration.")]); }
 

@@ -1,6 +1,6 @@
 // ---- State ----
 const ANY = { status: "", endpoint: "", type: "", id: "", from: "", until: "" };
-let accounts = [], selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
+let accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
 // Whole deliveries, their bodies included, of those that are open.
@@ -12,7 +12,7 @@ async function refresh(now) {
   try {
     if (now) tag = null;
     if (!accounts.length || now) {
-      accounts = (await ask("GET", "/accounts")).data;
+      await readAccounts();
       if (selected === null && accounts.length) {
         selected = accounts[0].id;
         history.replaceState(null, "", address());
@@ -23,6 +23,17 @@ async function refresh(now) {
     else await refreshAccount(selected);
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
+}
+// As many pages as a person has asked for.
+async function readAccounts() {
+  const read = [];
+  moreAccounts = "";
+  for (let page = 0; page < accountPages && moreAccounts !== null; page++) {
+    const next = await ask("GET", "/accounts?after=" + encodeURIComponent(moreAccounts));
+    read.push(...next.data);
+    moreAccounts = next.next;
+  }
+  accounts = read;
 }
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });
