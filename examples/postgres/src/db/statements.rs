@@ -122,6 +122,9 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LOGINS_END = "logins/end";
+    LOGINS_ONE = "logins/one";
+    LOGINS_WRITE = "logins/write";
     MIGRATE_ANY = "migrate/any";
     MIGRATE_APPLIED = "migrate/applied";
     MIGRATE_BEGIN = "migrate/begin";

@@ -11,6 +11,7 @@ mod dashboard;
 mod deliveries;
 mod delivery_key;
 mod endpoints;
+mod logins;
 mod monitoring;
 mod recoveries;
 
