@@ -73,7 +73,7 @@ statements! {
     ALERTS_REMIND = "alerts/remind";
     API_ADMIT = "api/admit";
     API_CALL = "api/call";
-    API_KEY = "api/key";
+    API_KEYS = "api/keys";
     API_NOTE_USE = "api/note_use";
     API_PAGE = "api/page";
     API_READY = "api/ready";

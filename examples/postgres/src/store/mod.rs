@@ -11,17 +11,18 @@ mod dashboard;
 mod deliveries;
 mod delivery_key;
 mod endpoints;
+mod keys;
 mod logins;
 mod monitoring;
 mod recoveries;
-
-use std::sync::Arc;
+mod together;
+mod windows;
 
 use call_assistant::rest::server::CursorKeys;
 
 use tokio_postgres::error::SqlState;
 
-use self::api::Refusals;
+use self::api::Shared;
 use self::monitoring::Readings;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
@@ -44,8 +45,8 @@ pub(crate) struct Postgres {
     monitoring: Database,
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
-    refusals: Arc<Refusals>,
     readings: Readings,
+    shared: Shared,
     counted: Counted,
 }
 
@@ -61,8 +62,8 @@ impl Postgres {
             monitoring: Database::at(address, MONITORING)?.answering(),
             ring,
             endpoint_limit: EndpointLimit::default(),
-            refusals: Arc::default(),
             readings: Readings::default(),
+            shared: Shared::default(),
             counted: Counted::default(),
         })
     }
