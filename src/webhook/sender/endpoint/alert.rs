@@ -151,7 +151,7 @@ stored_enum! {
     /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
     /// ```
     ///
-    /// A text of a later version is an error that names it, as with [`DeliveryStatus`](super::super::DeliveryStatus).
+    /// A text of a later version is an error that names it, as with a delivery's status.
     pub enum DisabledReason in "disabled" {
         /// It answered 410.
         Gone = "gone",
