@@ -162,6 +162,11 @@ fn a_rotated_secret_signs_next_to_the_new_one() {
     outbox.calls("acct_1", 0..1);
     outbox.after("delivered", 1);
     outbox.run(&["rotate", "1", "whsec_the-new-one"]);
+    // Neither a command that is repeated nor a second rotation ends the first secret.
+    for secret in ["whsec_the-new-one", "whsec_another"] {
+        let again = outbox.command(&["rotate", "1", secret]).output().unwrap();
+        assert!(!again.status.success());
+    }
     outbox.calls("acct_1", 1..2);
     outbox.after("delivered", 2);
     drop(running);

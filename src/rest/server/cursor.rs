@@ -131,7 +131,8 @@ impl fmt::Debug for CursorKey {
 /// several hosts serve the same list:
 /// 1. Add the new key to every host with [`with_key`](Self::with_key): it verifies.
 /// 2. Put the new key first on every host: it signs.
-/// 3. Remove the old key once the walks that began with it may fail.
+/// 3. Remove the old key a day later: each page has a new cursor, so only a walk that rested so long
+///    has an old one.
 ///
 /// # Format
 ///

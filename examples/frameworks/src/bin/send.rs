@@ -107,14 +107,18 @@ fn register(db: &Connection, account: &str, url: &str, secret: &SigningSecret) -
     Ok(())
 }
 
-/// Replaces the secret. The one before goes on signing for a day.
+/// Replaces the secret. The one before goes on signing for a day, in which there is no other rotation.
 fn rotate(db: &Connection, endpoint: u32, secret: &SigningSecret) -> Result<()> {
-    let until = now().saturating_add(Signer::OVERLAP).unix_micros();
+    let (now, until) = (now(), now().saturating_add(Signer::OVERLAP));
     let rotated = db.execute(
-        "UPDATE endpoints SET old_secret = secret, old_until = ?, secret = ? WHERE id = ?",
-        params![until, secret.reveal(), endpoint],
+        "UPDATE endpoints SET old_secret = secret, old_until = ?1, secret = ?2
+            WHERE id = ?3 AND secret <> ?2 AND (old_until IS NULL OR old_until <= ?4)",
+        params![until.unix_micros(), secret.reveal(), endpoint, now.unix_micros()],
     )?;
-    if rotated == 1 { Ok(()) } else { Err("no such endpoint".into()) }
+    match rotated {
+        1 => Ok(()),
+        _ => Err("no such endpoint, the secret that it has, or a second rotation in a day".into()),
+    }
 }
 
 /// Makes an event of the first row of the outbox. A row is relayed twice if somebody puts it in
@@ -174,12 +178,12 @@ fn accept(tx: &Transaction<'_>, event: &EventBody, now: Timestamp) -> Result<()>
 
 /// Makes the attempt that has waited longest.
 fn send(db: &mut Connection, http: &Agent) -> Result<bool> {
-    let (began, clock) = (now(), Instant::now());
-
     // Begin. The lease is committed before the request: for 30 s no other process sends this
     // delivery. If this process is killed from here on, the row is due again when the lease has
     // expired, and the same attempt is made again.
     let tx = begin(db)?;
+    // Not before: the lock may have taken long, and the lease counts from here.
+    let (began, clock) = (now(), Instant::now());
     let due =
         "SELECT id FROM deliveries WHERE due <= ?1 OR due > ?1 + 43200000000 ORDER BY due LIMIT 1";
     let due = tx.query_row(due, [began.unix_micros()], |row| row.get(0));
@@ -372,11 +376,11 @@ fn of_io(error: &io::Error) -> Outcome {
     }
 }
 
-/// Reads a URL. Only a test on one machine sets `ALLOW_LOOPBACK`.
+/// Reads a URL. Only a test on one machine sets `ALLOW_LOOPBACK=1`.
 fn target(url: &str) -> std::result::Result<Target, TargetError> {
-    match env::var_os("ALLOW_LOOPBACK") {
-        Some(_) => Target::parse_allowing_loopback(url),
-        None => Target::parse(url),
+    match env::var("ALLOW_LOOPBACK").as_deref() {
+        Ok("1") => Target::parse_allowing_loopback(url),
+        _ => Target::parse(url),
     }
 }
 

@@ -30,6 +30,9 @@ use crate::text::Occurs;
 /// # Ok::<(), http::Error>(())
 /// ```
 ///
+/// A request of [`rest::client`](crate::rest::client) has no `Host` yet: HTTP clients add it. A test that gives
+/// one to the exchange adds it too.
+///
 /// Other headers and the body are ignored, also an incoming `X-Request-Id`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
