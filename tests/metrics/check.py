@@ -40,6 +40,7 @@ names |= {
     "call_assistant_database_clock_wrong",
     "call_assistant_database_went_back_total",
     "call_assistant_oldest_day_seconds",
+    "call_assistant_writes_waiting",
 }
 for name in sorted(set(re.findall(r"call_assistant_\w+", guide))):
     known = name in names or name in families

@@ -9,8 +9,10 @@ use call_assistant::metrics::{CONTENT_TYPE, OpenMetrics};
 use call_assistant::rest::server;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use serde_json::json;
 
-use crate::answer::{Answer, Error, text};
+use crate::answer::{Answer, Error, json, text};
+use crate::rows::Writes;
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
 
@@ -49,6 +51,8 @@ const OLDEST_DAY: &str = "call_assistant_oldest_day_seconds";
 /// The gauges of a host whose clock may differ from its database's.
 const CLOCK: &str = "call_assistant_clock_ahead_seconds";
 const DATABASE_CLOCK: &str = "call_assistant_database_clock_wrong";
+/// The gauge of a host whose database has standby servers.
+const WRITES_WAITING: &str = "call_assistant_writes_waiting";
 
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
@@ -108,6 +112,10 @@ impl<S: Store> Monitor<S> {
                 let help = "whether all processes' clocks differ alike from the database's";
                 text.gauge(DATABASE_CLOCK, help, [([], u8::from(clock.database_is_wrong))])?;
             }
+            if let Some(writes) = counted.writes {
+                let help = "whether writes wait for a standby server";
+                text.gauge(WRITES_WAITING, help, [([], u8::from(writes == Writes::Waiting))])?;
+            }
             if let Some(api) = api {
                 api.write(&mut text)?;
             }
@@ -121,7 +129,10 @@ impl<S: Store> Monitor<S> {
         if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
             return Err(Error::Stopping);
         }
-        self.store.ready().await?;
-        Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()))
+        let writes = match self.store.ready().await? {
+            Writes::Stored => "stored",
+            Writes::Waiting => "waiting",
+        };
+        Ok(json(StatusCode::OK, &json!({ "ready": true, "writes": writes })))
     }
 }

@@ -228,6 +228,17 @@ pub struct Metrics {
     pub oldest_day: Option<Duration>,
     /// This process's clock beside the database's; `None` where there is none, or nobody has looked.
     pub clock: Option<ClockRow>,
+    /// How writes are taken; `None` where there is no database.
+    pub writes: Option<Writes>,
+}
+
+/// How a store that answers takes writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// They are acknowledged.
+    Stored,
+    /// They wait for a standby server.
+    Waiting,
 }
 
 /// How a process's clock compares with its database's.

@@ -50,7 +50,7 @@ use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
-    RecoveryRow,
+    RecoveryRow, Writes,
 };
 
 /// The reason why an operation is refused.
@@ -297,8 +297,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// What an account's owner should be told, newest first: the latest hundred.
     fn alerts(&self, account: &str) -> impl Doing<Vec<AlertRow>>;
 
-    /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
-    fn ready(&self) -> impl Doing<()>;
+    /// Whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
+    /// not.
+    fn ready(&self) -> impl Doing<Writes>;
 
     /// What the sender of this process has counted, and what the store holds now.
     fn metrics(&self) -> impl Doing<Metrics>;

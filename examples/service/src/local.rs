@@ -19,7 +19,7 @@ use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
-    RecoveryPage, RecoveryRow,
+    RecoveryPage, RecoveryRow, Writes,
 };
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
@@ -333,8 +333,8 @@ impl Shared for Local {
         Ok(self.store.lock().alerts(account))
     }
 
-    async fn ready(&self) -> Done<()> {
-        Ok(())
+    async fn ready(&self) -> Done<Writes> {
+        Ok(Writes::Stored)
     }
 
     async fn metrics(&self) -> Done<Metrics> {

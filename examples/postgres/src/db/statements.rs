@@ -81,6 +81,7 @@ statements! {
     CALLS_LATEST = "calls/latest";
     CLOCKS_NOW = "clocks/now";
     CLOCKS_SHARE = "clocks/share";
+    COMMIT_WAITS = "commit/waits";
     DAYS_ADD = "days/add";
     DAYS_DROP = "days/drop";
     DAYS_OLDEST = "days/oldest";

@@ -1,5 +1,7 @@
 //! The operations of the dashboard, each one step.
 
+use std::time::Duration;
+
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::model::Call;
@@ -21,9 +23,12 @@ use host::log;
 use host::rows::{
     Account, AccountChange, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow, Enabled,
     EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage,
-    RecoveryRow,
+    RecoveryRow, Writes,
 };
 use host::store::{Done, Refused, Store};
+
+/// How long a COMMIT takes at most, unless it waits for a standby server: 1 s.
+const COMMIT: Duration = Duration::from_secs(1);
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
@@ -313,24 +318,44 @@ impl Store for Postgres {
             })
             .await?;
         let went_back = Some(self.counted.times_back());
-        let clock = self.counted.clock();
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock })
+        let (clock, writes) = (self.counted.clock(), Some(self.writes().await?));
+        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock, writes })
     }
 
-    async fn ready(&self) -> Done<()> {
+    async fn ready(&self) -> Done<Writes> {
         if let Some(why) = self.counted.idle() {
             return Err(Refused::Unavailable(why.into()));
         }
-        self.monitoring
-            .read(async |client| {
-                query(client, sql::API_READY, &[]).await?;
-                Ok(())
-            })
-            .await
+        match self.writes().await? {
+            // Requests that read are answered all the same: a load balancer would take out every process.
+            Writes::Waiting if self.only_sends => {
+                let why = "no result can be stored: a COMMIT waits for a standby server";
+                Err(Refused::Unavailable(why.into()))
+            }
+            writes => Ok(writes),
+        }
     }
 }
 
 impl Postgres {
+    /// Finds out how writes are taken.
+    async fn writes(&self) -> Done<Writes> {
+        let write = self.monitoring.write(async |client| {
+            query(client, sql::COMMIT_WAITS, &[]).await?;
+            Ok(Writes::Stored)
+        });
+        match tokio::time::timeout(COMMIT, write).await {
+            Ok(written) => written,
+            Err(_) => {
+                let answers = self.monitoring.read(async |client| {
+                    query(client, sql::API_READY, &[]).await?;
+                    Ok(Writes::Waiting)
+                });
+                answers.await
+            }
+        }
+    }
+
     /// Adds an account with all that belongs to it, unless it is there already or was erased.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;

@@ -43,6 +43,7 @@ pub(crate) struct Postgres {
     endpoint_limit: EndpointLimit,
     refusals: Arc<Refusals>,
     counted: Counted,
+    only_sends: bool,
 }
 
 impl Postgres {
@@ -59,12 +60,18 @@ impl Postgres {
             endpoint_limit: EndpointLimit::default(),
             refusals: Arc::default(),
             counted: Counted::default(),
+            only_sends: false,
         })
     }
 
     /// The store in a process with a sender, which counts.
     pub(crate) fn counting(self, counted: Counted) -> Self {
         Self { counted, ..self }
+    }
+
+    /// The store in a process that answers nobody: it is ready where it can store.
+    pub(crate) fn sending(self) -> Self {
+        Self { only_sends: true, ..self }
     }
 
     /// The store with another limit of endpoints.

@@ -31,6 +31,7 @@ impl Tables {
                 gauges.oldest_due = gauges.oldest_due.max(late);
             }
         }
-        Metrics { sender: self.tally, gauges, went_back: None, oldest_day: None, clock: None }
+        let (went_back, oldest_day, clock, writes) = (None, None, None, None);
+        Metrics { sender: self.tally, gauges, went_back, oldest_day, clock, writes }
     }
 }

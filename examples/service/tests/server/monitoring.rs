@@ -54,11 +54,12 @@ fn metrics_count_what_happened() {
 #[test]
 fn the_metrics_of_the_guide_are_there() {
     // Of the host over a database: its own tests read them.
-    const OF_A_DATABASE: [&str; 4] = [
+    const OF_A_DATABASE: [&str; 5] = [
         "call_assistant_clock_ahead_seconds",
         "call_assistant_database_clock_wrong",
         "call_assistant_database_went_back_total",
         "call_assistant_oldest_day_seconds",
+        "call_assistant_writes_waiting",
     ];
 
     let guide = include_str!("../../../../src/guide/operating.md");
