@@ -1,8 +1,9 @@
 //! Signs and verifies webhooks: what both sides of a delivery share.
 //!
 //! ```
-//! use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
+//! use call_assistant::webhook::{SigningSecret, Verifier};
+//! # use call_assistant::Timestamp;
+//! # use call_assistant::webhook::{Signer, testing};
 //!
 //! let secret = SigningSecret::parse("whsec_from-your-secret-store")?;
 //! let verifier = Verifier::new(secret.clone()); // once, when the program starts
@@ -11,6 +12,7 @@
 //! # let body = br#"{"id":"evt_1","type":"ping"}"#;
 //! # let request = testing::signed_request(&Signer::new(secret), "ping", "evt_1", body, now)?;
 //! # let headers = request.headers();
+//! // `headers` and `body` are those of the request, `now` is the time.
 //! let status = match verifier.verify(headers, body, now) {
 //!     Ok(verified) => {
 //!         assert_eq!(verified.bytes(), body); // the exact bytes: store them, then acknowledge
@@ -63,7 +65,8 @@
 //!
 //! ```
 //! # use call_assistant::Timestamp;
-//! use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
+//! use call_assistant::webhook::{Signer, SigningSecret, Verifier};
+//! # use call_assistant::webhook::testing;
 //!
 //! let (old, new) = (SigningSecret::parse("whsec_old")?, SigningSecret::parse("whsec_new")?);
 //! # let now = Timestamp::from_unix(1_767_225_600).unwrap();

@@ -39,7 +39,9 @@ pub enum VerifyError {
         /// The part.
         part: usize,
     },
-    /// No digest of these bytes under any of the secrets.
+    /// No digest of these bytes under any of the secrets: another secret, or a body that was changed
+    /// on the way. [`webhook::explain`](explain/index.html), with the feature `explain`, says what
+    /// happened, and proves it.
     Mismatch,
     /// A right signature that is too old, or a local clock that is ahead.
     TooOld {

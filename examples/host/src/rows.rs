@@ -109,6 +109,14 @@ pub struct DeliveryRow {
 /// The longest body that a list shows, in bytes: a thousand of the longest are a gigabyte.
 pub const LISTED_BODY: usize = 16 * 1024;
 
+/// Accounts, in the order in which they were added.
+#[derive(Clone, Debug, Default)]
+pub struct AccountPage {
+    pub rows: Vec<Account>,
+    /// Where the next page begins, in words of the store's own. `None` on the last page.
+    pub next: Option<String>,
+}
+
 /// Which deliveries of an account to list. Each field that is given leaves some out.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
@@ -248,6 +256,15 @@ pub struct ClockRow {
     pub ahead: f64,
     /// Whether all processes differ alike, so that it is the database's that is wrong.
     pub database_is_wrong: bool,
+}
+
+/// A login that is stored: an owner's link, or an operator's login that has ended.
+#[derive(Clone, Debug)]
+pub struct LoginRow {
+    /// The account that it is bound to; `None` for an operator's.
+    pub account: Option<AccountId>,
+    pub expires_at: Timestamp,
+    pub ended: bool,
 }
 
 /// Something that an owner should be told.

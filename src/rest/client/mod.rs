@@ -7,7 +7,7 @@
 //! # let (now, random) = (|| call_assistant::Timestamp::UNIX_EPOCH, || [0; 8]);
 //! # let sleep = |_| ();
 //! # let send = |_, _| Ok::<_, &str>(testing::pages([], 1).remove(0));
-//! # let save = |_: &[call_assistant::model::Call]| Ok::<_, std::io::Error>(());
+//! # let save = |_: &call_assistant::rest::client::Batch<_>| Ok::<_, std::io::Error>(());
 //!
 //! let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
 //! let mut flow = client.pages(ListCalls::new());
@@ -17,7 +17,10 @@
 //!             flow.report(ticket, send(request, time_limit), now()); // an answer, or none
 //!         }
 //!         Step::Wait(until) => sleep(until.since(now())),
-//!         Step::Store(batch) => save(&batch.calls).map(|()| flow.stored())?,
+//!         Step::Store(batch) => {
+//!             save(batch)?; // `calls`, and `unreadable`: what this version cannot read
+//!             flow.stored();
+//!         }
 //!         Step::Done(result) => break result?, // the error says who must act
 //!     }
 //! }
@@ -92,8 +95,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program `copy` in the package's `examples` is this over ureq: 60 lines, and a test kills it at
-//! 240 points. To stop early, drop the flow and whatever it waits for.
+//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
+//! over ureq: 60 lines, and a test kills it at 240 points. To stop early, drop the flow and whatever
+//! it waits for.
 //!
 //! # An item that cannot be read
 //!

@@ -56,8 +56,8 @@ use crate::secret::mac;
 /// 1. The service stores the [`new`](Self::new) key, with the scopes of the old one, and shows it.
 ///    The old one may get an end, [`with_expiry`](Self::with_expiry).
 /// 2. The customer switches to it: `Client::with_key`.
-/// 3. When `last_used_at` of the old key [no longer changes](Self::note_use), the service
-///    [revokes](Self::revoke) it.
+/// 3. When `last_used_at` of the old key no longer changes, the service [revokes](Self::revoke) it.
+///    It changes only if the host calls [`note_use`](Self::note_use) for each request that is identified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     /// The id of the key in logs and rate limits. It is not a secret.

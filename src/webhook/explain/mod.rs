@@ -1,17 +1,18 @@
 //! Explains why a signature does not match, in words. For logs and support, never for the sender.
 //!
 //! ```
-//! use call_assistant::Timestamp;
 //! use call_assistant::webhook::explain::Evidence;
-//! use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret};
+//! use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, testing};
+//! use call_assistant::{Product, Timestamp};
 //!
 //! let now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! let text = "whsec_test";
-//! let sent = Signer::new(SigningSecret::parse(text)?).sign(br#"{"id":"evt_1"}"#, now);
+//! let text = "whsec_test"; // the secret, as it stands in your configuration
+//! let signer = Signer::new(SigningSecret::parse(text)?);
+//! let request = testing::signed_request(&signer, "ping", "evt_1", br#"{"id":"evt_1"}"#, now)?;
 //!
 //! // A middleware has read the JSON and written it again.
 //! let body = br#"{"id": "evt_1"}"#;
-//! let headers = DeliveryHeaders::new().signature(sent.as_str().as_bytes());
+//! let headers = DeliveryHeaders::from_map(&Product::default(), request.headers());
 //! let explanation = Evidence::new(headers, body, text).explain(now);
 //!
 //! assert!(explanation.is_proven());
@@ -35,9 +36,8 @@
 //! 2 MiB count in any case: at worst seconds. Do not run it for every sender of a bad signature. The
 //! [protocol](crate::guide::protocol) defines a right signature.
 //!
-//! The same explanations are available without a program: the example `verify explain` takes a
-//! captured request, and `examples/explain-web/explain.html` is a page for a browser that sends
-//! nothing anywhere.
+//! The repository has the same explanations without a program: its tool `verify explain` takes a
+//! captured request, and `explain.html` is a page for a browser that sends nothing anywhere.
 
 // Each file uses only those named before it: evidence, explanation, base64, encodings, header,
 // key_candidates, body, json, guess, search.

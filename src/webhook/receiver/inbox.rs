@@ -12,22 +12,44 @@ use crate::webhook::WebhookResponse;
 /// restarted.
 ///
 /// ```
-/// use call_assistant::Timestamp;
-/// use call_assistant::webhook::event::Event;
-/// use call_assistant::webhook::receiver::{Claim, Inbox, Receipt};
-/// use call_assistant::webhook::WebhookResponse;
+/// use std::fs::File;
+/// use std::io::{self, Write};
 ///
-/// # fn handle(_: Result<&Event, &call_assistant::json::ParseError>) -> bool { true }
-/// fn answer(inbox: &mut Inbox, receipt: Receipt, now: fn() -> Timestamp) -> WebhookResponse {
+/// use call_assistant::Timestamp;
+/// use call_assistant::webhook::WebhookResponse;
+/// use call_assistant::webhook::event::EventData;
+/// use call_assistant::webhook::receiver::{Claim, Inbox, Receipt};
+///
+/// fn answer(
+///     inbox: &mut Inbox,
+///     receipt: Receipt,
+///     body: &[u8],
+///     now: fn() -> Timestamp,
+/// ) -> WebhookResponse {
 ///     match inbox.claim(receipt, Claim::LEASE, now()) {
-///         Claim::Process(claimed) => match handle(claimed.receipt().event()) {
-///             true => inbox.done(claimed, now()),
-///             false => inbox.failed(claimed),
+///         Claim::Process(claimed) => match handle(claimed.receipt(), body) {
+///             Ok(()) => inbox.done(claimed, now()), // 204
+///             Err(_) => inbox.failed(claimed), // 503: the next copy is handled
 ///         },
 ///         Claim::Answer(response) => response,
 ///     }
 /// }
+///
+/// fn handle(receipt: &Receipt, body: &[u8]) -> io::Result<()> {
+///     match receipt.event().map(|event| &event.data) {
+///         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
+///         Ok(EventData::Unreadable(_)) | Err(_) => { // genuine: keep it for a later version
+///             let mut kept = File::options().create(true).append(true).open("unreadable.jsonl")?;
+///             kept.write_all(&[body, b"\n"].concat())?;
+///         }
+///         Ok(_) => {} // another type, or one of a later version
+///     }
+///     Ok(())
+/// }
 /// ```
+///
+/// **An inbox keeps keys and no bodies.** What is acknowledged is never sent again, so the handler
+/// keeps the body of an event that it cannot read.
 ///
 /// Choose a capacity of at least the number of events that arrive within seven and a half hours:
 /// then every automatic retry is recognised.

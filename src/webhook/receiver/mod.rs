@@ -1,13 +1,19 @@
 //! Receives each event once, although the service delivers it at least once and in any order.
 //!
 //! ```
+//! use std::io;
+//!
 //! use call_assistant::Timestamp;
 //! use call_assistant::webhook::receiver::EventKey;
 //! use call_assistant::webhook::{Verifier, WebhookResponse};
 //! use http::Request;
 //!
-//! # fn insert(_: &EventKey, _: &[u8]) -> std::io::Result<()> { Ok(()) }
-//! fn answer(verifier: &Verifier, request: &Request<Vec<u8>>, now: Timestamp) -> WebhookResponse {
+//! fn answer(
+//!     verifier: &Verifier,
+//!     request: &Request<Vec<u8>>,
+//!     insert: impl FnOnce(&EventKey, &[u8]) -> io::Result<()>, // does nothing with a copy
+//!     now: Timestamp,
+//! ) -> WebhookResponse {
 //!     match verifier.receive(request.headers(), request.body(), now) {
 //!         Ok(receipt) => match insert(receipt.key(), request.body()) {
 //!             Ok(()) => receipt.stored(), // 204: the service forgets the event
@@ -64,7 +70,7 @@
 //!     if !db.replace(&key, row, claim) {
 //!         return WebhookResponse::Unavailable; // another handler was faster
 //!     }
-//!     match handle(claimed.receipt().event()) {
+//!     match handle(claimed.receipt().event()) { // `Ok` also for what it cannot read, and has kept
 //!         Ok(()) => {
 //!             let (entry, response) = claimed.done(now());
 //!             db.write(&key, entry);

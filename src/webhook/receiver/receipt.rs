@@ -20,8 +20,9 @@ use crate::webhook::{Verified, WebhookResponse};
 /// [`Verifier::receive`](crate::webhook::Verifier::receive).
 ///
 /// ```
-/// use call_assistant::Timestamp;
-/// use call_assistant::webhook::{SigningSecret, Signer, Verifier, WebhookResponse, testing};
+/// use call_assistant::webhook::WebhookResponse;
+/// # use call_assistant::Timestamp;
+/// # use call_assistant::webhook::{Signer, SigningSecret, Verifier, testing};
 /// # use std::collections::BTreeMap;
 /// # let (mut rows, now) = (BTreeMap::new(), Timestamp::UNIX_EPOCH);
 /// # let secret = SigningSecret::parse("whsec_test")?;
@@ -30,6 +31,7 @@ use crate::webhook::{Verified, WebhookResponse};
 /// # let request = testing::signed_request(&Signer::new(secret.clone()), "ping", "evt_1", body, now)?;
 /// # let verifier = Verifier::new(secret);
 ///
+/// // `verifier` is made once; `rows` is your table, with the key as its unique index.
 /// let receipt = verifier.receive(request.headers(), request.body(), now)?;
 /// assert_eq!((receipt.key().account(), receipt.key().id()), ("acct_1", "evt_1"));
 /// assert_eq!(receipt.event().unwrap().event_type().as_str(), "ping");

@@ -9,7 +9,7 @@ use crate::json::JsonObject;
 /// event that carried it.
 ///
 /// ```
-/// use call_assistant::Timestamp;
+/// # use call_assistant::Timestamp;
 /// use call_assistant::json::JsonObject;
 /// use call_assistant::webhook::receiver::ObjectVersion;
 /// # let (earlier, later) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);

@@ -60,7 +60,7 @@ impl Naive {
         let (mut bodies, mut states, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         let healthy = Endpoint::new(0, now());
         for (at, endpoint) in (0..count).zip(endpoints.cycle()) {
-            let event = event(self.number + u64::from(at));
+            let event = event("acct_1", self.number + u64::from(at));
             let delivery = Delivery::accept(&event, &healthy, now());
             states.push(serde_json::to_string(&delivery).expect("JSON"));
             bodies.push(event.as_bytes().to_vec());

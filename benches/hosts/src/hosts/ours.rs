@@ -11,7 +11,7 @@ use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use call_assistant_postgres::queue::{accept, shard_of};
 use tokio_postgres::Client;
 
-use super::{event, now};
+use super::{ACCOUNTS, event, now};
 use crate::server::{Database, connect};
 
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -34,12 +34,14 @@ impl Ours {
         let database = db::Database::new(&url, 4).expect("a URL");
         db::migrate(&database).await.expect("migrated");
         let client = connect(&url).await;
-        let account = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
-            VALUES ('acct_1', 'Europe/Oslo', 'business', true, false)";
-        client.batch_execute(account).await.expect("an account");
+        for nth in 0..ACCOUNTS {
+            let account = "INSERT INTO accounts (id, timezone, plan, subscription_active, closing)
+                VALUES ($1, 'Europe/Oslo', 'business', true, false)";
+            client.execute(account, &[&account_of(nth)]).await.expect("an account");
+        }
         let (ring, now) = (KeyRing::parse(RING).expect("a ring"), now());
         let mut first = None;
-        for (nth, address) in urls.iter().enumerate() {
+        for (nth, address) in (0_u32..).zip(urls) {
             let id = format!("whep_{nth}");
             let secret = Signer::new(SigningSecret::from_random([7; 32]));
             let sealed = ring.seal(&id, &secret, now);
@@ -47,9 +49,9 @@ impl Ours {
             let insert = "INSERT INTO endpoints
                     (id, account_id, shard, created_at, url, allow_loopback, secrets,
                      since, failures, generation, version)
-                VALUES ($1, 'acct_1', $2, $3, $4, true, $5, $3, 0, 0, 0) RETURNING number";
+                VALUES ($1, $2, $3, $4, $5, true, $6, $4, 0, 0, 0) RETURNING number";
             let row = client
-                .query_one(insert, &[&id, &shard, &At(now), address, &sealed])
+                .query_one(insert, &[&id, &account_of(nth), &shard, &At(now), address, &sealed])
                 .await
                 .expect("an endpoint");
             first.get_or_insert(row.get(0));
@@ -73,8 +75,8 @@ impl Ours {
             let change = session.transaction().await.expect("begun");
             for endpoint in chunk {
                 self.number += 1;
+                let event = event(&account_of(*endpoint), self.number);
                 let endpoint = self.first + i32::try_from(*endpoint).expect("a few");
-                let event = event(self.number);
                 accept(&change, &event, Some(endpoint), now()).await.expect("accepted");
             }
             change.commit().await.expect("committed");
@@ -137,4 +139,9 @@ impl Ours {
             let _ = process.wait();
         }
     }
+}
+
+/// The account of an endpoint, in the order in which they are added.
+fn account_of(endpoint: u32) -> String {
+    format!("acct_{}", endpoint % ACCOUNTS)
 }

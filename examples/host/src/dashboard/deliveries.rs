@@ -10,11 +10,12 @@ use super::show::Delivery;
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, json, ok};
 use crate::input::Bad;
-use crate::rows::{DeliveryFilter, DeliveryPage};
+use crate::rows::{Account, DeliveryFilter, DeliveryPage, DeliveryRow};
+use crate::scope::Allowed;
 use crate::store::{Refused, Store};
 
-/// The most deliveries in one answer.
-const MAX_LIST: usize = 1000;
+/// The most rows in one answer: 1,000.
+pub(super) const MAX_LIST: usize = 1000;
 
 /// Deliveries, newest first.
 #[derive(Debug, Serialize)]
@@ -25,22 +26,34 @@ struct Deliveries<'a> {
 }
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn deliveries(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn deliveries(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
         Ok(ok(&shown(&page)))
     }
 
-    pub(super) async fn delivery(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Result<Answer, Error> {
         Ok(ok(&show::delivery(&self.store.delivery(id).await?)))
     }
 
-    pub(super) async fn redeliver(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn redeliver(
+        &self,
+        id: Allowed<'_, DeliveryRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let row = self.store.redeliver(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
     }
 
-    pub(super) async fn send_now(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn send_now(
+        &self,
+        id: Allowed<'_, DeliveryRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let row = self.store.send_now(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
@@ -81,11 +94,7 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
             "from" => filter.from = Some(instant(name, value)?),
             "until" => filter.until = Some(instant(name, value)?),
             "after" => filter.after = Some(value.clone()),
-            "limit" => {
-                let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
-                let wrong = || Bad::new("limit", format!("not from 1 to {MAX_LIST}"));
-                filter.limit = read.ok_or_else(wrong)?;
-            }
+            "limit" => filter.limit = limit(value)?,
             _ => {
                 let known = "there are status, endpoint, type, id, from, until, after and limit";
                 return Err(Bad::new("query", known).into());
@@ -93,6 +102,12 @@ fn filter(query: &[(String, String)]) -> Result<DeliveryFilter, Error> {
         }
     }
     Ok(filter)
+}
+
+/// Reads how many rows an answer has at most.
+pub(super) fn limit(value: &str) -> Result<usize, Bad> {
+    let read = value.parse().ok().filter(|limit| (1..=MAX_LIST).contains(limit));
+    read.ok_or_else(|| Bad::new("limit", format!("not from 1 to {MAX_LIST}")))
 }
 
 fn instant(name: &str, value: &str) -> Result<Timestamp, Bad> {

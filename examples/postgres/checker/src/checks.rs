@@ -74,7 +74,7 @@ pub async fn check(
     let session = database.session().await.unwrap();
     let mut wrong = Vec::new();
     let mut events: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let of_calls = "SELECT id, body FROM events WHERE type = 'call.ended'";
+    let of_calls = "SELECT id, body FROM events WHERE type = 'call.ended' AND body IS NOT NULL";
     for row in session.query(of_calls, &[]).await.unwrap() {
         let body: Value = serde_json::from_slice(row.get(1)).unwrap();
         let call = body["data"]["object"]["id"].as_str().unwrap().to_owned();

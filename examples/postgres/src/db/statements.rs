@@ -58,13 +58,13 @@ statements! {
     ACCEPT_PENDING = "accept/pending";
     ACCEPT_SKIPPED = "accept/skipped";
     ACCEPT_START = "accept/start";
-    ACCOUNTS_ALL = "accounts/all";
     ACCOUNTS_CHANGE = "accounts/change";
     ACCOUNTS_INSERT = "accounts/insert";
     ACCOUNTS_INSERT_KEY = "accounts/insert_key";
     ACCOUNTS_KEYS = "accounts/keys";
     ACCOUNTS_LOCK = "accounts/lock";
     ACCOUNTS_ONE = "accounts/one";
+    ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
     ALERTS_DROP = "alerts/drop";
     ALERTS_INSERT = "alerts/insert";
@@ -73,7 +73,7 @@ statements! {
     ALERTS_REMIND = "alerts/remind";
     API_ADMIT = "api/admit";
     API_CALL = "api/call";
-    API_KEY = "api/key";
+    API_KEYS = "api/keys";
     API_NOTE_USE = "api/note_use";
     API_PAGE = "api/page";
     API_READY = "api/ready";
@@ -124,6 +124,9 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LOGINS_END = "logins/end";
+    LOGINS_ONE = "logins/one";
+    LOGINS_WRITE = "logins/write";
     MIGRATE_ANY = "migrate/any";
     MIGRATE_APPLIED = "migrate/applied";
     MIGRATE_BEGIN = "migrate/begin";

@@ -13,15 +13,31 @@ use tokio_postgres::Row;
 use super::{breaks_reference, unreadable};
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, execute, plan_of, query, query_opt};
-use host::rows::{Account, AccountChange};
+use host::rows::{Account, AccountChange, AccountPage};
 use host::store::{Done, Refused};
 
 /// How far `last_used_at` may be behind the last use of a key.
 pub(super) const NOTED: Duration = Duration::from_secs(60);
 
-/// Every account.
-pub(super) async fn all(client: &impl GenericClient) -> Done<Vec<Account>> {
-    query(client, sql::ACCOUNTS_ALL, &[]).await?.iter().map(account_of).collect()
+/// A page of accounts, after the position of the last of the page before.
+pub(super) async fn page(
+    client: &impl GenericClient,
+    after: Option<&str>,
+    limit: usize,
+) -> Done<AccountPage> {
+    let after: i32 = match after {
+        Some(text) => {
+            text.parse().map_err(|_| Refused::Conflict("after: not a page of accounts".into()))?
+        }
+        None => 0,
+    };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = query(client, sql::ACCOUNTS_PAGE, &[&after, &most.saturating_add(1)]).await?;
+    let has_more = rows.len() > limit;
+    let last = rows.get(..limit).and_then(<[Row]>::last).filter(|_| has_more);
+    let next = last.map(|row| row.field::<i32>("position")).transpose()?;
+    let rows = rows.iter().take(limit).map(account_of).collect::<Result<_, _>>()?;
+    Ok(AccountPage { rows, next: next.map(|position| position.to_string()) })
 }
 
 /// One account.

@@ -10,7 +10,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpStream;
 
 /// Where the dashboards of the API processes listen. `None` for one that is not ready.
@@ -45,9 +45,9 @@ impl Addresses {
 }
 
 /// Has a call recorded. Whether it is stored; `None` if nobody says.
-pub(crate) async fn record(address: SocketAddr, account: &str, call: &str) -> Option<bool> {
+pub(crate) async fn record(address: SocketAddr, account: &str, call: &Value) -> Option<bool> {
     let path = format!("/accounts/{account}/calls");
-    match ask(address, Method::POST, &path, &json!({ "id": call })).await? {
+    match ask(address, Method::POST, &path, call).await? {
         // The second answer to a request that was repeated.
         StatusCode::CREATED | StatusCode::CONFLICT => Some(true),
         _ => Some(false),

@@ -1,6 +1,7 @@
 //! Accounts with endpoints, and what happens to them: events, and owners who enable and redeliver.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,12 +13,13 @@ use call_assistant_postgres::db::{At, Database, DbError};
 use call_assistant_postgres::key_ring::KeyRing;
 use call_assistant_postgres::queue::accept;
 use call_assistant_postgres::queue::{self, Key, Table};
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::{self, Addresses};
+use crate::erasures::Erasures;
 use crate::receiver::KINDS;
 
 const ACCOUNTS: u32 = 6;
@@ -34,18 +36,54 @@ pub(crate) struct Customers {
     /// Calls that an API process has said are stored, with their accounts.
     calls: Arc<Mutex<BTreeMap<String, String>>>,
     apis: Addresses,
+    /// Held while something is accepted.
+    accepting: Arc<tokio::sync::Mutex<()>>,
     /// Where the endpoints are.
     url: String,
     database_url: String,
     owned: Arc<Mutex<Owned>>,
+    erasures: Erasures,
     seed: u64,
 }
 
 /// What owners have done in the dashboard.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Owned {
-    pub(crate) moved: u32,
-    pub(crate) recovered: u32,
+struct Owned {
+    moved: u32,
+    recovered: u32,
+}
+
+/// What was done for customers, for the checks.
+#[derive(Debug)]
+pub(crate) struct DoneForCustomers {
+    owned: Owned,
+    redelivered: i64,
+    erased: usize,
+}
+
+impl DoneForCustomers {
+    /// What should have been done and was not.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let Self { owned: Owned { moved, recovered }, redelivered, erased } = self;
+        let kinds = [
+            (*moved > 0, "endpoint was moved"),
+            (*recovered > 0, "recovery was started"),
+            (*redelivered > 0, "recovery redelivered anything"),
+            (*erased > 0, "caller was erased"),
+        ];
+        kinds.iter().filter(|(done, _)| !done).map(|(_, what)| format!("no {what}")).collect()
+    }
+}
+
+impl fmt::Display for DoneForCustomers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { owned: Owned { moved, recovered }, redelivered, erased } = self;
+        write!(
+            f,
+            "{moved} endpoints moved, {recovered} recoveries started, of which those that are kept have \
+             redelivered {redelivered}; {erased} callers erased"
+        )
+    }
 }
 
 impl Customers {
@@ -89,15 +127,29 @@ impl Customers {
             accepted: Arc::default(),
             calls: Arc::default(),
             apis,
+            accepting: Arc::default(),
             url: url.to_owned(),
             database_url: database_url.to_owned(),
             owned: Arc::default(),
+            erasures: Erasures::new(database_url),
             seed,
         }
     }
 
-    pub(crate) fn owned(&self) -> Owned {
-        *self.owned.lock().unwrap()
+    /// What was done, and what is left of callers who were erased.
+    pub(crate) async fn done(&self, database: &Database) -> (DoneForCustomers, Vec<String>) {
+        let session = database.session().await.unwrap();
+        let redelivered = "SELECT coalesce(sum((recovery::jsonb ->> 'redelivered')::bigint), 0)::bigint FROM recoveries";
+        let redelivered = session.query_one(redelivered, &[]).await.unwrap().get(0);
+        let (erased, wrong) = self.erasures.check(&*session).await;
+        session.keep();
+        let owned = *self.owned.lock().unwrap();
+        (DoneForCustomers { owned, redelivered, erased }, wrong)
+    }
+
+    /// Waits for erasures that are under way.
+    pub(crate) async fn settled(&self) {
+        self.erasures.ended().await;
     }
 
     pub(crate) fn ring(&self) -> &'static str {
@@ -118,10 +170,24 @@ impl Customers {
         let mut nth = 0_u64;
         while !*stopped.borrow() {
             nth += 1;
+            let accepting = self.accepting.lock().await;
             let account = format!("acct_{}", nth % u64::from(ACCOUNTS));
             let occurrence = format!("{}-{nth}", self.seed);
             if nth.is_multiple_of(3) {
-                self.record(&account, &format!("call_{nth}"), &stopped).await;
+                let call = format!("call_{nth}");
+                if self.record(&account, &json!({ "id": call }), &stopped).await {
+                    self.calls.lock().unwrap().insert(call, account.clone());
+                }
+            }
+            if nth % 40 == 20 {
+                let number = format!("+47000{nth:06}");
+                let caller = json!({
+                    "contact_id": null, "phone_number": number, "display_name": null,
+                });
+                let call = json!({ "id": format!("call_erased_{nth}"), "caller": caller });
+                if self.record(&account, &call, &stopped).await {
+                    self.erasures.start(&account, &number);
+                }
             }
             let id = EventId::derived(&[&account, "ping", &occurrence]);
             let event = NewEvent::new(
@@ -154,41 +220,71 @@ impl Customers {
                 let redeliver = async |change: &Transaction<'_>| redeliver_one(change, nth).await;
                 let _ = self.database.change(redeliver).await;
             }
+            drop(accepting);
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
     }
 
+    /// Loses what was accepted last, as a standby that lagged does: some events for an endpoint that is
+    /// silent, once senders have planned them. Their numbers are given again, to others, before the
+    /// events are repeated by who caused them. Whether it came to that.
+    pub(crate) async fn lose(&self) -> bool {
+        // Whoever accepts may wait for a process that nobody starts again meanwhile.
+        let wait = Duration::from_secs(2);
+        let Ok(accepting) = tokio::time::timeout(wait, self.accepting.lock()).await else {
+            return false;
+        };
+        let accept = async |change: &Transaction<'_>| accept_backlog(change).await;
+        let Ok(events) = self.database.change(accept).await else { return false };
+        // Senders look fifty times a second.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let lose = async |change: &Transaction<'_>| lose_backlog(change, &events).await;
+        let lost = self.database.change(lose).await;
+        drop(accepting);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for event in events {
+            // Those that were not lost are accepted already.
+            while self.relay(&event).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            let account = event.account_id().to_string();
+            self.accepted.lock().unwrap().insert(event.id().to_string(), account);
+        }
+        lost.is_ok_and(|lost| lost > 0)
+    }
+
     /// Has an API process record a call, and asks again, whichever it is, until one says yes.
-    async fn record(&self, account: &str, call: &str, stopped: &watch::Receiver<bool>) {
+    async fn record(&self, account: &str, call: &Value, stopped: &watch::Receiver<bool>) -> bool {
         for nth in 0.. {
             let stored = match self.apis.nth(nth) {
                 Some(address) => api::record(address, account, call).await,
                 None => None,
             };
-            if stored == Some(true) {
-                self.calls.lock().unwrap().insert(call.to_owned(), account.to_owned());
-            }
             if stored == Some(true) || *stopped.borrow() {
-                return;
+                return stored == Some(true);
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        false
     }
 
     /// An owner moves an endpoint, and another recovers what one missed: by whichever API process answers.
     async fn own(&self, nth: u64) {
         let Some(address) = self.apis.nth(nth) else { return };
-        let [moves, recovers] = [nth / 30, nth / 30 + 3].map(|nth| {
-            let (account, endpoint) = (nth % u64::from(ACCOUNTS), nth % u64::from(PER_ACCOUNT));
-            (format!("whep_acct_{account}_{endpoint}"), endpoint)
-        });
-        let (id, endpoint) = moves;
+        let moves = nth / 30;
+        let (account, endpoint) = (moves % u64::from(ACCOUNTS), moves % u64::from(PER_ACCOUNT));
+        let id = format!("whep_acct_{account}_{endpoint}");
         let kind = KINDS[usize::try_from(endpoint).unwrap()];
         let asked = json!({ "url": format!("{}/{id}/{kind}?moved={nth}", self.url) });
         let path = format!("/endpoints/{id}");
         let moved = api::ask(address, Method::PATCH, &path, &asked).await;
-        let path = format!("/endpoints/{}/recover", recovers.0);
-        let recovered = api::ask(address, Method::POST, &path, &json!({})).await;
+        let recovered = match self.database.read(async |client| missed(client, nth).await).await {
+            Ok(Some(id)) => {
+                let path = format!("/endpoints/{id}/recover");
+                api::ask(address, Method::POST, &path, &json!({})).await
+            }
+            _ => None,
+        };
         let mut done = self.owned.lock().unwrap();
         done.moved += u32::from(moved == Some(StatusCode::OK));
         done.recovered += u32::from(recovered == Some(StatusCode::ACCEPTED));
@@ -227,6 +323,65 @@ impl Customers {
             self.database.change(async |change| accept(change, event, None, clock::now()).await);
         relay.await.map(drop)
     }
+}
+
+/// Accepts events that nobody answers for a while.
+async fn accept_backlog(change: &Transaction<'_>) -> Result<Vec<EventBody>, DbError> {
+    let now = queue::started_at(change).await?;
+    let silent = "SELECT number, account_id FROM endpoints
+        WHERE url ~ '/silent' AND disabled IS NULL ORDER BY random() LIMIT 1";
+    let Some(silent) = change.query_opt(silent, &[]).await? else { return Ok(Vec::new()) };
+    let (number, account): (i32, &str) = (silent.get(0), silent.get(1));
+    let mut events = Vec::new();
+    for nth in 0..40 {
+        // No two changes are of the same instant.
+        let at = now.saturating_sub(Duration::from_micros(nth));
+        let id = EventId::derived(&[account, "backlog", &now.to_string(), &nth.to_string()]);
+        let account = AccountId::parse(account).unwrap();
+        let version = ApiVersion::parse("2026-01-15").unwrap();
+        let event = NewEvent::new(id, account, version, Origin::voice(), at);
+        let event = event.ping(format!("backlog {nth}")).unwrap();
+        accept(change, &event, Some(number), now).await?;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+/// Takes back those of them that nothing came of yet, and their numbers, if no number after them is
+/// taken. Nothing of it was ever done, so nothing of it is noted. Returns how many.
+async fn lose_backlog(change: &Transaction<'_>, events: &[EventBody]) -> Result<u64, DbError> {
+    // Nobody is in the middle of accepting something.
+    let alone = "LOCK TABLE events IN SHARE ROW EXCLUSIVE MODE;
+        SET LOCAL session_replication_role = replica; SET LOCAL enable_seqscan = on";
+    change.batch_execute(alone).await?;
+    let ids: Vec<&str> = events.iter().map(|event| event.id().as_str()).collect();
+    let lost = "WITH others AS (
+            SELECT coalesce(max(id), 0) AS last FROM (
+                SELECT id FROM deliveries WHERE event_id <> ALL ($1) OR version > 0
+                UNION ALL SELECT id FROM ended) AS o
+        ), lost AS (
+            DELETE FROM deliveries USING others
+            WHERE event_id = ANY ($1) AND id > others.last RETURNING id, event_id
+        ), noted AS (
+            DELETE FROM transitions WHERE kind = 'delivery' AND id IN (SELECT id FROM lost)
+        ), of_events AS (
+            DELETE FROM events WHERE id IN (SELECT event_id FROM lost)
+        )
+        SELECT count(*), CASE WHEN count(*) > 0
+            THEN setval(pg_get_serial_sequence('deliveries', 'id'), min(id), false) END FROM lost";
+    let lost: i64 = change.query_one(lost, &[&ids]).await?.get(0);
+    Ok(lost.unsigned_abs())
+}
+
+/// An endpoint that is active and has missed something.
+async fn missed(client: &Object, nth: u64) -> Result<Option<String>, DbError> {
+    let missed = "SELECT e.id FROM endpoints AS e
+        WHERE disabled IS NULL AND EXISTS (
+            SELECT FROM ended AS d WHERE d.endpoint = e.number AND d.status IN ('failed', 'skipped', 'parked'))
+        ORDER BY e.number";
+    let ids: Vec<String> = client.query(missed, &[]).await?.iter().map(|row| row.get(0)).collect();
+    let at = (nth / 30).checked_rem(u64::try_from(ids.len()).unwrap());
+    Ok(at.map(|at| ids[usize::try_from(at).unwrap()].clone()))
 }
 
 /// An owner enables an endpoint that is disabled.

@@ -13,6 +13,7 @@ use testing::shifted;
 
 use crate::Plan;
 use crate::api::Addresses;
+use crate::customers::Customers;
 use checker::record;
 
 /// Six hours in eleven seconds, ten seconds in half a second.
@@ -36,6 +37,7 @@ pub(crate) struct Fleet {
     addresses: Addresses,
     paused: Vec<(usize, Instant)>,
     dice: u64,
+    customers: Customers,
     plan: Plan,
     done: Done,
 }
@@ -52,6 +54,14 @@ pub(crate) struct Done {
     held: u32,
     asked: u32,
     shifted: u32,
+    set_back: u32,
+}
+
+impl Done {
+    /// What should have been done and was not.
+    pub(crate) fn missing(&self) -> Option<String> {
+        (self.set_back == 0).then(|| "no number was given again".to_owned())
+    }
 }
 
 impl fmt::Display for Done {
@@ -60,7 +70,7 @@ impl fmt::Display for Done {
             f,
             "killed: {} senders, {} API processes, {} database servers; {} restarts of the database, {} times away for \
              seconds; {} senders paused past their leases, {} asked to end, {} with a wrong clock; {} \
-             transactions held open",
+             transactions held open; what was accepted last lost, and its numbers given again, {} times",
             self.senders,
             self.apis,
             self.databases,
@@ -69,7 +79,8 @@ impl fmt::Display for Done {
             self.paused,
             self.asked,
             self.shifted,
-            self.held
+            self.held,
+            self.set_back
         )
     }
 }
@@ -80,6 +91,7 @@ impl Fleet {
         url: &str,
         ring: &'static str,
         addresses: Addresses,
+        customers: Customers,
         plan: Plan,
     ) -> Self {
         let mut fleet = Self {
@@ -92,6 +104,7 @@ impl Fleet {
             addresses,
             paused: Vec::new(),
             dice: plan.seed.max(1),
+            customers,
             plan,
             done: Done::default(),
         };
@@ -121,8 +134,9 @@ impl Fleet {
                 7 => self.restart_database(Duration::from_secs(2)).await,
                 8..=12 => self.pause(),
                 13..=15 => self.hold_transaction(),
-                16..=20 => self.ask_to_end(),
-                21..=35 => self.kill_api(),
+                16..=18 => self.set_back().await,
+                19..=23 => self.ask_to_end(),
+                24..=38 => self.kill_api(),
                 _ => self.kill_sender(),
             }
             // A fault that took its time does not make the next ones come all at once.
@@ -130,6 +144,15 @@ impl Fleet {
         }
         self.resume(Instant::now() + PAUSE);
         self.revive();
+        // The dice may have left out what needs an endpoint that is silent and not disabled.
+        for _ in 0..30 {
+            if self.done.set_back > 0 {
+                break;
+            }
+            self.set_back().await;
+            tokio::time::sleep(pace).await;
+            self.revive();
+        }
         let done = self.done;
         (self, done)
     }
@@ -284,6 +307,10 @@ impl Fleet {
         self.server = Some(thread.await.unwrap());
     }
 
+    async fn set_back(&mut self) {
+        self.done.set_back += u32::from(self.customers.lose().await);
+    }
+
     /// A transaction that has a number and does not end for a while.
     fn hold_transaction(&mut self) {
         let url = self.url.clone();
@@ -321,7 +348,7 @@ impl Drop for Fleet {
 }
 
 /// This build's program, or another one, for a run that outlasts the next build.
-fn program() -> OsString {
+pub(crate) fn program() -> OsString {
     let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
     std::env::var_os("CHAOS_PROGRAM").unwrap_or_else(|| built.into())
 }

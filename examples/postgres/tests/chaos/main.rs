@@ -4,6 +4,7 @@
 //! cargo test --test chaos                                 forty seconds, and what is left then
 //! cargo test --test chaos -- --seconds 120 --kills 240
 //! cargo test --test chaos -- --kills 1000                 as long as that takes
+//! cargo test --test chaos -- --kills 250 --seed 2         a part of a long run: each seed is another
 //! cargo test --test chaos -- --missed 100000              a large recovery under way meanwhile
 //! ```
 #![allow(
@@ -19,6 +20,7 @@
 
 mod api;
 mod customers;
+mod erasures;
 mod faults;
 mod receiver;
 
@@ -94,7 +96,7 @@ async fn run(plan: Plan) -> usize {
     let apis = Addresses::of(plan.apis);
     let url = server.url();
     let customers = Customers::add(&database, &url, &receiver.url(), apis.clone(), plan.seed).await;
-    let fleet = Fleet::start(server, &url, customers.ring(), apis, plan);
+    let fleet = Fleet::start(server, &url, customers.ring(), apis, customers.clone(), plan);
 
     customers.miss(plan.missed).await;
     let began = Instant::now();
@@ -105,6 +107,7 @@ async fn run(plan: Plan) -> usize {
     stop.send_replace(true);
     accepting.await.unwrap();
 
+    customers.settled().await;
     let limit = Instant::now() + TO_END;
     println!("{} s: {done}; waiting for what is pending", began.elapsed().as_secs());
     while checks::pending(&database).await != Some(0) && Instant::now() < limit {
@@ -134,8 +137,10 @@ async fn run(plan: Plan) -> usize {
          wrong on purpose",
         record::TAMPERED.len()
     );
-    let customers::Owned { moved, recovered } = customers.owned();
-    println!("by their owners: {moved} endpoints moved, {recovered} recoveries started");
+    let (done_for_customers, left) = customers.done(&database).await;
+    wrong.extend(left);
+    wrong.extend(done_for_customers.missing().into_iter().chain(done.missing()));
+    println!("{done_for_customers}");
     println!("{done}\n{figures}\nprocesses that ended by themselves when asked: {drained}");
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");

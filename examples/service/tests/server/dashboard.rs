@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use testing::running::{FJORD, Service, delivery_path, exchange, request};
+use testing::running::{FJORD, File, Service, delivery_path, exchange, request};
 
 /// The page that explains signatures is served with the policy that it states: it has no network.
 #[test]
@@ -199,4 +199,38 @@ fn a_list_leaves_long_bodies_out() {
     let whole = format!("/deliveries/{}", list[0]["id"].as_str().unwrap());
     let whole = service.show(&whole);
     assert_eq!(whole["payload"]["data"]["text"].as_str().map(str::len), Some(100_000));
+}
+
+#[test]
+fn accounts_come_in_pages() {
+    let accounts: Vec<Value> = (0..1_003)
+        .map(|nth| json!({ "id": format!("acct_{:04}", 9_999 - nth), "timezone": "UTC" }))
+        .collect();
+    let ids: Vec<&Value> = accounts.iter().map(|account| &account["id"]).collect();
+    let file = File::new("accounts.json", &json!({ "accounts": accounts }).to_string());
+    let service = Service::start(&["--data", file.path()]);
+    for (limit, pages) in [("", 2), ("&limit=400", 3), ("&limit=1000", 2), ("&limit=1", 1_003)] {
+        let (mut found, mut after, mut read) = (Vec::new(), String::new(), 0);
+        loop {
+            let page = service.show(&format!("/accounts?after={after}{limit}"));
+            read += 1;
+            found.extend(page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()));
+            assert_eq!(page["has_more"], page["next"].is_string(), "{limit}");
+            let Some(next) = page["next"].as_str() else { break };
+            next.clone_into(&mut after);
+        }
+        assert_eq!(read, pages, "{limit}");
+        assert!(found.iter().eq(ids.iter().copied()), "{limit}");
+    }
+    assert_eq!(service.show("/accounts")["data"].as_array().unwrap().len(), 1_000);
+    for (query, status, error) in [
+        ("limit=0", 400, "limit: not from 1 to 1000"),
+        ("limit=1001", 400, "limit: not from 1 to 1000"),
+        ("after=x", 409, "after: not a page of accounts"),
+        ("after=-1&until=1", 400, "query: there are after and limit"),
+    ] {
+        let answer = request(service.dashboard(), "GET", &format!("/accounts?{query}"), "", b"");
+        assert_eq!(answer.status, status, "{query}");
+        assert!(answer.text().contains(error), "{query}: {}", answer.text());
+    }
 }

@@ -18,7 +18,7 @@ use crate::Timestamp;
 /// A task as a loop turned into a value: it tells the host what to do next, until the task is done.
 ///
 /// ```
-/// use call_assistant::Timestamp;
+/// # use call_assistant::Timestamp;
 /// use call_assistant::rest::GetAccount;
 /// use call_assistant::rest::client::{Client, Step};
 /// # use core::time::Duration;
@@ -28,6 +28,7 @@ use crate::Timestamp;
 /// # }
 /// # let (now, random, sleep_until) = (|| Timestamp::UNIX_EPOCH, || [7; 8], |_: Timestamp| ());
 ///
+/// // `send` is on the page of this module, whole, for two HTTP clients.
 /// let client = Client::new("https://api.example.com", "service_live_kept-where-secrets-are")?;
 /// let mut flow = client.fetch(GetAccount);
 /// let account = loop {

@@ -14,10 +14,11 @@ use crate::rest::server::{CallRow, Rejection, RejectionReason};
 /// A request that may be answered, by operation.
 ///
 /// ```
-/// use call_assistant::rest::server::{Authorized, CallQuery, CallRow, CallsQuery, Rejection};
-/// use call_assistant::{id::AccountId, model::Account};
+/// use call_assistant::rest::server::{Authorized, Rejection};
 /// use http::Response;
 ///
+/// # use call_assistant::rest::server::{CallQuery, CallRow, CallsQuery};
+/// # use call_assistant::{id::AccountId, model::Account};
 /// # struct Db;
 /// # impl Db {
 /// #     fn account(&self, id: &AccountId) -> Result<Account, ()> { Err(()) }

@@ -1,6 +1,6 @@
 // ---- State ----
 const ANY = { status: "", endpoint: "", type: "", id: "", from: "", until: "" };
-let accounts = [], selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
+let accounts = [], accountPages = 1, moreAccounts = null, selected = null, unknown = false, seen = null, tag = null, filters = { ...ANY };
 // What the filters find, and the pages before this one: only the latest fifty come with the rest.
 let found = null, pages = [""];
 // Whole deliveries, their bodies included, of those that are open.
@@ -11,8 +11,9 @@ async function refresh(now) {
   if (locked) return;
   try {
     if (now) tag = null;
+    if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
-      accounts = (await ask("GET", "/accounts")).data;
+      if (portal) accounts = [await ask("GET", at("accounts", own))]; else await readAccounts();
       if (selected === null && accounts.length) {
         selected = accounts[0].id;
         history.replaceState(null, "", address());
@@ -23,6 +24,17 @@ async function refresh(now) {
     else await refreshAccount(selected);
     if (!locked) alive(true);
   } catch { if (!locked) alive(false); }
+}
+// As many pages as a person has asked for.
+async function readAccounts() {
+  const read = [];
+  moreAccounts = "";
+  for (let page = 0; page < accountPages && moreAccounts !== null; page++) {
+    const next = await ask("GET", "/accounts?after=" + encodeURIComponent(moreAccounts));
+    read.push(...next.data);
+    moreAccounts = next.next;
+  }
+  accounts = read;
 }
 async function refreshAccount(asked) {
   const response = await send(at("accounts", asked, "overview"), { headers: tag ? { "If-None-Match": tag } : {} });

@@ -121,6 +121,7 @@ impl Step<'_> {
         let was = before.map(|before| before.status());
         match after.status() {
             _ if before.is_none() => Some(Assumption::Accepted),
+            DeliveryStatus::Parked if self.last?.process.as_deref() == Some(super::ERASURE) => None,
             DeliveryStatus::Parked if was != Some(DeliveryStatus::Parked) => {
                 Some(Assumption::Parked)
             }

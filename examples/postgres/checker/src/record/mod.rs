@@ -19,6 +19,9 @@ pub use self::tampered::{TAMPERED, unseen};
 /// `--time-scale` of every sender whose rows are replayed: waits of the schedule are so much shorter.
 pub const TIME_SCALE: &str = "0.0005";
 
+/// The name of processes that erase callers: what is pending of them is parked, whatever its endpoint is.
+pub const ERASURE: &str = "erasure";
+
 /// Notes all that happens from now on.
 pub async fn begin(database: &Database) {
     let session = database.session().await.unwrap();
