@@ -1,7 +1,5 @@
 //! The operations of the dashboard, each one step.
 
-use std::time::Duration;
-
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
 use call_assistant::model::Call;
@@ -13,11 +11,11 @@ use deadpool_postgres::Transaction;
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, logins, recoveries};
+use super::{
+    Postgres, accounts, alerts, calls, deliveries, endpoints, logins, monitoring, recoveries,
+};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
-use crate::db::query;
-use crate::db::statements as sql;
 use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
@@ -27,9 +25,6 @@ use host::rows::{
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{Done, Refused, Store};
-
-/// How long a COMMIT takes at most, unless it waits for a standby server: 1 s.
-const COMMIT: Duration = Duration::from_secs(1);
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
@@ -355,25 +350,15 @@ impl Store for Postgres {
         self.dashboard.change(async |change| logins::end(change, account).await).await
     }
 
-    async fn metrics(&self) -> Done<Metrics> {
-        let now = clock::now();
-        let (gauges, oldest_day) = self
-            .monitoring
-            .read(async |client| {
-                let gauges = deliveries::gauges(client, now).await?;
-                Ok::<_, Refused>((gauges, deliveries::oldest_day(client, now).await?))
-            })
-            .await?;
-        let went_back = Some(self.counted.times_back());
-        let (clock, writes) = (self.counted.clock(), Some(self.writes().await?));
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock, writes })
+    async fn metrics(&self) -> Metrics {
+        self.readings.metrics(&self.monitoring, &self.ring, &self.counted).await
     }
 
     async fn ready(&self) -> Done<Writes> {
         if let Some(why) = self.counted.idle() {
             return Err(Refused::Unavailable(why.into()));
         }
-        match self.writes().await? {
+        match monitoring::writes(&self.monitoring).await? {
             // Requests that read are answered all the same: a load balancer would take out every process.
             Writes::Waiting if self.only_sends => {
                 let why = "no result can be stored: a COMMIT waits for a standby server";
@@ -385,24 +370,6 @@ impl Store for Postgres {
 }
 
 impl Postgres {
-    /// Finds out how writes are taken.
-    async fn writes(&self) -> Done<Writes> {
-        let write = self.monitoring.write(async |client| {
-            query(client, sql::COMMIT_WAITS, &[]).await?;
-            Ok(Writes::Stored)
-        });
-        match tokio::time::timeout(COMMIT, write).await {
-            Ok(written) => written,
-            Err(_) => {
-                let answers = self.monitoring.read(async |client| {
-                    query(client, sql::API_READY, &[]).await?;
-                    Ok(Writes::Waiting)
-                });
-                answers.await
-            }
-        }
-    }
-
     /// Adds an account with all that belongs to it, unless it is there already or was erased.
     async fn load_one(&self, new: &NewAccount) -> Done<()> {
         let id = &new.account.id;
