@@ -150,7 +150,8 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
                     processes.iter().map(|it| it.address.clone()).collect();
                 let ask =
                     async |count| load::run(&addresses, clients, count, path, &keys, 200).await;
-                ask(clients * 5).await;
+                // Each key is known by then, and its window is there.
+                ask(keys.len()).await;
                 let cpu = || processes.iter().map(|it| cpu_of(it.child.id())).sum::<Duration>();
                 let (before, api_before) = (server.cpu(), cpu());
                 let count = if clients == 1 { requests / 4 } else { requests };
