@@ -29,8 +29,8 @@ function alertRow({ alert, before }) {
     h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ",
       keyed("about " + key, h("a", { href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60))),
       before.length ? h("details", {}, h("summary", {}, `${before.length} before`), h("ul", {}, before.map((old) => h("li", {}, old.message, " ", when(old.at))))) : null),
-    h("span", { class: "faint" }, when(alert.at)),
-    by ? h("span", { class: "faint" }, `acknowledged by ${by} `, when(noted)) :
+    h("span", { class: "faint" }, when(alert.at), by ? h("div", {}, `acknowledged by ${by} `, when(noted)) : null),
+    by ? null :
       keyed("acknowledge " + key, button("Acknowledge", { class: "small", "aria-label": `Acknowledge: ${alert.message}: ${alert.url}` }, () => acknowledgeDialog(alert)))));
 }
 let operator = "";
