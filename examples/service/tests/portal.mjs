@@ -100,7 +100,7 @@ try {
   await until("the key in the list", `document.querySelector("main").innerText.includes("made by the owner")`);
 
   // What one endpoint goes through is one alert, which changes, and which somebody takes note of.
-  const receiver = createServer((_, answer) => { answer.statusCode = 410; answer.end(); });
+  const receiver = createServer((asked, answer) => { answer.statusCode = asked.url === "/ok" ? 204 : 410; answer.end(); });
   running.push(receiver);
   await new Promise((done) => receiver.listen(0, "127.0.0.1", done));
   const url = `http://127.0.0.1:${receiver.address().port}/`;
@@ -118,6 +118,32 @@ try {
   await run(`document.querySelector("dialog form").requestSubmit()`);
   await until("the note", alert("/acknowledged by owner/"));
   passed += await audit(browser, "alerts");
+
+  // By the keyboard: two that were missed are selected, and redelivered together.
+  const hook = await ask(dashboard, "POST", "/accounts/acct_fjord_dental/endpoints", { url: url + "ok" });
+  await ask(dashboard, "POST", `/endpoints/${hook.id}/pause`, {});
+  for (const type of ["note.one", "note.two"]) await ask(dashboard, "POST", "/accounts/acct_fjord_dental/events", { type, data: {} });
+  await ask(dashboard, "POST", `/endpoints/${hook.id}/enable`, {});
+  await run(`setFilter("endpoint", ${JSON.stringify(hook.id)})`);
+  await until("both", `document.querySelectorAll("tbody .choose").length === 2`);
+  const press = async (key) => { for (const type of ["keyDown", "keyUp"]) await page("Input.dispatchKeyEvent", { type, key, text: type === "keyDown" ? key : undefined }); };
+  await run("document.activeElement?.blur()");
+  await press("?");
+  await until("what the keys do", `${text("dialog h2")} === "Keys" && document.querySelectorAll("dialog kbd").length === 5`);
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("that list has closed", `!document.querySelector("dialog")`);
+  await press("/");
+  await until("the search", `document.activeElement?.dataset.key === "filter id"`);
+  await press("j");
+  assert.equal(await run("document.activeElement.value"), "j", "whoever types is not disturbed");
+  await run(`document.activeElement.value = ""; document.activeElement.blur()`);
+  for (const key of ["j", "x", "j", "x"]) await press(key);
+  await until("both are selected", `${text('[data-key="chosen"]')}.startsWith("2 selected")`);
+  passed += await audit(browser, "a selection");
+  if (process.env.SHOTS) await browser.shot(join(process.env.SHOTS, "portal-selection.png"), true);
+  await run(`document.querySelector('[data-key="redeliver chosen"]').click()`);
+  await until("both are redelivered", `/2 redeliveries accepted/.test(${text("#toasts")}) && !document.querySelector('[data-key="chosen"]')`);
+  await run(`setFilter("endpoint", "")`);
 
   await run(`location.hash = "#acct_harbour_hair"`);
   await until("no other account", `${text("h1")} === "There is no such account"`);

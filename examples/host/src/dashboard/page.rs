@@ -24,6 +24,7 @@ pub(super) const DASHBOARD: &str = concat!(
     include_str!("page/deliveries.js"),
     include_str!("page/account.js"),
     include_str!("page/dialogs.js"),
+    include_str!("page/keys.js"),
     include_str!("page/start.js"),
     "</script>\n</body>\n</html>\n",
 );
