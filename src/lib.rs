@@ -32,7 +32,7 @@
 //! fn handle(stored: &[u8]) {
 //!     match Event::from_bytes_verified_earlier(stored).map(|event| event.data) {
 //!         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
-//!         Ok(EventData::Unreadable(data)) => eprintln!("keep the bytes: {}", data.error()),
+//!         Ok(EventData::Unreadable { error, .. }) => eprintln!("keep the bytes: {error}"),
 //!         Ok(_) => {} // another type, or one of a later version
 //!         Err(error) => eprintln!("signed, but not an event: {error}"),
 //!     }
@@ -59,8 +59,8 @@
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!
-//! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
-//! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.
+//! The pages on [receiving](guide::receiving#axum), [reading](guide::reading#http-clients) and
+//! [sending](guide::sending#a-whole-program) have programs to be pasted.
 //!
 //! [`guide`] has a page for each task: receiving, reading, serving, sending, scaling, operating,
 //! testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision

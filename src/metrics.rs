@@ -33,7 +33,7 @@
 //! - Whoever may read metrics would learn which customers there are and what they do.
 //!
 //! What happened to one endpoint is in its log and in its
-//! [alerts](crate::webhook::sender#alerts). The [guide](crate::guide::operating) has alert rules.
+//! [alerts](crate::guide::storing#alerts). The [guide](crate::guide::operating) has alert rules.
 
 use core::fmt;
 #[cfg(feature = "service")]
@@ -79,7 +79,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = ([(&'a str, &'a str); L], u64)>,
+        values: impl IntoIterator<Item = ([(&'a str, &'a str); L], impl fmt::Display)>,
     ) -> fmt::Result {
         self.head(name, "counter", help)?;
         values.into_iter().try_for_each(|(labels, value)| self.line(name, "_total", &labels, value))

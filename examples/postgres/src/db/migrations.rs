@@ -25,6 +25,7 @@ const MIGRATIONS: [Migration; 10] = [
     Migration { number: 4, sql: include_str!("../../migrations/0004_erasing.sql") },
     Migration { number: 5, sql: include_str!("../../migrations/0005_recoveries.sql") },
     Migration { number: 6, sql: include_str!("../../migrations/0006_late_calls.sql") },
+    Migration { number: 7, sql: include_str!("../../migrations/0007_request_windows.sql") },
     Migration { number: 8, sql: include_str!("../../migrations/0008_accounts.sql") },
     Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
     Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },

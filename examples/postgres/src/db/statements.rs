@@ -80,7 +80,7 @@ statements! {
     ALERTS_TURN = "alerts/turn";
     API_ADMIT = "api/admit";
     API_CALL = "api/call";
-    API_KEY = "api/key";
+    API_KEYS = "api/keys";
     API_NOTE_USE = "api/note_use";
     API_PAGE = "api/page";
     API_READY = "api/ready";
@@ -95,7 +95,6 @@ statements! {
     DAYS_TO_DROP = "days/to_drop";
     DAYS_WAIT_BRIEFLY = "days/wait_briefly";
     DELIVERIES_ATTEMPTS = "deliveries/attempts";
-    DELIVERIES_GAUGES = "deliveries/gauges";
     DELIVERIES_ONE = "deliveries/one";
     DELIVERIES_PAGE = "deliveries/page";
     DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
@@ -149,6 +148,10 @@ statements! {
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
     MISSED_WINDOW = "missed/window";
+    MONITORING_GAUGES = "monitoring/gauges";
+    MONITORING_SECRETS = "monitoring/secrets";
+    MONITORING_STATE = "monitoring/state";
+    MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";
     OWNERS_LEAVE = "owners/leave";

@@ -22,7 +22,7 @@ use crate::Timestamp;
 pub use self::limits::SenderLimits;
 pub use self::pending::Pending;
 
-/// Decides which delivery to send next, under limits on what is in flight.
+/// The order in which deliveries are sent, under limits on what is in flight.
 ///
 /// ```
 /// use core::time::Duration;
@@ -251,6 +251,20 @@ impl Planner {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.lanes.len().saturating_add(self.turns.in_line())
+    }
+
+    /// Returns how many of these are due and have been passed over: for a limit of their endpoint, of
+    /// their account, or of all.
+    #[must_use]
+    pub fn in_line(&self) -> usize {
+        self.turns.in_line()
+    }
+
+    /// Tells whether something is due that no limit of its endpoint or its account holds up: all room is
+    /// taken, or [`next`](Self::next) was not asked until there was none.
+    #[must_use]
+    pub fn is_behind(&self, now: Timestamp) -> bool {
+        self.lanes.first_due() <= now.unix_micros() || (self.turns.is_full() && self.in_line() > 0)
     }
 
     /// Returns how many attempts are in flight.
