@@ -19,9 +19,9 @@ use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::clock;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed, NewAccount,
-    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed,
+    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
@@ -374,6 +374,15 @@ impl Shared for Local {
 
     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
         Ok(self.store.lock().alerts(account.as_str()))
+    }
+
+    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
+        self.store.lock().alerts_after(after, limit)
+    }
+
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+        let (mut tables, now) = self.store.write();
+        tables.acknowledge(id.as_str(), by, now)
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {

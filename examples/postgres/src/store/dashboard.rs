@@ -19,9 +19,9 @@ use crate::clock::database as clock;
 use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
-    RecoveryPage, RecoveryRow, Writes,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount,
+    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{Done, Refused, Store};
@@ -336,6 +336,18 @@ impl Store for Postgres {
     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
         let account = account.as_str();
         self.dashboard.read(async |client| alerts::latest(client, account).await).await
+    }
+
+    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
+        if self.dashboard.read(async |client| alerts::has_new(client).await).await? {
+            self.dashboard.change(async |change| alerts::number(change).await).await?;
+        }
+        self.dashboard.read(async |client| alerts::after(client, after, limit).await).await
+    }
+
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+        let (id, now) = (id.as_str(), clock::now());
+        self.dashboard.change(async |change| alerts::acknowledge(change, id, by, now).await).await
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
