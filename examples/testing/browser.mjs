@@ -64,5 +64,5 @@ export async function open({ width = 1100, height = 1200 } = {}) {
     browser.kill("SIGKILL");
     try { rmSync(profile, { recursive: true, force: true, maxRetries: 5 }); } catch {}
   }
-  return { page, run, until, shot, close, complaints, requests };
+  return { all: send, page, run, until, shot, close, complaints, requests };
 }

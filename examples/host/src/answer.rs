@@ -39,6 +39,10 @@ pub enum Error {
     NoToken,
     /// Somebody logs in with another token.
     WrongToken,
+    /// The login of an owner's page is missing, or its link has expired or was revoked.
+    NoLink,
+    /// An owner asks for what is the operators'.
+    NotForOwners,
     /// Too many wrong tokens came from there; the seconds to wait.
     TooManyTries(u64),
 }
@@ -103,9 +107,14 @@ impl Error {
                     "the dashboard accepts requests only from its own page and from this machine";
                 (StatusCode::FORBIDDEN, "forbidden", message.to_owned(), None)
             }
-            Self::NoToken | Self::WrongToken => {
+            Self::NotForOwners => {
+                let message = "this is for operators, not for the owner of an account".to_owned();
+                (StatusCode::FORBIDDEN, "forbidden", message, None)
+            }
+            Self::NoToken | Self::WrongToken | Self::NoLink => {
                 let message = match self {
                     Self::WrongToken => "this is not the operator's token",
+                    Self::NoLink => "this link has expired or was revoked: ask for another one",
                     _ => "missing the operator's token, as a bearer token or a password",
                 };
                 let mut answer = error(StatusCode::UNAUTHORIZED, "unauthorized", message, None);

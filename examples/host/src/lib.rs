@@ -23,6 +23,7 @@
 //! | [`rows`], [`plan`] | what goes through them: accounts, endpoints, deliveries, filters |
 //! | [`api`] | the public API |
 //! | [`dashboard`], [`answer`] | the dashboard: page, routes, JSON; what it answers |
+//! | [`access`], [`login`], [`scope`] | who may use it; cookies and links; what a login may see and change |
 //! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
@@ -35,6 +36,7 @@
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
 #![allow(clippy::indexing_slicing)]
 
+pub mod access;
 pub mod answer;
 pub mod api;
 pub mod clock;
@@ -45,6 +47,7 @@ pub mod first_line;
 pub mod flags;
 pub mod input;
 pub mod log;
+pub mod login;
 pub mod monitor;
 pub mod peer;
 pub mod plan;
@@ -53,6 +56,7 @@ pub mod program;
 pub mod random;
 pub mod rows;
 pub mod scale;
+pub mod scope;
 pub mod sending;
 pub mod serve;
 pub mod shutdown;

@@ -247,6 +247,15 @@ pub struct ClockRow {
     pub database_is_wrong: bool,
 }
 
+/// A login that is stored: an owner's link, or an operator's login that has ended.
+#[derive(Clone, Debug)]
+pub struct LoginRow {
+    /// The account that it is bound to; `None` for an operator's.
+    pub account: Option<AccountId>,
+    pub expires_at: Timestamp,
+    pub ended: bool,
+}
+
 /// Something that an owner should be told.
 #[derive(Clone, Debug, Serialize)]
 pub struct AlertRow {

@@ -10,8 +10,8 @@
 //! struct Database(Pool);
 //!
 //! impl Store for Database {
-//!     async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
-//!         let rows = self.0.get().await?.query(ALERTS, &[&account]).await?;
+//!     async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
+//!         let rows = self.0.get().await?.query(ALERTS, &[&account.as_str()]).await?;
 //!         rows.iter().map(alert).collect()
 //!     }
 //!     // ...
@@ -25,8 +25,8 @@
 //! - **The store tells its sender** what it accepted, made due or changed. Nobody else does.
 //! - **The store has its own clock.** It takes the time of a change where it makes the change.
 //!   [`Store::now`] is for what the dashboard makes and shows.
-//! - **Texts are ids as they came from outside.** One that nothing has is
-//!   [`Refused::NotFound`], with the word for the thing: `account`, `key`, `endpoint`, `delivery`,
+//! - **Ids came from outside, and the login may use them**: only its check makes an [`Allowed`]. One that
+//!   nothing has is [`Refused::NotFound`], with the word for the thing: `account`, `key`, `endpoint`, `delivery`,
 //!   `recovery`.
 //! - **A store that fails says [`Refused::Unavailable`]**, at once: the caller is told to come
 //!   again, and the reason goes to the log.
@@ -49,9 +49,10 @@ use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
     RecoveryPage, RecoveryRow,
 };
+use crate::scope::{Allowed, Among, Operator};
 
 /// The reason why an operation is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,25 +178,25 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Accounts, in the order in which they were added: so many at most, after those of the page
     /// before with this [`AccountPage::next`].
-    fn accounts(&self, after: Option<&str>, limit: usize) -> impl Doing<AccountPage>;
+    fn accounts(&self, by: Operator, after: Option<&str>, limit: usize) -> impl Doing<AccountPage>;
 
-    fn account(&self, id: &str) -> impl Doing<Account>;
+    fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 
-    fn change_account(&self, id: &str, change: AccountChange) -> impl Doing<Account>;
+    fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> impl Doing<Account>;
 
     /// The keys of an account, oldest first.
-    fn keys(&self, account: &str) -> impl Doing<Vec<StoredKey>>;
+    fn keys(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<StoredKey>>;
 
     /// Adds a key to its account. A conflict if another key has its id or secret.
-    fn add_key(&self, key: StoredKey) -> impl Doing<()>;
+    fn add_key(&self, account: Allowed<'_, Account>, key: StoredKey) -> impl Doing<()>;
 
     /// Revokes a key. The time of an earlier revocation stays.
-    fn revoke_key(&self, id: &str) -> impl Doing<StoredKey>;
+    fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> impl Doing<StoredKey>;
 
     // ---- Calls and events
 
     /// The newest live calls of an account.
-    fn latest_calls(&self, account: &str, most: usize) -> impl Doing<Vec<Call>>;
+    fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> impl Doing<Vec<Call>>;
 
     /// Records a live call and accepts the event that reports it, in one transaction. Both are composed
     /// in it, as of its start, which is their `created_at`. Returns the event's deliveries, in the
@@ -203,6 +204,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// nothing is stored.
     fn record_call<E: From<Refused> + Send>(
         &self,
+        by: Operator,
         account: &AccountId,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
@@ -211,92 +213,128 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// None if the plan lacks webhooks. It is composed as in [`record_call`](Self::record_call).
     fn accept<E: From<Refused> + Send>(
         &self,
-        only: Option<&EndpointId>,
+        to: Among<'_, EndpointRow>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> impl Future<Output = Result<Vec<DeliveryId>, E>> + Send;
 
     // ---- Endpoints
 
     /// The endpoints of an account, oldest first, deleted ones left out.
-    fn endpoints(&self, account: &str) -> impl Doing<Vec<EndpointRow>>;
+    fn endpoints(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<EndpointRow>>;
 
     /// One endpoint, also if it is deleted.
-    fn endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
+    fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
 
     /// Registers an endpoint. A conflict if its id is taken, or its account has as many as the
     /// [limit](EndpointLimit) allows, also when several are added at once.
-    fn add_endpoint(&self, new: NewEndpoint) -> impl Doing<EndpointRow>;
+    fn add_endpoint(
+        &self,
+        account: Allowed<'_, Account>,
+        new: NewEndpoint,
+    ) -> impl Doing<EndpointRow>;
 
     /// Gives an endpoint another URL, and a new life: what is pending goes there, its count is zero,
     /// and answers of the old URL leave it as it is.
-    fn move_endpoint(&self, id: &str, target: Target) -> impl Doing<EndpointRow>;
+    fn move_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        target: Target,
+    ) -> impl Doing<EndpointRow>;
 
     /// Disables an endpoint until it is enabled. A conflict if it is disabled.
-    fn pause(&self, id: &str) -> impl Doing<EndpointRow>;
+    fn pause(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
 
     /// Makes an endpoint active; one that is active stays as it is, and has missed nothing. A
     /// conflict if it is deleted. Once it is stored, that is the answer, whatever comes of the list.
-    fn enable(&self, id: &str) -> impl Doing<Enabled>;
+    fn enable(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<Enabled>;
 
     /// Disables an endpoint for good. Its deliveries are kept for thirty days.
-    fn delete_endpoint(&self, id: &str) -> impl Doing<EndpointRow>;
+    fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> impl Doing<EndpointRow>;
 
     /// Replaces the signing secret. A conflict if more secrets than a signer takes would sign, or
     /// if the endpoint is deleted.
-    fn rotate_secret(&self, id: &str, new: NewSecret) -> impl Doing<EndpointRow>;
+    fn rotate_secret(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        new: NewSecret,
+    ) -> impl Doing<EndpointRow>;
 
     /// How each endpoint of an account has answered in the last hour. One that is left out is shown
     /// without.
-    fn last_hour(&self, account: &str) -> impl Doing<Vec<(EndpointId, LastHour)>>;
+    fn last_hour(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<(EndpointId, LastHour)>>;
 
     // ---- Deliveries
 
     /// A page of an account's deliveries, newest first. An endpoint of another account is not
     /// found; a `after` that this store did not write is a conflict.
-    fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> impl Doing<DeliveryPage>;
+    fn deliveries(
+        &self,
+        account: Allowed<'_, Account>,
+        filter: &DeliveryFilter,
+    ) -> impl Doing<DeliveryPage>;
 
-    fn delivery(&self, id: &str) -> impl Doing<DeliveryRow>;
+    fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> impl Doing<DeliveryRow>;
 
     /// Makes one manual attempt due, or says by [`Refused::Conflict`] why not.
-    fn redeliver(&self, id: &str) -> impl Doing<DeliveryRow>;
+    fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> impl Doing<DeliveryRow>;
 
     /// Makes the next attempt of a waiting delivery due now. A conflict if it does not wait.
-    fn send_now(&self, id: &str) -> impl Doing<DeliveryRow>;
+    fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> impl Doing<DeliveryRow>;
 
     // ---- Recovery
 
     /// Counts what a recovery would redeliver, up to a bound: the dry run.
-    fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> impl Doing<Missed>;
+    fn count_missed(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: &MissedDeliveries,
+    ) -> impl Doing<Missed>;
 
     /// Starts a recovery by a person in the dashboard. A conflict if the endpoint is disabled, or
     /// one is running. However much was missed, the answer comes at once: what is not counted by then
     /// is counted while it runs.
-    fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> impl Doing<RecoveryRow>;
+    fn recover(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: MissedDeliveries,
+    ) -> impl Doing<RecoveryRow>;
 
     /// Starts a recovery of each endpoint of an account, or of all accounts, that is active and has
     /// missed something: those of one page, after the page that said so.
     fn recover_all(
         &self,
-        account: Option<&str>,
+        of: Among<'_, Account>,
         missed: MissedDeliveries,
         after: Option<&str>,
     ) -> impl Doing<RecoveryPage>;
 
     /// The recoveries of an account, newest first: those that run, and some that have ended.
-    fn recoveries(&self, account: &str) -> impl Doing<Vec<RecoveryRow>>;
+    fn recoveries(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<RecoveryRow>>;
 
-    fn recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
+    fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
 
     /// Has a recovery rest, or go on. What is under way stays so. A conflict if it has ended.
-    fn pause_recovery(&self, id: &str, paused: bool) -> impl Doing<RecoveryRow>;
+    fn pause_recovery(&self, id: Allowed<'_, RecoveryRow>, paused: bool)
+    -> impl Doing<RecoveryRow>;
 
     /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
-    fn cancel_recovery(&self, id: &str) -> impl Doing<RecoveryRow>;
+    fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
+
+    // ---- Logins of the dashboard
+
+    /// Finds a stored login by the digest of its secret.
+    fn login(&self, digest: [u8; 32]) -> impl Doing<Option<LoginRow>>;
+
+    /// Stores a login for every process. One that has ended stays so.
+    fn write_login(&self, digest: [u8; 32], row: LoginRow) -> impl Doing<()>;
+
+    /// Ends every login of an account's owner, and returns how many there were.
+    fn end_logins(&self, by: Operator, account: &str) -> impl Doing<u64>;
 
     // ---- Operation
 
     /// What an account's owner should be told, newest first: the latest hundred.
-    fn alerts(&self, account: &str) -> impl Doing<Vec<AlertRow>>;
+    fn alerts(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<AlertRow>>;
 
     /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
     fn ready(&self) -> impl Doing<()>;

@@ -23,7 +23,8 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, rate_windows, rate_admissions, calls, endpoints, events, deliveries, ended, alerts, recoveries, clocks
+    accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended, alerts,
+    recoveries, clocks, logins
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
@@ -37,7 +38,7 @@ GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender
 
 -- `erase`, `recover` and `rotate-keys`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    accounts, keys, rate_windows, rate_admissions, calls, endpoints, events, deliveries, ended, attempts, alerts,
-    recoveries, clocks, erased_accounts
+    accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended,
+    attempts, alerts, recoveries, clocks, erased_accounts
     TO call_assistant_operator;
 GRANT SELECT ON shards, senders TO call_assistant_operator;

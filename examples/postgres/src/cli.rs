@@ -12,7 +12,7 @@ use crate::db::Address;
 use crate::key_ring::KeyRing;
 use crate::ops::erase::Subject;
 use crate::sender;
-use host::dashboard::Access;
+use host::access::{Access, Ancestors};
 use host::flags::{Flag, Flags, Help, last_words};
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
@@ -55,6 +55,7 @@ pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     pub(crate) dashboard: SocketAddr,
     pub(crate) access: Access,
+    pub(crate) ancestors: Ancestors,
     pub(crate) data: Option<PathBuf>,
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
@@ -141,8 +142,8 @@ const MIGRATE: Help = Help {
 const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--data FILE.json] [--allow-loopback-endpoints] [--max-endpoints N]\n\
-            \x20              [--metrics ADDR]",
+            \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
+            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[
         DATABASE,
@@ -151,6 +152,7 @@ const API: Help = Help {
         LISTEN,
         DASHBOARD,
         Access::FLAG,
+        Ancestors::FLAG,
         DATA,
         LOOPBACK,
         EndpointLimit::FLAG,
@@ -188,6 +190,7 @@ const ALL: Help = Help {
         LISTEN,
         DASHBOARD,
         Access::FLAG,
+        Ancestors::FLAG,
         DATA,
         TRUST_CA,
         LOOPBACK,
@@ -208,6 +211,7 @@ const DEMO: Help = Help {
         LISTEN,
         DASHBOARD,
         Access::FLAG,
+        Ancestors::FLAG,
         DATA,
         TRUST_CA,
         LOOPBACK,
@@ -335,10 +339,12 @@ pub(crate) fn read() -> Role {
 fn serving(help: &Help, flags: &Flags) -> Serving {
     let address = |name, default| address(help, flags, name, default);
     let dashboard = address("--dashboard", 8081);
+    let access = Access::read_or_exit(help, flags, dashboard);
     Serving {
         listen: address("--listen", 8080),
         dashboard,
-        access: Access::read_or_exit(help, flags, dashboard),
+        ancestors: Ancestors::read_or_exit(help, flags, &access),
+        access,
         data: flags.text("--data").map(PathBuf::from),
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),

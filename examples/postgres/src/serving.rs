@@ -80,6 +80,7 @@ pub(crate) async fn start(
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
+        .framed_by(&serving.ancestors)
         .monitored(monitor.clone())
         .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::sender::Pace;
-use host::dashboard::Access;
+use host::access::{Access, Ancestors};
 use host::flags::{Flag, Help};
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
@@ -15,6 +15,7 @@ pub struct Options {
     pub listen: SocketAddr,
     pub dashboard: SocketAddr,
     pub access: Access,
+    pub ancestors: Ancestors,
     pub metrics: Option<SocketAddr>,
     pub data: Option<PathBuf>,
     pub trust_ca: Option<PathBuf>,
@@ -25,7 +26,7 @@ pub struct Options {
 
 const HELP: Help = Help {
     usage: "service [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
-            \x20              [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
+            \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
             \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N]\n\
             \x20              [--max-endpoints N] [--metrics ADDR]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
@@ -38,6 +39,7 @@ const HELP: Help = Help {
             "address of the dashboard; outside loopback it requires an\noperator's token [127.0.0.1:8081]",
         ),
         Access::FLAG,
+        Ancestors::FLAG,
         Flag::value(
             "--metrics",
             "ADDR",
@@ -84,10 +86,12 @@ pub fn read() -> Options {
         Err(error) => HELP.exit(&format!("{name}: {error}")),
     };
     let dashboard = address("--dashboard", 8081);
+    let access = Access::read_or_exit(&HELP, &flags, dashboard);
     Options {
         listen: address("--listen", 8080),
         dashboard,
-        access: Access::read_or_exit(&HELP, &flags, dashboard),
+        ancestors: Ancestors::read_or_exit(&HELP, &flags, &access),
+        access,
         metrics: flags.has("--metrics").then(|| address("--metrics", 9090)),
         data: flags.text("--data").map(PathBuf::from),
         trust_ca: flags.text("--trust-ca").map(PathBuf::from),

@@ -1,5 +1,6 @@
 //! The store behind the traits of `examples/host`, which it answers at once.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +17,17 @@ use call_assistant::webhook::sender::{MissedDeliveries, Target};
 
 use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
+use host::clock;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, MOST_LISTED, Metrics, Missed, NewAccount, NewEndpoint,
-    NewSecret, RecoveryPage, RecoveryRow,
+    Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed, NewAccount,
+    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow,
 };
+use host::scope::{Allowed, Among, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
+
+/// The most links and ended logins of an hour: 4,096. Only operators make more.
+const LOGINS: usize = 4096;
 
 /// The most credentials that are active in one minute.
 const WINDOWS: usize = 100_000;
@@ -31,6 +37,7 @@ const WINDOWS: usize = 100_000;
 pub struct Local {
     store: Arc<Store>,
     rates: Arc<Mutex<RateWindows>>,
+    logins: Arc<Mutex<HashMap<[u8; 32], LoginRow>>>,
     outbox: Outbox,
 }
 
@@ -38,7 +45,7 @@ impl Local {
     /// The store with its sender.
     pub fn new(store: Arc<Store>, outbox: Outbox) -> Self {
         let rates = Arc::new(Mutex::new(RateWindows::new(WINDOWS)));
-        Self { store, rates, outbox }
+        Self { store, rates, logins: Arc::default(), outbox }
     }
 
     /// Ids of what was accepted, when its sender has been told.
@@ -140,7 +147,7 @@ impl Shared for Local {
         Ok(())
     }
 
-    async fn accounts(&self, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
         let after = match after {
             Some(text) => text
                 .parse()
@@ -154,11 +161,11 @@ impl Shared for Local {
         Ok(AccountPage { rows, next })
     }
 
-    async fn account(&self, id: &str) -> Done<Account> {
-        self.store.lock().account(id).map(AccountRow::shown)
+    async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
+        self.store.lock().account(id.as_str()).map(AccountRow::shown)
     }
 
-    async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
+    async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;
         let account = &mut row.account;
@@ -169,29 +176,30 @@ impl Shared for Local {
         Ok(row.shown())
     }
 
-    async fn keys(&self, account: &str) -> Done<Vec<StoredKey>> {
+    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<StoredKey>> {
         let tables = self.store.lock();
-        Ok(tables.keys(tables.account(account)?).cloned().collect())
+        Ok(tables.keys(tables.account(account.as_str())?).cloned().collect())
     }
 
-    async fn add_key(&self, key: StoredKey) -> Done<()> {
+    async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
         self.store.lock().add_key(key)
     }
 
-    async fn revoke_key(&self, id: &str) -> Done<StoredKey> {
+    async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
         let (mut tables, now) = self.store.write();
-        let key = tables.key_mut(id)?;
+        let key = tables.key_mut(id.as_str())?;
         key.revoke(now);
         Ok(key.clone())
     }
 
-    async fn latest_calls(&self, account: &str, most: usize) -> Done<Vec<Call>> {
+    async fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> Done<Vec<Call>> {
         let tables = self.store.lock();
-        Ok(tables.account(account)?.calls(Mode::Live).newest(most).cloned().collect())
+        Ok(tables.account(account.as_str())?.calls(Mode::Live).newest(most).cloned().collect())
     }
 
     async fn record_call<E: From<Refused> + Send>(
         &self,
+        _: Operator,
         account: &AccountId,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
@@ -210,33 +218,34 @@ impl Shared for Local {
 
     async fn accept<E: From<Refused> + Send>(
         &self,
-        only: Option<&EndpointId>,
+        to: Among<'_, EndpointRow>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let (mut tables, now) = self.store.write();
         let event = compose(now)?;
-        let only = only.map(|id| tables.endpoint(id.as_str())).transpose()?;
+        let only = to.one().map(|id| tables.endpoint(id)).transpose()?;
         let only = only.map(|(number, _)| number);
         let accepted = tables.accept(&event, only, now)?;
         Ok(self.send(&tables, accepted))
     }
 
-    async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
+    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<EndpointRow>> {
         let (tables, now) = self.store.write();
-        let endpoints = tables.endpoints(tables.account(account)?);
+        let endpoints = tables.endpoints(tables.account(account.as_str())?);
         Ok(endpoints.map(|row| tables.shown_endpoint(row, now)).collect())
     }
 
-    async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
-        self.changed(id, |_, _| Ok(()))
+    async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |_, _| Ok(()))
     }
 
-    async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
+    async fn add_endpoint(&self, _: Allowed<'_, Account>, new: NewEndpoint) -> Done<EndpointRow> {
         let id = new.id.clone();
         self.changed(id.as_str(), |tables, now| tables.add_endpoint(new, now))
     }
 
-    async fn enable(&self, id: &str) -> Done<Enabled> {
+    async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
+        let id = id.as_str();
         let (mut tables, now) = self.store.write();
         let missed = tables.enable(id, now)?;
         let (number, row) = tables.endpoint(id)?;
@@ -256,52 +265,72 @@ impl Shared for Local {
         Ok(Enabled { endpoint, missed: newest, counted: Some(counted) })
     }
 
-    async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
-        self.changed(id, |tables, now| tables.move_to(id, target, now))
+    async fn move_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        target: Target,
+    ) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.move_to(id.as_str(), target, now))
     }
 
-    async fn pause(&self, id: &str) -> Done<EndpointRow> {
-        self.changed(id, |tables, now| tables.pause(id, now))
+    async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.pause(id.as_str(), now))
     }
 
-    async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
-        self.changed(id, |tables, now| tables.delete(id, now))
+    async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.delete(id.as_str(), now))
     }
 
-    async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
-        self.changed(id, |tables, now| tables.rotate(id, new, now))
+    async fn rotate_secret(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        new: NewSecret,
+    ) -> Done<EndpointRow> {
+        self.changed(id.as_str(), |tables, now| tables.rotate(id.as_str(), new, now))
     }
 
-    async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
+    async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
         let (tables, now) = self.store.write();
-        let endpoints = tables.endpoints(tables.account(account)?);
+        let endpoints = tables.endpoints(tables.account(account.as_str())?);
         Ok(endpoints.map(|row| (row.id.clone(), row.hour.shown(now))).collect())
     }
 
-    async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
-        self.store.lock().page(account, filter)
+    async fn deliveries(
+        &self,
+        account: Allowed<'_, Account>,
+        filter: &DeliveryFilter,
+    ) -> Done<DeliveryPage> {
+        self.store.lock().page(account.as_str(), filter)
     }
 
-    async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
+    async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let tables = self.store.lock();
-        tables.shown_delivery(tables.delivery(id)?)
+        tables.shown_delivery(tables.delivery(id.as_str())?)
     }
 
-    async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
-        self.again(id, |tables, now| tables.redeliver(id, now))
+    async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        self.again(id.as_str(), |tables, now| tables.redeliver(id.as_str(), now))
     }
 
-    async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
-        self.again(id, |tables, now| tables.send_now(id, now))
+    async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        self.again(id.as_str(), |tables, now| tables.send_now(id.as_str(), now))
     }
 
-    async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
-        self.store.lock().count_missed(endpoint, missed)
+    async fn count_missed(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: &MissedDeliveries,
+    ) -> Done<Missed> {
+        self.store.lock().count_missed(endpoint.as_str(), missed)
     }
 
-    async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
+    async fn recover(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: MissedDeliveries,
+    ) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
-        let started = tables.recover(endpoint, missed, now)?;
+        let started = tables.recover(endpoint.as_str(), missed, now)?;
         // Its first step is the sender's.
         self.outbox.send(Vec::new());
         Ok(started)
@@ -309,38 +338,67 @@ impl Shared for Local {
 
     async fn recover_all(
         &self,
-        account: Option<&str>,
+        of: Among<'_, Account>,
         missed: MissedDeliveries,
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let (mut tables, now) = self.store.write();
-        let page = tables.recover_all(account, &missed, after, now)?;
+        let page = tables.recover_all(of.one(), &missed, after, now)?;
         self.outbox.send(Vec::new());
         Ok(page)
     }
 
-    async fn pause_recovery(&self, id: &str, paused: bool) -> Done<RecoveryRow> {
-        let shown = self.store.lock().pause_recovery(id, paused)?;
+    async fn pause_recovery(
+        &self,
+        id: Allowed<'_, RecoveryRow>,
+        paused: bool,
+    ) -> Done<RecoveryRow> {
+        let shown = self.store.lock().pause_recovery(id.as_str(), paused)?;
         self.outbox.send(Vec::new());
         Ok(shown)
     }
 
-    async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
-        Ok(self.store.lock().recoveries(account))
+    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<RecoveryRow>> {
+        Ok(self.store.lock().recoveries(account.as_str()))
     }
 
-    async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
+    async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
-        tables.recovery(id, false, now)
+        tables.recovery(id.as_str(), false, now)
     }
 
-    async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
+    async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
         let (mut tables, now) = self.store.write();
-        tables.recovery(id, true, now)
+        tables.recovery(id.as_str(), true, now)
     }
 
-    async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
-        Ok(self.store.lock().alerts(account))
+    async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
+        Ok(self.store.lock().alerts(account.as_str()))
+    }
+
+    async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
+        Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
+    }
+
+    async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::machine();
+        logins.retain(|_, login| login.expires_at > now);
+        if logins.len() >= LOGINS && !logins.contains_key(&digest) {
+            return Err(Refused::Conflict(format!("there are {LOGINS} links and ended logins")));
+        }
+        let ended = logins.get(&digest).is_some_and(|login| login.ended);
+        logins.insert(digest, LoginRow { ended: row.ended || ended, ..row });
+        Ok(())
+    }
+
+    async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
+        self.store.lock().account(account)?;
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_it = logins.values_mut().filter(|login| {
+            !login.ended && login.account.as_ref().is_some_and(|id| id.as_str() == account)
+        });
+        Ok(of_it.map(|login| login.ended = true).count().try_into().unwrap_or(u64::MAX))
     }
 
     async fn ready(&self) -> Done<()> {

@@ -78,6 +78,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let api = Api::new(store.clone(), CursorKeys::new(1, random::bytes())).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, options.access, options.allow_loopback)
+        .framed_by(&options.ancestors)
         .extended(sandbox.clone())
         .monitored(monitor.clone())
         .until(stop.clone());

@@ -39,6 +39,9 @@
 //! | a proxy's page in HTML | [`bad_gateway`] |
 //! | a body that is cut short | [`cut_short`] |
 //!
+//! After a refused cursor the list begins again, at its first page. An answer may also replace one of the whole
+//! service in memory, [`rest::testing::Service`](crate::rest::testing::Service), between a request and its report.
+//!
 //! No answer at all is `Err(..)` for [`Flow::report`](super::Flow::report).
 
 use alloc::format;

@@ -11,12 +11,13 @@ use crate::answer::{Answer, Error, created, ok};
 use crate::data;
 use crate::input::{Bad, Fields};
 use crate::random;
-use crate::rows::AccountChange;
+use crate::rows::{Account, AccountChange};
+use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
 impl<S: Store, X> Dashboard<S, X> {
     /// A page of accounts: the first, unless `after` says which.
-    pub(super) async fn accounts(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn accounts(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
         let (mut after, mut most) = (None, MAX_LIST);
         for (name, value) in &asked.query {
             match name.as_str() {
@@ -25,19 +26,25 @@ impl<S: Store, X> Dashboard<S, X> {
                 _ => return Err(Bad::new("query", "there are after and limit").into()),
             }
         }
-        let page = self.store.accounts(after, most).await?;
-        let mut shown = show::list(page.rows.iter().map(show::account).collect());
+        let page = self.store.accounts(by, after, most).await?;
+        let rows = page.rows.iter().map(|row| show::account(row, Some(by)));
+        let mut shown = show::list(rows.collect());
         shown["has_more"] = page.next.is_some().into();
         shown["next"] = page.next.into();
         Ok(ok(&shown))
     }
 
-    pub(super) async fn account(&self, id: &str) -> Result<Answer, Error> {
-        Ok(ok(&show::account(&self.store.account(id).await?)))
+    pub(super) async fn account(
+        &self,
+        id: Allowed<'_, Account>,
+        by: Option<Operator>,
+    ) -> Result<Answer, Error> {
+        Ok(ok(&show::account(&self.store.account(id).await?, by)))
     }
 
     pub(super) async fn change_account(
         &self,
+        by: Operator,
         id: &str,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
@@ -48,15 +55,23 @@ impl<S: Store, X> Dashboard<S, X> {
             subscription_active: fields.flag("subscription_active")?,
             closing: fields.flag("closing")?,
         };
-        Ok(ok(&show::account(&self.store.change_account(id, change).await?)))
+        Ok(ok(&show::account(&self.store.change_account(by, id, change).await?, Some(by))))
     }
 
-    pub(super) async fn keys(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn keys(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let keys = self.store.keys(id).await?;
         Ok(ok(&show::list(keys.iter().map(|key| show::key(key, asked.now)).collect())))
     }
 
-    pub(super) async fn create_key(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn create_key(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let known = "name, mode, scopes, expires_at";
         let fields = Fields::of("", &asked.body, known)?;
         let name = fields.text("name")?;
@@ -76,13 +91,17 @@ impl<S: Store, X> Dashboard<S, X> {
         let mut key =
             StoredKey::new(key_id, account, &secret, asked.now).with_name(name).with_scopes(scopes);
         key.expires_at = expires_at;
-        self.store.add_key(key.clone()).await?;
+        self.store.add_key(id, key.clone()).await?;
         let mut shown = show::key(&key, asked.now);
         shown["secret"] = secret.reveal().into();
         Ok(created(&shown))
     }
 
-    pub(super) async fn revoke(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn revoke(
+        &self,
+        id: Allowed<'_, StoredKey>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         Ok(ok(&show::key(&self.store.revoke_key(id).await?, asked.now)))
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::id::{AccountId, CallId, EndpointId, EventId};
+use call_assistant::id::{AccountId, CallId, EventId};
 use call_assistant::webhook::event::{
     ApiVersion, Event, EventBody, EventData, NewEvent, NewEventError, Origin, OriginSource,
 };
@@ -13,7 +13,10 @@ use serde_json::{Map, Value, json};
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, created, ok};
 use crate::input::{self, Bad, Fields};
+use crate::login::Login;
 use crate::random;
+use crate::rows::{Account, EndpointRow};
+use crate::scope::{Allowed, Among, Operator};
 use crate::store::{Refused, Store};
 
 /// The version that this service's events are written in.
@@ -23,14 +26,19 @@ const API_VERSION: &str = "2026-01-15";
 const NEWEST: usize = 100;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn calls(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn calls(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
         let calls = self.store.latest_calls(id, NEWEST).await?;
         Ok(ok(&json!({ "data": calls })))
     }
 
     /// Records a call and emits `call.ended`, in one write. It is written now, by the store's clock, unless
     /// whoever imports it says when it was.
-    pub(super) async fn record_call(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn record_call(
+        &self,
+        by: Operator,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let account = self.store.account(id).await?.id;
         let mut shown = Value::Null;
         let compose = |now| -> Result<_, Error> {
@@ -50,13 +58,18 @@ impl<S: Store, X> Dashboard<S, X> {
             };
             Ok((call, event))
         };
-        let deliveries = self.store.record_call(&account, compose).await?;
+        let deliveries = self.store.record_call(by, &account, compose).await?;
         shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }
 
     /// Emits any event.
-    pub(super) async fn emit(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn emit(
+        &self,
+        by: Operator,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "type, data")?;
         let event_type = fields.text("type")?;
         let event_type = fields.required("type", event_type)?;
@@ -71,26 +84,32 @@ impl<S: Store, X> Dashboard<S, X> {
             return Err(Bad::new("data", "expected an object").into());
         }
         let account = self.store.account(id).await?.id;
-        self.accept(None, |now| any_event(account, event_type, data, now)).await
+        self.accept(Among::All(by), |now| any_event(account, event_type, data, now)).await
     }
 
     /// Sends one endpoint a ping, which is a delivery like any other.
-    pub(super) async fn ping(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn ping(
+        &self,
+        login: &Login,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let endpoint = self.store.endpoint(id).await?;
-        let account = self.store.account(endpoint.account_id.as_str()).await?;
+        let account = login.account(endpoint.account_id.as_str())?;
+        let account = self.store.account(account).await?;
         account.plan.webhooks.check_webhooks().map_err(Refused::Plan)?;
         if endpoint.health.disabled() == Some(DisabledReason::Deleted) {
             return Err(Refused::Conflict("the endpoint is deleted".into()).into());
         }
         let text = "This is a test from the dashboard. Your endpoint works.";
         let compose = |now| new_event(account.id, dashboard(), now).ping(text).map_err(not_created);
-        self.accept(Some(&endpoint.id), compose).await
+        self.accept(Among::One(id), compose).await
     }
 
     async fn accept(
         &self,
-        only: Option<&EndpointId>,
+        to: Among<'_, EndpointRow>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, Error> + Send,
     ) -> Result<Answer, Error> {
         let mut shown = Value::Null;
@@ -103,7 +122,7 @@ impl<S: Store, X> Dashboard<S, X> {
                 });
             })
         };
-        let deliveries = self.store.accept(only, compose).await?;
+        let deliveries = self.store.accept(to, compose).await?;
         shown["deliveries"] = json!(deliveries);
         Ok(created(&shown))
     }

@@ -10,7 +10,8 @@ use super::show::Delivery;
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, json, ok};
 use crate::input::Bad;
-use crate::rows::{DeliveryFilter, DeliveryPage};
+use crate::rows::{Account, DeliveryFilter, DeliveryPage, DeliveryRow};
+use crate::scope::Allowed;
 use crate::store::{Refused, Store};
 
 /// The most rows in one answer: 1,000.
@@ -25,22 +26,34 @@ struct Deliveries<'a> {
 }
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn deliveries(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn deliveries(
+        &self,
+        id: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let page = self.store.deliveries(id, &filter(&asked.query)?).await?;
         Ok(ok(&shown(&page)))
     }
 
-    pub(super) async fn delivery(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Result<Answer, Error> {
         Ok(ok(&show::delivery(&self.store.delivery(id).await?)))
     }
 
-    pub(super) async fn redeliver(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn redeliver(
+        &self,
+        id: Allowed<'_, DeliveryRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let row = self.store.redeliver(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))
     }
 
-    pub(super) async fn send_now(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn send_now(
+        &self,
+        id: Allowed<'_, DeliveryRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let row = self.store.send_now(id).await?;
         Ok(json(StatusCode::ACCEPTED, &show::delivery(&row)))

@@ -11,55 +11,71 @@ use crate::answer::{Answer, Error, created, ok};
 use crate::data;
 use crate::input::Fields;
 use crate::random;
-use crate::rows::{Missed, NewEndpoint, NewSecret};
+use crate::rows::{Account, EndpointRow, Missed, NewEndpoint, NewSecret};
+use crate::scope::Allowed;
 use crate::store::Store;
 
 /// The longest time for which a replaced secret may go on signing: a week.
 const LONGEST_OVERLAP: u64 = 7 * 86_400;
 
 impl<S: Store, X> Dashboard<S, X> {
-    pub(super) async fn endpoints(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn endpoints(&self, id: Allowed<'_, Account>) -> Result<Answer, Error> {
         let endpoints = self.store.endpoints(id).await?;
         Ok(ok(&show::list(endpoints.iter().map(show::endpoint).collect())))
     }
 
-    pub(super) async fn endpoint(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Result<Answer, Error> {
         Ok(ok(&show::endpoint(&self.store.endpoint(id).await?)))
     }
 
     pub(super) async fn create_endpoint(
         &self,
-        id: &str,
+        account: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "url, secret")?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
-        let account_id = self.store.account(id).await?.id;
+        let account_id = self.store.account(account).await?.id;
         let id = EndpointId::from_random(random::bytes());
         let new = NewEndpoint { id, account_id, target, secret: secret.clone() };
-        let mut shown = show::endpoint(&self.store.add_endpoint(new).await?);
+        let mut shown = show::endpoint(&self.store.add_endpoint(account, new).await?);
         shown["secret"] = secret.reveal().into();
         Ok(created(&shown))
     }
 
-    pub(super) async fn move_endpoint(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn move_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "url")?;
         let target = data::target(&fields, self.allow_loopback)?;
         Ok(ok(&show::endpoint(&self.store.move_endpoint(id, target).await?)))
     }
 
-    pub(super) async fn pause(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn pause(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         Ok(ok(&show::endpoint(&self.store.pause(id).await?)))
     }
 
-    pub(super) async fn delete_endpoint(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn delete_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+    ) -> Result<Answer, Error> {
         Ok(ok(&show::endpoint(&self.store.delete_endpoint(id).await?)))
     }
 
     /// What it missed is not sent by itself; its owner may redeliver each, or recover a range.
-    pub(super) async fn enable(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn enable(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         let enabled = self.store.enable(id).await?;
         let mut shown = show::endpoint(&enabled.endpoint);
@@ -69,7 +85,11 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&shown))
     }
 
-    pub(super) async fn rotate_secret(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn rotate_secret(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "secret, overlap_seconds")?;
         let secret = data::secret(&fields)?;
         let seconds = |value: &Value| value.as_u64().filter(|it| *it <= LONGEST_OVERLAP);

@@ -6,14 +6,19 @@ use serde_json::Value;
 
 use super::Asked;
 use crate::answer::{Answer, Error};
+use crate::scope::Operator;
 
 /// Routes of a host's own, and what the page shows of them. `()` is none.
 pub trait Extension: Clone + Send + Sync + 'static {
     /// The first segments of its paths.
     const PATHS: &'static [&'static str];
 
-    /// Answers a request to one of its paths.
-    fn route(&self, asked: &Asked<'_>) -> impl Future<Output = Result<Answer, Error>> + Send;
+    /// Answers an operator's request to one of its paths.
+    fn route(
+        &self,
+        by: Operator,
+        asked: &Asked<'_>,
+    ) -> impl Future<Output = Result<Answer, Error>> + Send;
 
     /// What the page shows of it, under `sandbox`.
     fn shown(&self) -> Value;
@@ -22,7 +27,7 @@ pub trait Extension: Clone + Send + Sync + 'static {
 impl Extension for () {
     const PATHS: &'static [&'static str] = &[];
 
-    async fn route(&self, _: &Asked<'_>) -> Result<Answer, Error> {
+    async fn route(&self, _: Operator, _: &Asked<'_>) -> Result<Answer, Error> {
         Err(Error::NoSuchPath)
     }
 

@@ -3,15 +3,14 @@
 //!
 //! It has no accounts of its own. It listens on loopback and answers neither another site's page nor
 //! a name that somebody has pointed at this address; or it asks for an operator's token: with each
-//! request, or once for a cookie. The pages themselves have no data, and ask for it.
+//! request, or once for a cookie. The owner of an account has a link, which leads to that account alone. The
+//! pages themselves have no data, and ask for it.
 
-mod access;
 mod accounts;
 mod calls;
 mod deliveries;
 mod endpoints;
 mod extension;
-mod login;
 mod overview;
 mod page;
 mod recovery;
@@ -29,17 +28,18 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::access::{Access, Ancestors};
 use crate::answer::{self, Answer, Error};
 use crate::input::{Bad, Fields};
 use crate::log;
+use crate::login::{Login, Logins};
 use crate::monitor::{self, Monitor};
+use crate::scope::{Among, Operator};
 use crate::serve::{self, read_body};
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
 
-pub use access::{Access, Token};
 pub use extension::Extension;
-use login::Logins;
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -58,7 +58,8 @@ pub struct Dashboard<S, X = ()> {
     access: Access,
     logins: Logins,
     allow_loopback: bool,
-    policy: HeaderValue,
+    /// Of the operator's page, and of the owner's.
+    policies: [HeaderValue; 2],
     stop: Option<Shutdown>,
     monitor: Monitor<S>,
 }
@@ -80,16 +81,16 @@ impl<S: Store> Dashboard<S> {
     /// A dashboard over a store. With `allow_loopback`, endpoints may be on this machine.
     pub fn new(store: S, access: Access, allow_loopback: bool) -> Self {
         let monitor = Monitor::new(store.clone());
-        let policy = page::policy(page::DASHBOARD);
-        let logins = Logins::default();
-        Self { store, extension: (), access, logins, allow_loopback, policy, stop: None, monitor }
+        let policy = page::policy(page::DASHBOARD, "'none'");
+        let (logins, policies) = (Logins::default(), [policy.clone(), policy]);
+        Self { store, extension: (), access, logins, allow_loopback, policies, stop: None, monitor }
     }
 
     /// With what a host adds to it.
     pub fn extended<X: Extension>(self, extension: X) -> Dashboard<S, X> {
-        let Self { store, extension: (), access, logins, allow_loopback, policy, stop, monitor } =
+        let Self { store, extension: (), access, logins, allow_loopback, policies, stop, monitor } =
             self;
-        Dashboard { store, extension, access, logins, allow_loopback, policy, stop, monitor }
+        Dashboard { store, extension, access, logins, allow_loopback, policies, stop, monitor }
     }
 }
 
@@ -97,6 +98,14 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
     /// With a monitor that knows more than the store: the public API of this process.
     pub fn monitored(self, monitor: Monitor<S>) -> Self {
         Self { monitor, ..self }
+    }
+
+    /// With an owner's page that these sites may frame.
+    pub fn framed_by(self, ancestors: &Ancestors) -> Self {
+        let [own, _] = self.policies;
+        let framed = page::policy(page::DASHBOARD, ancestors.as_str());
+        let logins = self.logins.framed(ancestors.is_any());
+        Self { policies: [own, framed], logins, ..self }
     }
 
     /// Refuses what is not complete when the end is asked for.
@@ -118,11 +127,13 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 head.uri.path().trim_start_matches('/').split('/').map(decode).collect();
             let path: Vec<&str> = decoded.iter().map(|segment| &**segment).collect();
             route = template::<X>(&path);
-            if let Access::Token(token) = &self.access
-                && !matches!(path.as_slice(), [""] | ["explain" | "login"])
-            {
-                self.logins.check(token, &head.headers, peer)?;
-            }
+            let login = match path.as_slice() {
+                ["" | "explain" | "login" | "portal" | "portal-login"] => None,
+                _ => {
+                    let (store, access) = (&self.store, &self.access);
+                    Some(self.logins.check(store, access, &head.headers, peer).await?)
+                }
+            };
             let body = match head.method {
                 Method::POST | Method::PATCH => {
                     let read = read_body(body, MAX_BODY, PATIENCE);
@@ -145,7 +156,11 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             let query = url::form_urlencoded::parse(query).into_owned().collect();
             let (method, headers) = (&head.method, &head.headers);
             let now = self.store.now();
-            self.route(&Asked { method, path, query, headers, body, now }, peer).await
+            let asked = Asked { method, path, query, headers, body, now };
+            match login {
+                Some(login) => self.route(&asked, &login).await,
+                None => self.public_route(&asked, peer).await,
+            }
         };
         let mut answer = answered.await.unwrap_or_else(Error::answer);
         // The page has a form: a browser that finds Basic asks for a password itself.
@@ -170,74 +185,163 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
     }
 
-    async fn route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
-        let Asked { method, path, .. } = asked;
-        if path.first().is_some_and(|first| X::PATHS.contains(first)) {
-            return self.extension.route(asked).await;
-        }
-        if let [path] = path.as_slice()
-            && let Some(answered) = self.monitor.route(method, path).await
-        {
-            return answered;
-        }
-        let get = *method == Method::GET || *method == Method::HEAD;
-        let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
-        match path.as_slice() {
-            [""] if get => Ok(answer::page(page::DASHBOARD, &self.policy)),
+    /// Answers what needs no login: pages without data, and logging in.
+    async fn public_route(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
+        let get = *asked.method == Method::GET || *asked.method == Method::HEAD;
+        let [own, framed] = &self.policies;
+        match asked.path.as_slice() {
+            [""] if get => Ok(answer::page(page::DASHBOARD, own)),
+            ["portal"] if get => Ok(answer::page(page::DASHBOARD, framed)),
             ["explain"] if get => Ok(answer::page(page::EXPLAIN, &page::own_policy(page::EXPLAIN))),
-            ["login"] => self.log_in(asked, peer),
-            ["accounts"] if get => self.accounts(asked).await,
-            ["accounts", id] if get => self.account(id).await,
-            ["accounts", id] if patch => self.change_account(id, asked).await,
-            ["accounts", id, "overview"] if get => self.overview(id, asked).await,
-            ["accounts", id, "keys"] if get => self.keys(id, asked).await,
-            ["accounts", id, "keys"] if post => self.create_key(id, asked).await,
-            ["accounts", id, "calls"] if get => self.calls(id).await,
-            ["accounts", id, "calls"] if post => self.record_call(id, asked).await,
-            ["accounts", id, "events"] if post => self.emit(id, asked).await,
-            ["accounts", id, "endpoints"] if get => self.endpoints(id).await,
-            ["accounts", id, "endpoints"] if post => self.create_endpoint(id, asked).await,
-            ["accounts", id, "deliveries"] if get => self.deliveries(id, asked).await,
-            ["accounts", id, "recoveries"] if get => self.recoveries(id).await,
-            ["accounts", id, "recover"] if post => self.recover_all(Some(id), asked).await,
-            ["accounts", id, "alerts"] if get => self.alerts(id).await,
-            ["keys", id, "revoke"] if post => self.revoke(id, asked).await,
-            ["endpoints", id] if get => self.endpoint(id).await,
-            ["endpoints", id] if patch => self.move_endpoint(id, asked).await,
-            ["endpoints", id] if *method == Method::DELETE => self.delete_endpoint(id).await,
-            ["endpoints", id, "enable"] if post => self.enable(id, asked).await,
-            ["endpoints", id, "pause"] if post => self.pause(id, asked).await,
-            ["endpoints", id, "ping"] if post => self.ping(id, asked).await,
-            ["endpoints", id, "rotate"] if post => self.rotate_secret(id, asked).await,
-            ["endpoints", id, "recover"] if post => self.recover(id, asked).await,
-            ["deliveries", id] if get => self.delivery(id).await,
-            ["deliveries", id, "redeliver"] if post => self.redeliver(id, asked).await,
-            ["deliveries", id, "send"] if post => self.send_now(id, asked).await,
-            ["recoveries"] if post => self.recover_all(None, asked).await,
-            ["recoveries", id] if get => self.recovery(id).await,
-            ["recoveries", id, "pause"] if post => self.pause_recovery(id, true, asked).await,
-            ["recoveries", id, "continue"] if post => self.pause_recovery(id, false, asked).await,
-            ["recoveries", id, "cancel"] if post => self.cancel_recovery(id, asked).await,
+            ["login"] => self.log_in(asked, peer).await,
+            ["portal-login"] => self.owner_log_in(asked, peer).await,
             path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
         }
     }
-}
 
-impl<S, X> Dashboard<S, X> {
-    fn log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
+    async fn route(&self, asked: &Asked<'_>, login: &Login) -> Result<Answer, Error> {
+        let Asked { method, path, .. } = asked;
+        let operator = login.operator();
+        if path.first().is_some_and(|first| X::PATHS.contains(first)) {
+            return self.extension.route(operator?, asked).await;
+        }
+        if let [path] = path.as_slice()
+            && monitor::PATHS.contains(path)
+        {
+            operator?;
+            return self.monitor.route(method, path).await.unwrap_or(Err(Error::NoSuchPath));
+        }
+        let get = *method == Method::GET || *method == Method::HEAD;
+        let (post, patch) = (*method == Method::POST, *method == Method::PATCH);
+        let delete = *method == Method::DELETE;
+        let store = &self.store;
+        match path.as_slice() {
+            ["accounts"] if get => self.accounts(operator?, asked).await,
+            ["accounts", id] if get => self.account(login.account(id)?, operator.ok()).await,
+            ["accounts", id] if patch => self.change_account(operator?, id, asked).await,
+            ["accounts", id, "portal"] if post => self.link(operator?, login, id, asked).await,
+            ["accounts", id, "portal"] if delete => self.end_links(operator?, id).await,
+            ["accounts", id, "overview"] if get => {
+                self.overview(login.account(id)?, operator.ok(), asked).await
+            }
+            ["accounts", id, "keys"] if get => self.keys(login.account(id)?, asked).await,
+            ["accounts", id, "keys"] if post => self.create_key(login.account(id)?, asked).await,
+            ["accounts", id, "calls"] if get => self.calls(login.account(id)?).await,
+            ["accounts", id, "calls"] if post => {
+                self.record_call(operator?, login.account(id)?, asked).await
+            }
+            ["accounts", id, "events"] if post => {
+                self.emit(operator?, login.account(id)?, asked).await
+            }
+            ["accounts", id, "endpoints"] if get => self.endpoints(login.account(id)?).await,
+            ["accounts", id, "endpoints"] if post => {
+                self.create_endpoint(login.account(id)?, asked).await
+            }
+            ["accounts", id, "deliveries"] if get => {
+                self.deliveries(login.account(id)?, asked).await
+            }
+            ["accounts", id, "recoveries"] if get => self.recoveries(login.account(id)?).await,
+            ["accounts", id, "recover"] if post => {
+                self.recover_all(Among::One(login.account(id)?), asked).await
+            }
+            ["accounts", id, "alerts"] if get => self.alerts(login.account(id)?).await,
+            ["keys", id, "revoke"] if post => self.revoke(login.key(store, id).await?, asked).await,
+            ["endpoints", id] if get => self.endpoint(login.endpoint(store, id).await?).await,
+            ["endpoints", id] if patch => {
+                self.move_endpoint(login.endpoint(store, id).await?, asked).await
+            }
+            ["endpoints", id] if delete => {
+                self.delete_endpoint(login.endpoint(store, id).await?).await
+            }
+            ["endpoints", id, "enable"] if post => {
+                self.enable(login.endpoint(store, id).await?, asked).await
+            }
+            ["endpoints", id, "pause"] if post => {
+                self.pause(login.endpoint(store, id).await?, asked).await
+            }
+            ["endpoints", id, "ping"] if post => {
+                self.ping(login, login.endpoint(store, id).await?, asked).await
+            }
+            ["endpoints", id, "rotate"] if post => {
+                self.rotate_secret(login.endpoint(store, id).await?, asked).await
+            }
+            ["endpoints", id, "recover"] if post => {
+                self.recover(login.endpoint(store, id).await?, asked).await
+            }
+            ["deliveries", id] if get => self.delivery(login.delivery(store, id).await?).await,
+            ["deliveries", id, "redeliver"] if post => {
+                self.redeliver(login.delivery(store, id).await?, asked).await
+            }
+            ["deliveries", id, "send"] if post => {
+                self.send_now(login.delivery(store, id).await?, asked).await
+            }
+            ["recoveries"] if post => self.recover_all(Among::All(operator?), asked).await,
+            ["recoveries", id] if get => self.recovery(login.recovery(store, id).await?).await,
+            ["recoveries", id, "pause"] if post => {
+                self.pause_recovery(login.recovery(store, id).await?, true, asked).await
+            }
+            ["recoveries", id, "continue"] if post => {
+                self.pause_recovery(login.recovery(store, id).await?, false, asked).await
+            }
+            ["recoveries", id, "cancel"] if post => {
+                self.cancel_recovery(login.recovery(store, id).await?, asked).await
+            }
+            path => Err(methods(path).map_or(Error::NoSuchPath, Error::Method)),
+        }
+    }
+
+    async fn log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
         let Asked { method, headers, body, .. } = asked;
         match (*method, &self.access) {
             (&Method::GET | &Method::HEAD, access) => {
                 Ok(answer::ok(&json!({ "required": matches!(access, Access::Token(_)) })))
             }
             (&Method::POST, Access::Token(token)) => self.logins.begin(token, headers, body, peer),
-            (&Method::DELETE, Access::Token(token)) => self.logins.end(token, headers),
-            (&Method::POST | &Method::DELETE, Access::ThisMachine) => {
-                Err(Refused::Conflict("this dashboard requires no token".to_owned()).into())
+            (&Method::DELETE, Access::Token(token)) => {
+                self.logins.end(&self.store, token, headers).await
             }
+            (&Method::POST | &Method::DELETE, Access::ThisMachine) => Err(no_token()),
             _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
         }
     }
+
+    async fn owner_log_in(&self, asked: &Asked<'_>, peer: SocketAddr) -> Result<Answer, Error> {
+        let Asked { method, headers, body, .. } = asked;
+        let (store, logins) = (&self.store, &self.logins);
+        match **method {
+            Method::GET | Method::HEAD => logins.tell_owner(store, headers).await,
+            Method::POST => logins.begin_owner(store, headers, body, peer).await,
+            Method::DELETE => logins.end_owner(store, headers).await,
+            _ => Err(methods(&asked.path).map_or(Error::NoSuchPath, Error::Method)),
+        }
+    }
+
+    /// Makes a link for the owner of an account.
+    async fn link(
+        &self,
+        _: Operator,
+        login: &Login,
+        id: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        if matches!(self.access, Access::ThisMachine) {
+            return Err(no_token());
+        }
+        let account = self.store.account(login.account(id)?).await?.id;
+        self.logins.link(&self.store, account).await
+    }
+
+    /// Revokes every link of an account.
+    async fn end_links(&self, by: Operator, id: &str) -> Result<Answer, Error> {
+        let revoked = self.store.end_logins(by, id).await?;
+        Ok(answer::ok(&json!({ "revoked": revoked })))
+    }
+}
+
+/// Where everybody who reaches the dashboard is an operator, a link would bind nobody.
+fn no_token() -> Error {
+    Refused::Conflict("this dashboard requires no token".to_owned()).into()
 }
 
 fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
@@ -248,8 +352,11 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""] | ["accounts" | "explain"] | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
-        ["login"] => Some("GET, HEAD, POST, DELETE"),
+        [""] | ["accounts" | "explain" | "portal"] | ["deliveries" | "recoveries", _] => {
+            Some("GET, HEAD")
+        }
+        ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),
+        ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),

@@ -9,7 +9,8 @@ use super::show::Delivery;
 use super::{Asked, Dashboard, Extension, show};
 use crate::answer::{self, Answer, Error};
 use crate::plan::PLANS;
-use crate::rows::DeliveryFilter;
+use crate::rows::{Account, DeliveryFilter};
+use crate::scope::{Allowed, Operator};
 use crate::store::Store;
 
 /// How many calls and deliveries are in it.
@@ -25,7 +26,12 @@ struct Overview<'a> {
 
 impl<S: Store, X: Extension> Dashboard<S, X> {
     /// Everything that a page shows of an account. The tag tells whether it has changed.
-    pub(super) async fn overview(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn overview(
+        &self,
+        id: Allowed<'_, Account>,
+        by: Option<Operator>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let account = self.store.account(id).await?;
         // Read before the rest: what changes meanwhile is read again under the next tag. Keys expire
         // by themselves, so the tag changes at least every ten seconds.
@@ -53,14 +59,14 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             shown
         };
         let rest = json!({
-            "account": show::account(&account),
-            "plans": PLANS.map(|plan| plan.name),
+            "account": show::account(&account, by),
+            "plans": by.map(|_| PLANS.map(|plan| plan.name)),
             "keys": keys.iter().map(|key| show::key(key, asked.now)).collect::<Vec<_>>(),
             "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
             "calls": calls,
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
             "alerts": alerts,
-            "sandbox": self.extension.shown(),
+            "sandbox": by.map(|_| self.extension.shown()),
             "now": asked.now,
         });
         let deliveries = deliveries.rows.iter().map(show::listed).collect();

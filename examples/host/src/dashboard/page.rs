@@ -38,8 +38,8 @@ pub(super) fn own_policy(page: &str) -> HeaderValue {
     policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The script and the style that the page has, by their digests, and nothing else.
-pub(super) fn policy(page: &str) -> HeaderValue {
+/// The script and the style that the page has, by their digests, and nothing else. These sites may frame it.
+pub(super) fn policy(page: &str, ancestors: &str) -> HeaderValue {
     let digest = |open: &str, close: &str| {
         let inside = page.split_once(open).and_then(|(_, rest)| rest.split_once(close));
         let digest = Sha256::digest(inside.unwrap_or_default().0.as_bytes());
@@ -47,7 +47,7 @@ pub(super) fn policy(page: &str) -> HeaderValue {
     };
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+         base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}",
         digest("<script>", "</script>"),
         digest("<style>", "</style>"),
     );

@@ -9,11 +9,17 @@ use serde_json::json;
 use super::{Asked, Dashboard, nothing_asked, show};
 use crate::answer::{Answer, Error, json as answer_json, ok};
 use crate::input::{Bad, Fields};
+use crate::rows::{Account, EndpointRow, RecoveryRow};
+use crate::scope::{Allowed, Among};
 use crate::store::Store;
 
 impl<S: Store, X> Dashboard<S, X> {
     /// Starts a recovery, or only counts with `dry_run`.
-    pub(super) async fn recover(&self, id: &str, asked: &Asked<'_>) -> Result<Answer, Error> {
+    pub(super) async fn recover(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "from, until, types, statuses, dry_run")?;
         let missed = missed(&fields, asked.now)?;
         if fields.flag("dry_run")?.unwrap_or(false) {
@@ -33,12 +39,12 @@ impl<S: Store, X> Dashboard<S, X> {
     /// Starts those of a page of endpoints: of an account, or of all.
     pub(super) async fn recover_all(
         &self,
-        account: Option<&str>,
+        of: Among<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         let fields = Fields::of("", &asked.body, "from, until, types, statuses, after")?;
         let (missed, after) = (missed(&fields, asked.now)?, fields.text("after")?);
-        let page = self.store.recover_all(account, missed, after).await?;
+        let page = self.store.recover_all(of, missed, after).await?;
         let mut shown = show::list(page.started.iter().map(show::recovery).collect());
         shown["next"] = json!(page.next);
         Ok(answer_json(StatusCode::ACCEPTED, &shown))
@@ -46,7 +52,7 @@ impl<S: Store, X> Dashboard<S, X> {
 
     pub(super) async fn pause_recovery(
         &self,
-        id: &str,
+        id: Allowed<'_, RecoveryRow>,
         paused: bool,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
@@ -54,27 +60,27 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&show::recovery(&self.store.pause_recovery(id, paused).await?)))
     }
 
-    pub(super) async fn recovery(&self, id: &str) -> Result<Answer, Error> {
+    pub(super) async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Result<Answer, Error> {
         Ok(ok(&show::recovery(&self.store.recovery(id).await?)))
     }
 
     pub(super) async fn cancel_recovery(
         &self,
-        id: &str,
+        id: Allowed<'_, RecoveryRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
         nothing_asked(asked)?;
         Ok(ok(&show::recovery(&self.store.cancel_recovery(id).await?)))
     }
 
-    pub(super) async fn recoveries(&self, account: &str) -> Result<Answer, Error> {
+    pub(super) async fn recoveries(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
         // An account that is not there is not one without recoveries.
         self.store.account(account).await?;
         let recoveries = self.store.recoveries(account).await?;
         Ok(ok(&show::list(recoveries.iter().map(show::recovery).collect())))
     }
 
-    pub(super) async fn alerts(&self, account: &str) -> Result<Answer, Error> {
+    pub(super) async fn alerts(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
         self.store.account(account).await?;
         let alerts = self.store.alerts(account).await?;
         Ok(ok(&json!({ "data": alerts })))

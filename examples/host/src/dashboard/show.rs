@@ -12,9 +12,18 @@ use serde_json::{Value, json};
 
 use crate::plan::key_state;
 use crate::rows::{Account, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow};
+use crate::scope::Operator;
 
-/// An account and how it stands.
-pub(super) fn account(row: &Account) -> Value {
+/// An account, and for an operator how it stands.
+pub(super) fn account(row: &Account, by: Option<Operator>) -> Value {
+    if by.is_none() {
+        return json!({
+            "id": row.id,
+            "business_name": row.business_name,
+            "timezone": row.timezone,
+            "calls": row.calls,
+        });
+    }
     json!({
         "id": row.id,
         "business_name": row.business_name,

@@ -1,6 +1,9 @@
 -- The account's row, and how much goes with it: keys and their rate windows, endpoints with their secrets,
 -- alerts and recoveries.
-WITH rates AS (
+WITH windows AS (
+    DELETE FROM request_windows
+    WHERE credential_id IN (SELECT id FROM keys WHERE account_id = $1)
+), old_windows AS (
     DELETE FROM rate_windows
     WHERE credential_id IN (SELECT id FROM keys WHERE account_id = $1)
 ), gone AS (

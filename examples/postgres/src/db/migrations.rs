@@ -18,15 +18,17 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 10] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
     Migration { number: 4, sql: include_str!("../../migrations/0004_erasing.sql") },
     Migration { number: 5, sql: include_str!("../../migrations/0005_recoveries.sql") },
     Migration { number: 6, sql: include_str!("../../migrations/0006_late_calls.sql") },
+    Migration { number: 7, sql: include_str!("../../migrations/0007_request_windows.sql") },
     Migration { number: 8, sql: include_str!("../../migrations/0008_accounts.sql") },
     Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
+    Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },
 ];
 
 /// A large index that a migration needs. It is made before, outside of a transaction, so that nobody who

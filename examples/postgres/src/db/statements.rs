@@ -73,7 +73,7 @@ statements! {
     ALERTS_REMIND = "alerts/remind";
     API_ADMIT = "api/admit";
     API_CALL = "api/call";
-    API_KEY = "api/key";
+    API_KEYS = "api/keys";
     API_NOTE_USE = "api/note_use";
     API_PAGE = "api/page";
     API_READY = "api/ready";
@@ -123,6 +123,9 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LOGINS_END = "logins/end";
+    LOGINS_ONE = "logins/one";
+    LOGINS_WRITE = "logins/write";
     MIGRATE_ANY = "migrate/any";
     MIGRATE_APPLIED = "migrate/applied";
     MIGRATE_BEGIN = "migrate/begin";

@@ -1,7 +1,7 @@
-//! What the public API looks up: three round trips a request.
+//! What the public API looks up: three round trips a request, of which the first two are shared by the
+//! requests that wait at the same time.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
@@ -14,19 +14,22 @@ use call_assistant::rest::server::{
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{Postgres, accounts, unreadable};
+use super::together::Together;
+use super::windows::{self, Refusals, Window};
+use super::{Postgres, keys, unreadable};
 use crate::clock;
 use crate::db::statements as sql;
-use crate::db::{At, Fields as _, execute, query, query_opt};
+use crate::db::{At, Fields as _, query, query_opt};
 use host::log;
 use host::store::{ApiStore, Done, Refused};
 
-/// Refusals that still hold, so that a credential that asks too often costs the database nothing.
-#[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<HashMap<(String, &'static str), Timestamp>>);
-
-/// More credentials than this are not refused at the same time.
-const REFUSALS: usize = 10_000;
+/// What the requests of a process share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared {
+    keys: Together<[u8; 32], Option<keys::Found>>,
+    windows: Together<Window, Option<Duration>>,
+    refusals: Arc<Refusals>,
+}
 
 impl ApiStore for Postgres {
     type Found = Option<(model::Account, AccountStatus)>;
@@ -36,27 +39,17 @@ impl ApiStore for Postgres {
         received: Received,
         _now: Timestamp,
     ) -> Result<(Identified, Self::Found), Rejection> {
-        // When a key expires, and when its use was noted, all processes agree on.
-        let now = clock::database::now();
-        let Some(digest) = received.digest().map(|digest| *digest.as_bytes()) else {
-            return received.identify(None, now).map(|identified| (identified, None));
-        };
-        let found = self.api.read(async |client| {
-            let row = query_opt(client, sql::API_KEY, &[&digest.as_slice()]).await?;
-            let found = row
-                .as_ref()
-                .map(|row| Ok::<_, Refused>((accounts::key_of(row)?, accounts::standing_of(row)?)));
-            let found = found.transpose()?;
-            let stale = found.as_ref().filter(|(key, _)| {
-                let last = key.last_used_at;
-                last.is_none_or(|last| now.since(last).max(last.since(now)) >= accounts::NOTED)
-            });
-            if let Some((key, _)) = stale.filter(|(key, _)| key.revoked_at.is_none()) {
-                execute(client, sql::API_NOTE_USE, &[&key.id.as_str(), &At(now)]).await?;
+        let found = match received.digest().map(|digest| *digest.as_bytes()) {
+            Some(digest) => {
+                let database = self.api.clone();
+                let look_up = move |digests| keys::look_up(database.clone(), digests);
+                self.shared.keys.ask(digest, look_up).await
             }
-            Ok(found)
-        });
-        match found.await {
+            None => Ok(None),
+        };
+        // When a key expires, all processes agree on.
+        let now = clock::database::now();
+        match found {
             Ok(Some((key, standing))) => Ok((received.identify(Some(&key), now)?, Some(standing))),
             Ok(None) => Ok((received.identify(None, now)?, None)),
             Err(refused) => Err(failed(&refused, received.internal_error())),
@@ -64,22 +57,16 @@ impl ApiStore for Postgres {
     }
 
     async fn admit(&self, identified: Identified, now: Timestamp) -> Result<Admitted, Rejection> {
-        let quota = identified.quota();
-        let window = (identified.credential_id().as_str().to_owned(), quota.name());
-        if let Some(wait) = self.refusals.wait(&window, now) {
+        let (window, refusals) = (Window::of(&identified), &self.shared.refusals);
+        if let Some(wait) = refusals.wait(&window, now) {
             return identified.admit_decided(Err(wait));
         }
-        let per_minute = i32::from(quota.per_minute());
-        let wait = self.api.write(async |client| {
-            let parameters: [&(dyn ToSql + Sync); 3] = [&window.0, &window.1, &per_minute];
-            let row = query_opt(client, sql::API_ADMIT, &parameters).await?;
-            Ok::<_, Refused>(row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten())
-        });
-        match wait.await {
+        let database = self.api.clone();
+        let admit = move |windows| windows::admit(database.clone(), windows);
+        match self.shared.windows.ask(window.clone(), admit).await {
             Ok(None) => identified.admit_decided(Ok(())),
-            Ok(Some(micros)) => {
-                let wait = Duration::from_micros(micros.max(0).unsigned_abs());
-                self.refusals.note(window, now.saturating_add(wait), now);
+            Ok(Some(wait)) => {
+                refusals.note(window, now.saturating_add(wait), now);
                 identified.admit_decided(Err(wait))
             }
             Err(refused) => Err(failed(&refused, identified.internal_error())),
@@ -148,21 +135,4 @@ fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
         log::line(&format!("store: {why}"));
     }
     rejection
-}
-
-impl Refusals {
-    fn wait(&self, window: &(String, &'static str), now: Timestamp) -> Option<Duration> {
-        let refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals.get(window).map(|until| until.since(now)).filter(|wait| !wait.is_zero())
-    }
-
-    fn note(&self, window: (String, &'static str), until: Timestamp, now: Timestamp) {
-        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if refusals.len() >= REFUSALS {
-            refusals.retain(|_, until| *until > now);
-        }
-        if refusals.len() < REFUSALS {
-            refusals.insert(window, until);
-        }
-    }
 }

@@ -11,7 +11,7 @@ use deadpool_postgres::Transaction;
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, recoveries};
+use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, logins, recoveries};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
 use crate::db::query;
@@ -20,9 +20,10 @@ use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
+    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
     RecoveryPage, RecoveryRow,
 };
+use host::scope::{Allowed, Among, Operator};
 use host::store::{Done, Refused, Store};
 
 impl Store for Postgres {
@@ -37,37 +38,40 @@ impl Store for Postgres {
         Ok(())
     }
 
-    async fn accounts(&self, after: Option<&str>, limit: usize) -> Done<AccountPage> {
+    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
         self.dashboard.read(async |client| accounts::page(client, after, limit).await).await
     }
 
-    async fn account(&self, id: &str) -> Done<Account> {
-        self.dashboard.read(async |client| accounts::one(client, id).await).await
+    async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
+        self.dashboard.read(async |client| accounts::one(client, id.as_str()).await).await
     }
 
-    async fn change_account(&self, id: &str, change: AccountChange) -> Done<Account> {
+    async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
         self.dashboard.change(async |stored| accounts::change(stored, id, change).await).await
     }
 
-    async fn keys(&self, account: &str) -> Done<Vec<StoredKey>> {
-        self.dashboard.read(async |client| accounts::keys(client, account).await).await
+    async fn keys(&self, account: Allowed<'_, Account>) -> Done<Vec<StoredKey>> {
+        self.dashboard.read(async |client| accounts::keys(client, account.as_str()).await).await
     }
 
-    async fn add_key(&self, key: StoredKey) -> Done<()> {
+    async fn add_key(&self, _: Allowed<'_, Account>, key: StoredKey) -> Done<()> {
         self.dashboard.write(async |client| accounts::add_key(client, &key).await).await
     }
 
-    async fn revoke_key(&self, id: &str) -> Done<StoredKey> {
+    async fn revoke_key(&self, id: Allowed<'_, StoredKey>) -> Done<StoredKey> {
+        let id = id.as_str();
         self.dashboard.read(async |client| accounts::revoke(client, id, clock::now()).await).await
     }
 
-    async fn latest_calls(&self, account: &str, most: usize) -> Done<Vec<Call>> {
+    async fn latest_calls(&self, account: Allowed<'_, Account>, most: usize) -> Done<Vec<Call>> {
+        let account = account.as_str();
         self.dashboard.read(async |client| calls::latest(client, account, most).await).await
     }
 
     // The outbox: the call and its event are one transaction.
     async fn record_call<E: From<Refused> + Send>(
         &self,
+        _: Operator,
         account: &AccountId,
         compose: impl FnOnce(Timestamp) -> Result<(Call, Option<EventBody>), E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
@@ -96,7 +100,7 @@ impl Store for Postgres {
 
     async fn accept<E: From<Refused> + Send>(
         &self,
-        only: Option<&EndpointId>,
+        to: Among<'_, EndpointRow>,
         compose: impl FnOnce(Timestamp) -> Result<EventBody, E> + Send,
     ) -> Result<Vec<DeliveryId>, E> {
         let accepted = self
@@ -107,10 +111,8 @@ impl Store for Postgres {
                     Ok(event) => event,
                     Err(error) => return Ok(Err(error)),
                 };
-                let only = match only {
-                    Some(id) => {
-                        Some(endpoints::one(change, &self.ring, id.as_str(), now).await?.number)
-                    }
+                let only = match to.one() {
+                    Some(id) => Some(endpoints::one(change, &self.ring, id, now).await?.number),
                     None => None,
                 };
                 Ok::<_, Refused>(Ok(queue::accept(change, &event, only, now).await?))
@@ -119,27 +121,27 @@ impl Store for Postgres {
         Ok(self.count(&accepted))
     }
 
-    async fn endpoints(&self, account: &str) -> Done<Vec<EndpointRow>> {
+    async fn endpoints(&self, account: Allowed<'_, Account>) -> Done<Vec<EndpointRow>> {
         let now = clock::now();
         let found = self
             .dashboard
             .read(async |client| {
-                endpoints::of_account(client, &self.ring, account, false, now).await
+                endpoints::of_account(client, &self.ring, account.as_str(), false, now).await
             })
             .await?;
         Ok(found.into_iter().map(|found| found.shown).collect())
     }
 
-    async fn endpoint(&self, id: &str) -> Done<EndpointRow> {
+    async fn endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
         let now = clock::now();
         Ok(self
             .dashboard
-            .read(async |client| endpoints::one(client, &self.ring, id, now).await)
+            .read(async |client| endpoints::one(client, &self.ring, id.as_str(), now).await)
             .await?
             .shown)
     }
 
-    async fn add_endpoint(&self, new: NewEndpoint) -> Done<EndpointRow> {
+    async fn add_endpoint(&self, _: Allowed<'_, Account>, new: NewEndpoint) -> Done<EndpointRow> {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
@@ -151,20 +153,25 @@ impl Store for Postgres {
             .await
     }
 
-    async fn move_endpoint(&self, id: &str, target: Target) -> Done<EndpointRow> {
+    async fn move_endpoint(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        target: Target,
+    ) -> Done<EndpointRow> {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                endpoints::change_target(change, &self.ring, id, &target, now).await
+                endpoints::change_target(change, &self.ring, id.as_str(), &target, now).await
             })
             .await
     }
 
-    async fn pause(&self, id: &str) -> Done<EndpointRow> {
-        self.disable(id, Change::Pause).await
+    async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.disable(id.as_str(), Change::Pause).await
     }
 
-    async fn enable(&self, id: &str) -> Done<Enabled> {
+    async fn enable(&self, id: Allowed<'_, EndpointRow>) -> Done<Enabled> {
+        let id = id.as_str();
         let now = clock::now();
         let (found, enabled) = self
             .dashboard
@@ -190,18 +197,25 @@ impl Store for Postgres {
         Ok(Enabled { endpoint: found.shown, missed, counted })
     }
 
-    async fn delete_endpoint(&self, id: &str) -> Done<EndpointRow> {
-        self.disable(id, Change::Delete).await
+    async fn delete_endpoint(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
+        self.disable(id.as_str(), Change::Delete).await
     }
 
-    async fn rotate_secret(&self, id: &str, new: NewSecret) -> Done<EndpointRow> {
+    async fn rotate_secret(
+        &self,
+        id: Allowed<'_, EndpointRow>,
+        new: NewSecret,
+    ) -> Done<EndpointRow> {
         let now = clock::now();
         self.dashboard
-            .change(async |change| endpoints::rotate(change, &self.ring, id, new, now).await)
+            .change(async |change| {
+                endpoints::rotate(change, &self.ring, id.as_str(), new, now).await
+            })
             .await
     }
 
-    async fn last_hour(&self, account: &str) -> Done<Vec<(EndpointId, LastHour)>> {
+    async fn last_hour(&self, account: Allowed<'_, Account>) -> Done<Vec<(EndpointId, LastHour)>> {
+        let account = account.as_str();
         let now = clock::now();
         self.dashboard
             .read(async |client| {
@@ -211,7 +225,12 @@ impl Store for Postgres {
             .await
     }
 
-    async fn deliveries(&self, account: &str, filter: &DeliveryFilter) -> Done<DeliveryPage> {
+    async fn deliveries(
+        &self,
+        account: Allowed<'_, Account>,
+        filter: &DeliveryFilter,
+    ) -> Done<DeliveryPage> {
+        let account = account.as_str();
         let now = clock::now();
         self.dashboard
             .snapshot(async |client| {
@@ -221,15 +240,15 @@ impl Store for Postgres {
             .await
     }
 
-    async fn delivery(&self, id: &str) -> Done<DeliveryRow> {
-        let key: DeliveryKey = id.parse()?;
+    async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        let key: DeliveryKey = id.as_str().parse()?;
         self.dashboard
             .snapshot(async |client| deliveries::one(client, key, clock::now()).await)
             .await
     }
 
-    async fn redeliver(&self, id: &str) -> Done<DeliveryRow> {
-        let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
+    async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
         self.dashboard
             .change(async |change| {
                 deliveries::redeliver(change, key, now).await?;
@@ -238,8 +257,8 @@ impl Store for Postgres {
             .await
     }
 
-    async fn send_now(&self, id: &str) -> Done<DeliveryRow> {
-        let (key, now): (DeliveryKey, _) = (id.parse()?, clock::now());
+    async fn send_now(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
+        let (key, now): (DeliveryKey, _) = (id.as_str().parse()?, clock::now());
         self.dashboard
             .change(async |change| {
                 deliveries::send_now(change, key, now).await?;
@@ -248,21 +267,29 @@ impl Store for Postgres {
             .await
     }
 
-    async fn count_missed(&self, endpoint: &str, missed: &MissedDeliveries) -> Done<Missed> {
+    async fn count_missed(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: &MissedDeliveries,
+    ) -> Done<Missed> {
         let now = clock::now();
         self.dashboard
             .snapshot(async |client| {
-                let found = endpoints::one(client, &self.ring, endpoint, now).await?;
+                let found = endpoints::one(client, &self.ring, endpoint.as_str(), now).await?;
                 recoveries::count(client, &found, missed).await
             })
             .await
     }
 
-    async fn recover(&self, endpoint: &str, missed: MissedDeliveries) -> Done<RecoveryRow> {
+    async fn recover(
+        &self,
+        endpoint: Allowed<'_, EndpointRow>,
+        missed: MissedDeliveries,
+    ) -> Done<RecoveryRow> {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                let found = endpoints::one(change, &self.ring, endpoint, now).await?;
+                let found = endpoints::one(change, &self.ring, endpoint.as_str(), now).await?;
                 recoveries::start(change, &found, missed, now).await
             })
             .await
@@ -270,37 +297,57 @@ impl Store for Postgres {
 
     async fn recover_all(
         &self,
-        account: Option<&str>,
+        of: Among<'_, Account>,
         missed: MissedDeliveries,
         after: Option<&str>,
     ) -> Done<RecoveryPage> {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                recoveries::start_all(change, account, &missed, after, now).await
+                recoveries::start_all(change, of.one(), &missed, after, now).await
             })
             .await
     }
 
-    async fn recoveries(&self, account: &str) -> Done<Vec<RecoveryRow>> {
+    async fn recoveries(&self, account: Allowed<'_, Account>) -> Done<Vec<RecoveryRow>> {
+        let account = account.as_str();
         self.dashboard.read(async |client| recoveries::all(client, account).await).await
     }
 
-    async fn recovery(&self, id: &str) -> Done<RecoveryRow> {
-        self.dashboard.read(async |client| recoveries::one(client, id).await).await
+    async fn recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
+        self.dashboard.read(async |client| recoveries::one(client, id.as_str()).await).await
     }
 
-    async fn pause_recovery(&self, id: &str, paused: bool) -> Done<RecoveryRow> {
+    async fn pause_recovery(
+        &self,
+        id: Allowed<'_, RecoveryRow>,
+        paused: bool,
+    ) -> Done<RecoveryRow> {
+        let id = id.as_str();
         self.dashboard.change(async |change| recoveries::pause(change, id, paused).await).await
     }
 
-    async fn cancel_recovery(&self, id: &str) -> Done<RecoveryRow> {
+    async fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> Done<RecoveryRow> {
+        let id = id.as_str();
         let now = clock::now();
         self.dashboard.change(async |change| recoveries::cancel(change, id, now).await).await
     }
 
-    async fn alerts(&self, account: &str) -> Done<Vec<AlertRow>> {
+    async fn alerts(&self, account: Allowed<'_, Account>) -> Done<Vec<AlertRow>> {
+        let account = account.as_str();
         self.dashboard.read(async |client| alerts::latest(client, account).await).await
+    }
+
+    async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
+        self.dashboard.read(async |client| logins::one(client, digest).await).await
+    }
+
+    async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
+        self.dashboard.read(async |client| logins::write(client, digest, &row).await).await
+    }
+
+    async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
+        self.dashboard.change(async |change| logins::end(change, account).await).await
     }
 
     async fn metrics(&self) -> Done<Metrics> {

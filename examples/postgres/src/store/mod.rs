@@ -11,15 +11,17 @@ mod dashboard;
 mod deliveries;
 mod delivery_key;
 mod endpoints;
+mod keys;
+mod logins;
 mod recoveries;
-
-use std::sync::Arc;
+mod together;
+mod windows;
 
 use call_assistant::rest::server::CursorKeys;
 
 use tokio_postgres::error::SqlState;
 
-use self::api::Refusals;
+use self::api::Shared;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Database, DbError, StepError};
@@ -41,7 +43,7 @@ pub(crate) struct Postgres {
     monitoring: Database,
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
-    refusals: Arc<Refusals>,
+    shared: Shared,
     counted: Counted,
 }
 
@@ -57,7 +59,7 @@ impl Postgres {
             monitoring: Database::at(address, MONITORING)?.answering(),
             ring,
             endpoint_limit: EndpointLimit::default(),
-            refusals: Arc::default(),
+            shared: Shared::default(),
             counted: Counted::default(),
         })
     }

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use private_server::Settings;
 use serde_json::json;
 
-use crate::support::running::{eventually, request};
+use crate::support::running::{File, eventually, request};
 use crate::support::service::Service;
+use crate::support::{KEY, World, data};
 
 // A page of the dashboard that takes longer than it may: people who ask for it again and again get no
 // answer, and customers of the public API get theirs.
@@ -60,4 +62,39 @@ async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
     change.rollback().await.unwrap();
     held.keep();
     service.api.ask("GET", "/accounts/acct_1/overview", &json!(null), 200);
+}
+
+// Requests that are looked up in one statement: a row that this version cannot read is a failure for who sent its
+// key, and for nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
+    let world = World::new(Settings::default()).await;
+    let mut accounts = data(1);
+    let bad_key = KEY.replace("0123", "4567");
+    let bad = json!({ "id": "acct_2", "timezone": "UTC",
+        "keys": [{ "id": "cred_2", "name": "two", "secret": bad_key }] });
+    accounts["accounts"].as_array_mut().unwrap().push(bad);
+    let file = File::new("unreadable.json", &accounts.to_string());
+    let api = world.start("api", &["--data", file.path()]);
+    let session = world.database.session().await.unwrap();
+    let sql = "UPDATE accounts SET plan = 'of a later version' WHERE id = 'acct_2'";
+    session.batch_execute(sql).await.unwrap();
+    session.keep();
+
+    let nobody = KEY.replace("0123", "89ab");
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            for (key, status) in [(KEY, 200), (&bad_key, 500), (&nobody, 401)] {
+                let api = &api;
+                scope.spawn(move || {
+                    for n in 0..25 {
+                        let authorization = format!("Authorization: Bearer {key}\r\n");
+                        let path = "/v1/calls?limit=1";
+                        let answer = request(api.api(), "GET", path, &authorization, b"");
+                        assert_eq!(answer.status, status, "request {n}: {}", answer.text());
+                    }
+                });
+            }
+        }
+    });
 }

@@ -12,7 +12,7 @@ use private_server::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::running::{File, eventually, request};
+use crate::support::running::{self, File, eventually, request};
 use crate::support::{KEY, Running, World, data};
 
 /// A caller is told before this. What the API itself allows itself is two seconds.
@@ -275,6 +275,58 @@ async fn a_dashboard_that_is_not_on_loopback_asks_for_a_token() {
         assert_eq!(ask(&format!("Authorization: Bearer {token}\r\n")), 200);
         assert!(!process.log().contains(&token));
     }
+}
+
+/// A login is one of all processes: so are its end, and the revocation of an owner's link.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_has_ended_has_ended_in_every_process() {
+    let world = World::new(Settings::default()).await;
+    let token = "the-operators-own-token";
+    let accounts = File::new("accounts.json", &data(1).to_string());
+    let [one, two] = [(); 2].map(|()| {
+        let mut command = world.command("api", &["--data", accounts.path()]);
+        command.env("OPERATOR_TOKEN", token);
+        Running::of(command)
+    });
+    let ask = |at: &Running, headers: &str, method, path, body: &str| {
+        request(at.dashboard(), method, path, headers, body.as_bytes())
+    };
+    let cookie = |answer: &running::Answer| {
+        let (pair, _) = answer.header("set-cookie").unwrap().split_once(';').unwrap();
+        format!("Cookie: {pair}\r\n")
+    };
+    let shown = |at: &Running, headers: &str| {
+        ask(at, headers, "GET", "/accounts/acct_1/overview", "").status
+    };
+    let login = json!({ "token": token }).to_string();
+    let operator = cookie(&ask(&one, "", "POST", "/login", &login));
+    let made = ask(&one, &operator, "POST", "/accounts/acct_1/portal", "");
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made = made.json()["path"].as_str().unwrap().to_owned();
+    let link = json!({ "link": made.strip_prefix("/portal#link=").unwrap() }).to_string();
+    // The link of one process is known to the other.
+    let begun = ask(&two, "", "POST", "/portal-login", &link);
+    let pass = begun.json()["token"].as_str().unwrap().to_owned();
+    let owner = format!("{}X-Portal-Token: {pass}\r\n", cookie(&begun));
+    for (at, name) in [(&one, "one"), (&two, "two")] {
+        assert_eq!((shown(at, &operator), shown(at, &owner)), (200, 200), "{name}");
+    }
+    let revoked = ask(&one, &operator, "DELETE", "/accounts/acct_1/portal", "");
+    assert_eq!(revoked.json(), json!({ "revoked": 1 }));
+    assert_eq!(ask(&two, &operator, "DELETE", "/login", "").status, 200);
+    for (at, name) in [(&one, "one"), (&two, "two")] {
+        assert_eq!((shown(at, &operator), shown(at, &owner)), (401, 401), "{name}");
+        assert_eq!(ask(at, "", "POST", "/portal-login", &link).status, 401, "{name}");
+    }
+    // No secret is stored.
+    let session = world.database.session().await.unwrap();
+    let rows = session.query("SELECT digest, ended FROM logins", &[]).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.get::<_, bool>("ended")));
+    // What an account's links were goes with the account.
+    session.execute("DELETE FROM accounts WHERE id = 'acct_1'", &[]).await.unwrap();
+    let left = session.query_one("SELECT count(*) FROM logins WHERE account_id IS NOT NULL", &[]);
+    assert_eq!(left.await.unwrap().get::<_, i64>(0), 0);
 }
 
 // A process does not start on a database that is not as it needs it.

@@ -46,15 +46,20 @@ async fn sessions_without_their_settings_are_refused() {
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 8] = [
+const DIGESTS: [(&str, &str); 10] = [
     ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
     ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
     ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
     ("0004_erasing.sql", "8800be5a5db6179ee005a3e4584847f9709e03cb544bde90b70cd22f85d5bf55"),
     ("0005_recoveries.sql", "7cef008098169c62b2feb91fab9f30c7deda98f13fd7d1896a04700a8785e831"),
     ("0006_late_calls.sql", "6d31858e95d1bce4982905316cb1e8d7dd95f8be879f4d4e30e78cc03e995f43"),
+    (
+        "0007_request_windows.sql",
+        "8551c4b5222215dc0a07a8ca1245837b641cba7e2ef7e6a92b5ec05bf34371f6",
+    ),
     ("0008_accounts.sql", "da86f3a9a70430ce567828f1568f801d850313ace077c5f8380e0841af8c4230"),
     ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
+    ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
 ];
 
 #[test]

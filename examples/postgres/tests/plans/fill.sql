@@ -18,6 +18,11 @@ FROM generate_series(0, 19999) AS n;
 INSERT INTO rate_admissions
 SELECT n / 10 + 1, n % 10, '2026-03-30 00:00+00' FROM generate_series(0, 199999) AS n;
 
+INSERT INTO request_windows
+SELECT 'cred_' || n / 2, CASE n % 2 WHEN 0 THEN 'reads' ELSE 'account' END, '2026-03-30 00:00+00',
+    ARRAY(SELECT 1000000 * i FROM generate_series(1, 60 + n % 3) AS i)
+FROM generate_series(0, 19999) AS n;
+
 INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
     disabled, since, failures, generation, version)
 SELECT 'whep_' || n, 'acct_' || n % 5000, n % 64, '2026-01-01 00:00+00', 'https://x.example/' || n,

@@ -16,6 +16,17 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
         ],
         7,
     ),
+    (
+        "admit_requests",
+        &[
+            "SELECT admit_requests('cred_17', 'reads', 600)",
+            "SELECT admit_requests('cred_new', 'reads', 600)",
+            // By a clock that others were ahead of; after thirty that have gone.
+            "SELECT admit_requests('cred_18', 'reads', 600, 2, '2026-03-01 00:00+00')",
+            "SELECT admit_requests('cred_19', 'reads', 600, 2, '2026-03-30 00:00:30+00')",
+        ],
+        5,
+    ),
     ("drop_day", &["SELECT drop_day('2026-03-01')"], 1),
     ("not_erased", &["SELECT not_erased('acct_17')"], 1),
 ];
@@ -58,10 +69,10 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
 
 pub(crate) const STATEMENTS: &[Statement] = &[
     // The public API.
-    ("api/admit", "'cred_17', 'reads', 60"),
+    ("api/admit", "'{cred_17,cred_18}', '{reads,reads}', '{600,600}', '{1,2}'"),
     ("api/call", "':account', true, 'call_:ended'"),
-    ("api/key", "sha256('17')"),
-    ("api/note_use", "'cred_17', ':now'"),
+    ("api/keys", "ARRAY[sha256('17'), sha256('nobody')]"),
+    ("api/note_use", "'{cred_17,cred_18}', ':now'"),
     // The first page of a walk, one in the middle, and the last; a poll; the pages of a sync.
     ("api/page", "':account', true, '-infinity', 'infinity', 'infinity', '', 101"),
     ("api/page", "':account', true, '-infinity', 'infinity', '2026-03-15 00:00+00', 'call_', 101"),

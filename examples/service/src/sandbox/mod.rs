@@ -24,6 +24,7 @@ use crate::store::Store;
 use host::answer::{Answer, Error, created, ok};
 use host::dashboard::{Asked, Extension};
 use host::input::{Bad, Fields};
+use host::scope::Operator;
 use host::store::Refused;
 use host::{clock, log};
 
@@ -43,7 +44,7 @@ pub struct Sandbox {
 impl Extension for Sandbox {
     const PATHS: &'static [&'static str] = &["faults", "clock"];
 
-    async fn route(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+    async fn route(&self, _: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
         let Self { faults, outbox, store } = self;
         let (get, post, delete) = (
             [Method::GET, Method::HEAD].contains(asked.method),

@@ -27,6 +27,8 @@ const ROUTES: &[(&str, &str, u16)] = &[
     ("GET", "/accounts", 200),
     ("GET", FJORD, 200),
     ("PATCH", FJORD, 200),
+    ("POST", "/accounts/acct_fjord_dental/portal", 201),
+    ("DELETE", "/accounts/acct_fjord_dental/portal", 200),
     ("GET", "/accounts/acct_fjord_dental/overview", 200),
     ("GET", "/accounts/acct_fjord_dental/keys", 200),
     ("POST", "/accounts/acct_fjord_dental/keys", 400),
@@ -63,6 +65,9 @@ const PUBLIC: &[(&str, &str, u16)] = &[
     ("GET", "/", 200),
     ("GET", "/explain", 200),
     ("GET", "/login", 200),
+    ("GET", "/portal", 200),
+    ("GET", "/portal-login", 401),
+    ("PATCH", "/portal-login", 405),
     ("PATCH", "/login", 405),
     ("POST", "/explain", 405),
 ];

@@ -25,6 +25,7 @@ mod kept;
 mod login;
 mod monitoring;
 mod owner;
+mod portal;
 mod recovery;
 mod recovery_pace;
 mod rest;

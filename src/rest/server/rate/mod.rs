@@ -85,15 +85,16 @@ use window::RateWindow;
 ///
 /// # In SQL
 ///
-/// This PostgreSQL function admits as a window of the table does, in one statement that writes two
-/// short rows. Its result goes to [`Identified::admit_decided`](super::Identified::admit_decided). It
-/// needs `READ COMMITTED`, the default.
+/// This PostgreSQL function admits as a window of the table does, in one statement that changes one row in
+/// place. Its result goes to [`Identified::admit_decided`](super::Identified::admit_decided). It needs
+/// `READ COMMITTED`, the default. A row has 4 bytes for each request of the last 60 seconds, and for up to
+/// 30 older ones.
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/rate.sql")]
 /// ```
 ///
-/// Call it in a transaction of its own:
+/// Call it in a transaction of its own, for one request or for all that wait:
 ///
 /// ```sql
 #[doc = include_str!("../../../guide/sql/server/admit.sql")]

@@ -24,7 +24,7 @@ function callsCard(a, calls) {
         h("td", { class: "nowrap two" }, h("span", { class: "strong clip", title: c.caller.display_name || undefined }, c.caller.display_name || "Unknown caller"), h("span", { class: "faint" }, c.caller.phone_number || "no number")),
         h("td", { "data-label": "Summary" }, c.summary || h("span", { class: "faint" }, "no summary")),
         h("td", { class: "nowrap", "data-label": "Started" }, when(c.started_at)), h("td", { class: "nowrap", "data-label": "Took" }, took(c.duration_seconds)))))))) :
-      h("div", { class: "empty" }, h("b", {}, "No calls yet"), "Record one to see it here and in the public API."));
+      h("div", { class: "empty" }, h("b", {}, "No calls yet"), portal ? "They are here and in the public API." : "Record one to see it here and in the public API."));
 }
 const took = (seconds) => seconds === null ? "–" : seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 

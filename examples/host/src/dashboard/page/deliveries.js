@@ -46,7 +46,7 @@ function deliveriesCard(deliveries, endpoints) {
     shown.length ? h("div", { class: "scroll" }, h("table", { "aria-labelledby": "h-deliveries" },
       h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Attempts"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
       h("tbody", {}, shown.flatMap(deliveryRows)))) :
-      h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), found?.refused ? found.refused : deliveries.length ? "No delivery of the last thirty days fits the filters." : "Record a call, or ping an endpoint, and watch it here."),
+      h("div", { class: "empty" }, h("b", {}, deliveries.length ? "None like that" : "Nothing has been sent yet"), found?.refused ? found.refused : deliveries.length ? "No delivery of the last thirty days fits the filters." : portal ? "Ping an endpoint, and watch it here." : "Record a call, or ping an endpoint, and watch it here."),
     first && !next ? null : h("div", { class: "pager" }, h("span", { class: "faint" }, `Page ${pages.length}`),
       keyed("newer", button("Newer", { class: "small", disabled: first }, () => turn(pages.slice(0, -1)))),
       keyed("older", button("Older", { class: "small", disabled: !next }, async () => {

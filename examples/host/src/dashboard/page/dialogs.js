@@ -77,6 +77,16 @@ function secretDialog(title, what, secret) {
   addEventListener("beforeunload", leave);
   el.addEventListener("close", () => removeEventListener("beforeunload", leave));
 }
+function linkDialog(a) {
+  const revoke = button("Revoke all links", { class: "small danger" }, () => attempt(null, async () => {
+    const { revoked } = await ask("DELETE", at("accounts", a.id, "portal"));
+    toast(revoked === 1 ? "Revoked 1 link" : `Revoked ${revoked} links`);
+  }));
+  dialog("A link for the owner", "It opens a page with this account's endpoints, deliveries, alerts, keys and calls, for an hour.", [h("div", {}, revoke)], "Make a link", async () => {
+    const made = await ask("POST", at("accounts", a.id, "portal"), {});
+    return () => secretDialog("The owner's link", `For ${a.business_name || a.id}, until ${stamp(made.expires_at)}:`, location.origin + made.path);
+  });
+}
 function keyDialog(a) {
   dialog("Create a key", a.business_name || a.id, [
     field("Name", "One key for each integration.", h("input", { type: "text", name: "name", required: true, maxlength: "100", autofocus: true, placeholder: "CRM sync", autocomplete: "off" })),

@@ -13,7 +13,7 @@ function standing(a) {
 function drawAccounts() {
   const more = moreAccounts && keyed("more accounts", h("li", {}, h("button", { type: "button", on: { click: () => { accountPages++; refresh(true); } } }, "More accounts")));
   patchChildren($("accounts"), accounts.map((a) => {
-    const mark = a.closing ? badge("closing", "bad") : !a.subscription_active ? badge("inactive", "bad") : !a.entitlements.public_api ? badge("no API", "wait") : null;
+    const mark = a.closing ? badge("closing", "bad") : a.subscription_active === false ? badge("inactive", "bad") : a.entitlements?.public_api === false ? badge("no API", "wait") : null;
     return keyed("row " + a.id, h("li", {}, keyed("account " + a.id, h("button", { type: "button", "aria-current": a.id === selected ? "true" : undefined, on: { click: () => choose(a.id) } },
       h("span", { class: "name" }, a.business_name || "No business name"),
       h("span", { class: "sub" }, h("span", { class: "mono" }, a.id), mark)))));
@@ -33,15 +33,16 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
-    head(a), ...summary(endpoints), tiles(a, keys, endpoints, deliveries, calls), standingCard(a, plans),
-    ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)]);
+    head(a), ...summary(endpoints), tiles(a, keys, endpoints, deliveries, calls), plans ? standingCard(a, plans) : null,
+    ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 
 function head(a) {
   return h("div", { class: "head" },
     h("div", {}, h("h1", {}, a.business_name || "No business name"),
       h("div", { class: "meta" }, h("span", { class: "mono" }, a.id), h("span", {}, a.timezone), localTime(a.timezone))),
-    h("div", { class: "row" },
+    portal ? null : h("div", { class: "row" },
+      keyed("portal", button("Owner's link", {}, () => linkDialog(a))),
       keyed("emit", button("Emit event", {}, () => emitDialog(a))),
       keyed("record", button("Record a call", { class: "primary" }, () => callDialog(a)))));
 }

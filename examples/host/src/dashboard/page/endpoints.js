@@ -1,11 +1,13 @@
 function endpointsCard(a, endpoints) {
+  // An owner is not told of plans: what a plan does not have is refused with a reason.
+  const hasWebhooks = a.entitlements?.webhooks ?? true;
   const add = () => keyed("add endpoint", button("Add endpoint", { class: "small" }, () => endpointDialog(a)));
   return card("endpoints", { "aria-labelledby": "h-endpoints" },
     h("header", {}, h("div", {}, h("h2", { id: "h-endpoints" }, "Webhook endpoints"), h("p", {}, "Disabled by a 410, or by twenty failed deliveries in a row.")), endpoints.length ? add() : null),
     endpoints.length ? h("div", { class: "endpoints" }, ordered(endpoints).map(endpointRow)) :
-      h("div", { class: "empty" }, h("b", {}, a.entitlements.webhooks ? "No endpoint yet" : "This plan has no webhooks"),
-        a.entitlements.webhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
-        a.entitlements.webhooks ? h("div", {}, add()) : null));
+      h("div", { class: "empty" }, h("b", {}, hasWebhooks ? "No endpoint yet" : "This plan has no webhooks"),
+        hasWebhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
+        hasWebhooks ? h("div", {}, add()) : null));
 }
 function alertsCard(alerts) {
   if (!alerts.length) return [];

@@ -1,5 +1,8 @@
 // ---- Logging in: nothing that was shown stays, and the address says where to go on ----
 let locked = false;
+// The owner's page: its account, and what it sends with each request. An operator's has neither.
+const portal = location.pathname === "/portal";
+let pass = null, own = null;
 function lock() {
   locked = true; accounts = []; tag = null;
   forget();
@@ -9,6 +12,8 @@ function lock() {
   $("logout").hidden = true;
   $("live").classList.add("off");
   $("live-text").textContent = "Logged out";
+  pass = null;
+  if (portal) return $("main").replaceChildren(h("div", { class: "card empty", role: "alert" }, h("h1", {}, "You are not logged in"), "The link has expired, was revoked, or you have logged out. Ask whoever sent it to you for another one."));
   const wrong = h("div", { class: "wrong", role: "alert", hidden: true });
   const token = h("input", { type: "password", name: "token", required: true, autocomplete: "current-password" });
   const send = h("button", { class: "btn primary", type: "submit" }, "Log in");
@@ -26,12 +31,25 @@ function lock() {
   if (!document.querySelector("dialog[open]")) token.focus();
 }
 async function logOut() {
-  try { await ask("DELETE", "/login"); } catch (error) { return toast(error.message, true); }
+  try { await ask("DELETE", portal ? "/portal-login" : "/login"); } catch (error) { return toast(error.message, true); }
   lock();
-  location.replace("/");
+  if (!portal) location.replace("/");
 }
 async function meet() {
+  if (portal) return;
   const { required } = await ask("GET", "/login");
   $("kind").textContent = required ? "operator" : "local service";
   $("logout").hidden = !required;
+}
+// The link's secret goes from the address at once.
+let link = portal ? new URLSearchParams(location.hash.slice(1)).get("link") : null;
+async function meetOwner() {
+  if (link) history.replaceState(null, "", location.pathname);
+  $("kind").textContent = "owner";
+  document.querySelector("nav a").target = "_blank";
+  const login = link ? await ask("POST", "/portal-login", { link }) : await ask("GET", "/portal-login");
+  if (link) history.replaceState(null, "", "#" + encodeURIComponent(login.account_id));
+  link = null; pass = login.token; own = login.account_id;
+  $("logout").hidden = false;
+  follow();
 }

@@ -1,7 +1,7 @@
 // ---- The server ----
 const PATIENCE = 10000;
 async function send(path, { headers, ...rest }) {
-  const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), headers: { "X-Dashboard-Page": "1", ...headers }, ...rest });
+  const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), headers: { "X-Dashboard-Page": "1", ...(pass && { "X-Portal-Token": pass }), ...headers }, ...rest });
   if (response.status === 401 && !locked) lock();
   return response;
 }

@@ -11,8 +11,9 @@ async function refresh(now) {
   if (locked) return;
   try {
     if (now) tag = null;
+    if (portal && !pass) await meetOwner();
     if (!accounts.length || now) {
-      await readAccounts();
+      if (portal) accounts = [await ask("GET", at("accounts", own))]; else await readAccounts();
       if (selected === null && accounts.length) {
         selected = accounts[0].id;
         history.replaceState(null, "", address());

@@ -26,6 +26,13 @@ pub enum Access {
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
+/// The sites that may frame the owner's page, as a policy names them.
+#[derive(Clone, Debug)]
+pub struct Ancestors(Option<String>);
+
+/// The most sites that may frame the owner's page: 16.
+const MOST_ANCESTORS: usize = 16;
+
 /// The shortest token: 16 bytes.
 const SHORTEST: usize = 16;
 
@@ -51,16 +58,65 @@ impl Token {
     }
 
     /// Returns whether this is the text of the token.
-    pub(super) fn is(&self, text: &[u8]) -> bool {
+    pub(crate) fn is(&self, text: &[u8]) -> bool {
         // How far two digests agree tells nothing of what was digested.
         self.0 == <[u8; 32]>::from(Sha256::digest(text))
     }
 
     /// Returns what signs and verifies a text under a key that only those have who have the token.
-    pub(super) fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
+    pub(crate) fn mac(&self, text: &[u8]) -> Hmac<Sha256> {
         #[expect(clippy::expect_used, reason = "a key of HMAC may have any length")]
         let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length");
         mac.chain_update(b"dashboard login 1 ").chain_update(text)
+    }
+}
+
+impl Ancestors {
+    /// The flag that names the sites.
+    pub const FLAG: Flag = Flag::value(
+        "--portal-frame-ancestors",
+        "ORIGINS",
+        "the sites that may frame the owner's page, with a space\nbetween them; requires an operator's token [none]",
+    );
+
+    /// Reads the sites. Exits with a message if one is none.
+    pub fn read_or_exit(help: &Help, flags: &Flags, access: &Access) -> Self {
+        let Some(text) = flags.text("--portal-frame-ancestors") else { return Self(None) };
+        if matches!(access, Access::ThisMachine) {
+            help.exit("--portal-frame-ancestors: expected an operator's token, too");
+        }
+        let read = Self::parse(text);
+        read.unwrap_or_else(|error| help.exit(&format!("--portal-frame-ancestors: {error}")))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let sites: Vec<&str> = text.split_ascii_whitespace().collect();
+        if sites.is_empty() || sites.len() > MOST_ANCESTORS {
+            return Err(format!("expected 1 to {MOST_ANCESTORS} origins"));
+        }
+        for site in &sites {
+            let url = url::Url::parse(site).ok();
+            // What a policy reads otherwise than a person does is not the origin of its own URL.
+            let is_origin = url.is_some_and(|url| {
+                let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_local);
+                is_safe && url.origin().is_tuple() && url.origin().ascii_serialization() == *site
+            });
+            if !is_origin {
+                return Err(format!(
+                    "expected origins such as https://app.example.com, not {site}"
+                ));
+            }
+        }
+        Ok(Self(Some(sites.join(" "))))
+    }
+
+    /// Returns whether there is any.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("'none'")
     }
 }
 
@@ -99,7 +155,7 @@ impl Access {
     /// A site that a person visits can make their browser send requests here, or have its own name
     /// resolve to this address. The first says where it comes from, the second asks for another
     /// host.
-    pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
+    pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
         let own =
@@ -114,7 +170,7 @@ impl Access {
 }
 
 /// Returns the token that a script sends with each request: as a bearer token, or as a password.
-pub(super) fn sent(headers: &HeaderMap) -> Option<Vec<u8>> {
+pub(crate) fn sent(headers: &HeaderMap) -> Option<Vec<u8>> {
     let authorization = headers.get(AUTHORIZATION)?.as_bytes();
     let at = authorization.iter().position(|byte| *byte == b' ')?;
     let (scheme, value) = (authorization.get(..at)?, authorization.get(at..)?.trim_ascii());
@@ -133,4 +189,44 @@ fn is_local(authority: &str) -> bool {
     };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+
+    use super::*;
+
+    #[test]
+    fn a_site_that_frames_is_an_origin() {
+        let site = "https://app.example.com";
+        for (text, framed) in [
+            (site, site),
+            (
+                "https://a.example  https://b.example:8443\n",
+                "https://a.example https://b.example:8443",
+            ),
+            ("http://localhost:3000", "http://localhost:3000"),
+        ] {
+            assert_eq!(Ancestors::parse(text).unwrap().as_str(), framed, "{text}");
+        }
+        let many = vec![site; MOST_ANCESTORS + 1].join(" ");
+        for text in [
+            "",
+            "*",
+            "'self'",
+            "https:",
+            "https://*.example.com",
+            "http://app.example.com",
+            "https://app.example.com/",
+            "https://app.example.com;",
+            "https://App.example.com",
+            "https://u@app.example.com",
+            "data:x",
+            "https://a.example,https://b.example",
+            &many,
+        ] {
+            assert!(Ancestors::parse(text).is_err(), "{text}");
+        }
+    }
 }

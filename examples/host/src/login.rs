@@ -1,0 +1,386 @@
+//! Log-in: a cookie for the browser instead of the operator's token, and links for the owners of accounts.
+//!
+//! The cookie of an operator has the instant at which it expires and a number, under a MAC whose key is derived
+//! from the token. So every process with the token accepts it, and another token ends every login. An owner's
+//! link has a random secret, which is the cookie's, too. What every process has to know is in the store: the
+//! links that were made, and which logins have ended. What a process remembers itself is bounded: how many wrong
+//! secrets came from an address in the last minute.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use call_assistant::Timestamp;
+use call_assistant::id::AccountId;
+use hmac::Mac as _;
+use http::header::{COOKIE, ORIGIN, SET_COOKIE};
+use http::{HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use crate::access::{self, Access, Token};
+use crate::answer::{Answer, Error, created, ok};
+use crate::input::{Bad, Fields};
+use crate::rows::LoginRow;
+use crate::store::Store;
+use crate::{clock, random};
+
+/// The span of a login, and of a link: one hour.
+const SPAN: Duration = Duration::from_secs(3600);
+
+/// How far the clocks of two processes may differ: one minute.
+const SKEW: Duration = Duration::from_secs(60);
+
+/// The most wrong tokens from one address in a minute: 10.
+const MOST_WRONG: u32 = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The most addresses that are remembered: 1,024. One more replaces the oldest.
+const MOST_ADDRESSES: usize = 1024;
+
+/// The names of the cookies.
+const OPERATOR: &str = "dashboard_login";
+const OWNER: &str = "portal_login";
+
+/// The header of each request of an owner's page. Its value is in no cookie, so no other page has it.
+const OWNER_TOKEN: &str = "x-portal-token";
+
+/// The login of a request. Only its check makes one.
+#[derive(Debug)]
+pub struct Login {
+    owner: Option<AccountId>,
+}
+
+/// The check of logins. Clones share what it remembers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Logins {
+    /// Wrong secrets by address, and since when they are counted.
+    wrong: Arc<Mutex<HashMap<IpAddr, (Instant, u32)>>>,
+    /// Whether other sites may frame the owner's page.
+    framed: bool,
+}
+
+/// What an operator's cookie says.
+#[derive(Clone, Copy, Debug)]
+struct Cookie {
+    expires_at: Timestamp,
+    number: [u8; 16],
+}
+
+/// The secret of an owner's link.
+struct Secret([u8; 32]);
+
+impl Login {
+    /// Returns the account that it is bound to; `None` for an operator's.
+    pub(crate) fn owner(&self) -> Option<&AccountId> {
+        self.owner.as_ref()
+    }
+}
+
+impl Logins {
+    /// With an owner's page that other sites may frame.
+    pub(crate) fn framed(self, framed: bool) -> Self {
+        Self { framed, ..self }
+    }
+
+    /// Checks that a request has a login, or the operator's token itself.
+    pub(crate) async fn check(
+        &self,
+        store: &impl Store,
+        access: &Access,
+        headers: &HeaderMap,
+        peer: SocketAddr,
+    ) -> Result<Login, Error> {
+        let operator = Login { owner: None };
+        let Access::Token(token) = access else { return Ok(operator) };
+        if headers.contains_key(OWNER_TOKEN) {
+            let (_, account, _) = self.owner(store, headers).await?;
+            return Ok(Login { owner: Some(account) });
+        }
+        if self.operator(store, token, headers).await?.is_some() {
+            return Ok(operator);
+        }
+        let sent = access::sent(headers).ok_or(Error::NoToken)?;
+        if self.is_right(peer, token.is(&sent))? { Ok(operator) } else { Err(Error::NoToken) }
+    }
+
+    /// Begins an operator's login: `{"token":"..."}`.
+    pub(crate) fn begin(
+        &self,
+        token: &Token,
+        headers: &HeaderMap,
+        body: &Value,
+        peer: SocketAddr,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", body, "token")?;
+        let sent = fields.required("token", fields.text("token")?)?;
+        if !self.is_right(peer, token.is(sent.as_bytes()))? {
+            return Err(Error::WrongToken);
+        }
+        let cookie =
+            Cookie { expires_at: clock::machine().saturating_add(SPAN), number: random::bytes() };
+        let mut answer = ok(&json!({ "expires_at": cookie.expires_at.to_string() }));
+        set(&mut answer, OPERATOR, &cookie.text(token), SPAN, strict(headers))?;
+        Ok(answer)
+    }
+
+    /// Ends the operator's login of a request, if it has one, in every process.
+    pub(crate) async fn end(
+        &self,
+        store: &impl Store,
+        token: &Token,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Error> {
+        if let Some(cookie) = self.operator(store, token, headers).await? {
+            let row = LoginRow { account: None, expires_at: cookie.expires_at, ended: true };
+            store.write_login(cookie.digest(), row).await?;
+        }
+        let mut answer = ok(&json!({}));
+        set(&mut answer, OPERATOR, "", Duration::ZERO, strict(headers))?;
+        Ok(answer)
+    }
+
+    /// Makes a link for the owner of an account.
+    pub(crate) async fn link(
+        &self,
+        store: &impl Store,
+        account: AccountId,
+    ) -> Result<Answer, Error> {
+        let secret = Secret(random::bytes());
+        let expires_at = clock::machine().saturating_add(SPAN);
+        let shown = json!({
+            "account_id": account,
+            "path": format!("/portal#link={}", secret.text()),
+            "expires_at": expires_at,
+        });
+        let row = LoginRow { account: Some(account), expires_at, ended: false };
+        store.write_login(secret.digest(), row).await?;
+        Ok(created(&shown))
+    }
+
+    /// Begins an owner's login: `{"link":"..."}`.
+    pub(crate) async fn begin_owner(
+        &self,
+        store: &impl Store,
+        headers: &HeaderMap,
+        body: &Value,
+        peer: SocketAddr,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", body, "link")?;
+        let secret = Secret::of(fields.required("link", fields.text("link")?)?);
+        let found = match &secret {
+            Some(secret) => lasting(store, secret).await?,
+            None => None,
+        };
+        if !self.is_right(peer, found.is_some())? {
+            return Err(Error::NoLink);
+        }
+        let (secret, (account, expires_at)) = secret.zip(found).ok_or(Error::NoLink)?;
+        let mut answer = ok(&secret.shown(&account, expires_at));
+        let left = expires_at.since(clock::machine());
+        set(&mut answer, OWNER, &secret.text(), left, self.attributes(headers))?;
+        Ok(answer)
+    }
+
+    /// Tells an owner's page what its login is: only a page of this site reads the answer.
+    pub(crate) async fn tell_owner(
+        &self,
+        store: &impl Store,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Error> {
+        let secret = cookie(headers, OWNER).and_then(Secret::of).ok_or(Error::NoLink)?;
+        let (account, expires_at) = lasting(store, &secret).await?.ok_or(Error::NoLink)?;
+        Ok(ok(&secret.shown(&account, expires_at)))
+    }
+
+    /// Ends an owner's login, and its link with it.
+    pub(crate) async fn end_owner(
+        &self,
+        store: &impl Store,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Error> {
+        let (secret, account, expires_at) = self.owner(store, headers).await?;
+        let row = LoginRow { account: Some(account), expires_at, ended: true };
+        store.write_login(secret.digest(), row).await?;
+        let mut answer = ok(&json!({}));
+        set(&mut answer, OWNER, "", Duration::ZERO, self.attributes(headers))?;
+        Ok(answer)
+    }
+
+    /// Returns the attributes of an owner's cookie: below another site's page it is a login of that page alone.
+    fn attributes(&self, headers: &HeaderMap) -> (&'static str, &'static str) {
+        if self.framed { ("None", "; Secure; Partitioned") } else { strict(headers) }
+    }
+
+    /// Finds the owner's login of a request: the cookie, and the header that no other page can send.
+    async fn owner(
+        &self,
+        store: &impl Store,
+        headers: &HeaderMap,
+    ) -> Result<(Secret, AccountId, Timestamp), Error> {
+        let secret = cookie(headers, OWNER).and_then(Secret::of).ok_or(Error::NoLink)?;
+        let sent = headers.get(OWNER_TOKEN).map(HeaderValue::as_bytes).unwrap_or_default();
+        // How far two digests agree tells nothing of what was digested.
+        if Sha256::digest(sent) != Sha256::digest(secret.page_token()) {
+            return Err(Error::NoLink);
+        }
+        let (account, expires_at) = lasting(store, &secret).await?.ok_or(Error::NoLink)?;
+        Ok((secret, account, expires_at))
+    }
+
+    /// Finds the operator's login of a request, unless it is forged, expired or ended.
+    async fn operator(
+        &self,
+        store: &impl Store,
+        token: &Token,
+        headers: &HeaderMap,
+    ) -> Result<Option<Cookie>, Error> {
+        let found = cookie(headers, OPERATOR).and_then(|text| Cookie::of(text, token));
+        let Some(cookie) = found.filter(|cookie| lasts(cookie.expires_at)) else {
+            return Ok(None);
+        };
+        let row = store.login(cookie.digest()).await?;
+        Ok(Some(cookie).filter(|_| row.is_none_or(|row| !row.ended)))
+    }
+
+    /// Counts a try, unless its secret is right.
+    ///
+    /// # Errors
+    /// Too many wrong ones came from this address: whether this one is right is not told.
+    fn is_right(&self, peer: SocketAddr, right: bool) -> Result<bool, Error> {
+        let (now, address) = (Instant::now(), network(peer.ip()));
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong.retain(|_, (since, _)| now.duration_since(*since) < MINUTE);
+        if let Some((since, _)) = wrong.get(&address).filter(|(_, count)| *count >= MOST_WRONG) {
+            let left = MINUTE.saturating_sub(now.duration_since(*since));
+            return Err(Error::TooManyTries(left.as_secs().saturating_add(1)));
+        }
+        if right {
+            return Ok(true);
+        }
+        if wrong.len() >= MOST_ADDRESSES && !wrong.contains_key(&address) {
+            let oldest = wrong.iter().min_by_key(|(_, (since, _))| *since);
+            if let Some(oldest) = oldest.map(|(address, _)| *address) {
+                wrong.remove(&oldest);
+            }
+        }
+        let (_, count) = wrong.entry(address).or_insert((now, 0));
+        *count = count.saturating_add(1);
+        Ok(false)
+    }
+}
+
+impl Cookie {
+    /// Returns the value of the cookie.
+    fn text(&self, token: &Token) -> String {
+        let mut bytes = self.said().to_vec();
+        let mac = token.mac(&bytes).finalize().into_bytes();
+        bytes.extend(mac);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    fn of(text: &str, token: &Token) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (said, mac) = bytes.split_at_checked(24)?;
+        token.mac(said).verify_slice(mac).ok()?;
+        let (expires_at, number) = said.split_first_chunk::<8>()?;
+        Some(Self {
+            expires_at: Timestamp::from_unix(i64::from_be_bytes(*expires_at))?,
+            number: number.try_into().ok()?,
+        })
+    }
+
+    fn said(&self) -> Vec<u8> {
+        [self.expires_at.unix_seconds().to_be_bytes().as_slice(), &self.number].concat()
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.said()).into()
+    }
+}
+
+impl Secret {
+    fn of(text: &str) -> Option<Self> {
+        Some(Self(URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()?))
+    }
+
+    fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Returns what is stored of it.
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.0).into()
+    }
+
+    /// Returns what the page sends in a header. A cookie that was seen does not tell it.
+    fn page_token(&self) -> String {
+        let digest = Sha256::new_with_prefix("portal token 1 ").chain_update(self.0).finalize();
+        URL_SAFE_NO_PAD.encode(digest)
+    }
+
+    fn shown(&self, account: &AccountId, expires_at: Timestamp) -> Value {
+        json!({ "account_id": account, "expires_at": expires_at, "token": self.page_token() })
+    }
+}
+
+/// Finds the account of a link, and when it expires, unless it has expired or was revoked.
+async fn lasting(
+    store: &impl Store,
+    secret: &Secret,
+) -> Result<Option<(AccountId, Timestamp)>, Error> {
+    let row = store.login(secret.digest()).await?;
+    let row = row.filter(|row| !row.ended && lasts(row.expires_at));
+    Ok(row.and_then(|row| Some((row.account?, row.expires_at))))
+}
+
+/// Returns whether a login that expires then is one now. A clock that was ahead has made none that lasts
+/// for years.
+fn lasts(expires_at: Timestamp) -> bool {
+    let now = clock::machine();
+    expires_at > now && expires_at <= now.saturating_add(SPAN).saturating_add(SKEW)
+}
+
+/// Finds a cookie of a request.
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    let mut cookies = cookies.flat_map(|cookies| cookies.split(';'));
+    cookies.find_map(|cookie| cookie.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Returns the attributes of a cookie for this site alone. It goes over TLS only where the page came over TLS:
+/// a browser says so in `Origin`.
+fn strict(headers: &HeaderMap) -> (&'static str, &'static str) {
+    let over_tls = headers.get(ORIGIN).is_some_and(|o| o.as_bytes().starts_with(b"https://"));
+    ("Strict", if over_tls { "; Secure" } else { "" })
+}
+
+/// Sets a cookie, which no script reads.
+fn set(
+    answer: &mut Answer,
+    name: &str,
+    value: &str,
+    span: Duration,
+    (site, more): (&str, &str),
+) -> Result<(), Error> {
+    let seconds = span.as_secs();
+    let cookie =
+        format!("{name}={value}; HttpOnly; SameSite={site}; Path=/; Max-Age={seconds}{more}");
+    let cookie = HeaderValue::try_from(cookie).map_err(|error| Bad::new("", error))?;
+    answer.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(())
+}
+
+/// Returns what one customer of a network has: an IPv4 address, or 64 bits of an IPv6 address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+        }
+        v4 => v4,
+    }
+}

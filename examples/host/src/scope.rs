@@ -1,0 +1,201 @@
+//! What a login may see and change, as values that only the check of a login leads to.
+//!
+//! ```no_run
+//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
+//! let id = login.endpoint(&store, "whep_1").await?;
+//! Ok(store.endpoint(id).await?)
+//! # }
+//! ```
+//!
+//! A route that forgets the check does not compile:
+//!
+//! ```compile_fail,E0308
+//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
+//! Ok(store.endpoint("whep_1").await?)
+//! # }
+//! ```
+//!
+//! Nor does one that makes the value itself, takes the one of another kind, or gives an owner what is an
+//! operator's:
+//!
+//! ```compile_fail,E0451
+//! # use host::{answer::Error, login::Login, rows::EndpointRow, scope::Allowed, store::Store};
+//! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
+//! let id = Allowed { id: "whep_1", kind: std::marker::PhantomData };
+//! Ok(store.endpoint(id).await?)
+//! # }
+//! ```
+//!
+//! ```compile_fail,E0308
+//! # use host::{answer::Error, login::Login, rows::EndpointRow, store::Store};
+//! # async fn route(store: impl Store, login: &Login) -> Result<EndpointRow, Error> {
+//! let id = login.account("acct_1")?;
+//! Ok(store.endpoint(id).await?)
+//! # }
+//! ```
+//!
+//! ```compile_fail,E0308
+//! # use host::{answer::Error, login::Login, rows::Account, store::Store};
+//! # async fn route(store: impl Store, login: &Login) -> Result<Vec<Account>, Error> {
+//! Ok(store.accounts(login).await?)
+//! # }
+//! ```
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use call_assistant::id::AccountId;
+use call_assistant::rest::server::StoredKey;
+
+use crate::answer::Error;
+use crate::login::Login;
+use crate::rows::{Account, DeliveryRow, EndpointRow, RecoveryRow};
+use crate::store::{Done, Refused, Store};
+
+/// The id of a `T`, as it came from outside, that the login of the request may see and change.
+pub struct Allowed<'a, T> {
+    id: &'a str,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// The proof that a login is an operator's.
+#[derive(Clone, Copy, Debug)]
+pub struct Operator(());
+
+/// One of them, or all there are, which only an operator may ask for.
+#[derive(Clone, Copy, Debug)]
+pub enum Among<'a, T> {
+    All(Operator),
+    One(Allowed<'a, T>),
+}
+
+impl<'a, T> Allowed<'a, T> {
+    /// Returns the id.
+    pub fn as_str(self) -> &'a str {
+        self.id
+    }
+
+    fn new(id: &'a str) -> Self {
+        Self { id, kind: PhantomData }
+    }
+}
+
+impl<'a, T> Among<'a, T> {
+    /// Returns the id, if it is one.
+    pub fn one(self) -> Option<&'a str> {
+        match self {
+            Self::All(Operator(())) => None,
+            Self::One(id) => Some(id.as_str()),
+        }
+    }
+}
+
+impl<T> Clone for Allowed<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Allowed<'_, T> {}
+
+impl<T> fmt::Debug for Allowed<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Allowed").field(&self.id).finish()
+    }
+}
+
+/// What belongs to another account does not exist for the login of an owner.
+impl Login {
+    /// Checks that the login is an operator's.
+    ///
+    /// # Errors
+    /// It is an owner's.
+    pub fn operator(&self) -> Result<Operator, Error> {
+        match self.owner() {
+            None => Ok(Operator(())),
+            Some(_) => Err(Error::NotForOwners),
+        }
+    }
+
+    /// Allows an account.
+    ///
+    /// # Errors
+    /// It is not the login's.
+    pub fn account<'a>(&self, id: &'a str) -> Done<Allowed<'a, Account>> {
+        self.check("account", |own| own.as_str() == id).map(|()| Allowed::new(id))
+    }
+
+    /// Allows an endpoint.
+    ///
+    /// # Errors
+    /// It is of another account than the login, or the store does not answer.
+    pub async fn endpoint<'a>(
+        &self,
+        store: &impl Store,
+        id: &'a str,
+    ) -> Done<Allowed<'a, EndpointRow>> {
+        let allowed = Allowed::new(id);
+        if self.owner().is_some() {
+            let found = store.endpoint(allowed).await?;
+            self.check("endpoint", |own| *own == found.account_id)?;
+        }
+        Ok(allowed)
+    }
+
+    /// Allows a delivery.
+    ///
+    /// # Errors
+    /// It is of another account than the login, or the store does not answer.
+    pub async fn delivery<'a>(
+        &self,
+        store: &impl Store,
+        id: &'a str,
+    ) -> Done<Allowed<'a, DeliveryRow>> {
+        let allowed = Allowed::new(id);
+        if self.owner().is_some() {
+            let found = store.delivery(allowed).await?;
+            self.check("delivery", |own| *own == found.account_id)?;
+        }
+        Ok(allowed)
+    }
+
+    /// Allows a recovery.
+    ///
+    /// # Errors
+    /// Its endpoint is of another account than the login, or the store does not answer.
+    pub async fn recovery<'a>(
+        &self,
+        store: &impl Store,
+        id: &'a str,
+    ) -> Done<Allowed<'a, RecoveryRow>> {
+        let allowed = Allowed::new(id);
+        if self.owner().is_some() {
+            let found = store.recovery(allowed).await?;
+            let endpoint = store.endpoint(Allowed::new(found.endpoint_id.as_str())).await?;
+            self.check("recovery", |own| *own == endpoint.account_id)?;
+        }
+        Ok(allowed)
+    }
+
+    /// Allows an API key.
+    ///
+    /// # Errors
+    /// It is of another account than the login, or the store does not answer.
+    pub async fn key<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, StoredKey>> {
+        if let Some(own) = self.owner() {
+            let keys = store.keys(Allowed::new(own.as_str())).await?;
+            self.check("key", |_| keys.iter().any(|key| key.id.as_str() == id))?;
+        }
+        Ok(Allowed::new(id))
+    }
+
+    /// Checks what only an owner's login has to fulfil.
+    fn check(&self, what: &'static str, is_own: impl FnOnce(&AccountId) -> bool) -> Done<()> {
+        match self.owner().is_none_or(is_own) {
+            true => Ok(()),
+            false => Err(Refused::NotFound(what)),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// Opens the owner's page by a link, alone and framed by another site, in a headless browser.
+//
+//   node examples/service/tests/portal.mjs target/debug/examples/service
+//
+// Exit status 0: everything held.
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+import { audit } from "../../testing/axe.mjs";
+import { open } from "../../testing/browser.mjs";
+
+const TOKEN = "the-operators-own-token";
+const folder = mkdtempSync(join(tmpdir(), "portal-"));
+writeFileSync(join(folder, "token"), TOKEN + "\n");
+const running = [];
+let browser, passed = 0;
+process.on("uncaughtException", end);
+const failed = setTimeout(() => end(new Error("timed out")), 300_000);
+
+function end(error) {
+  clearTimeout(failed);
+  running.forEach((one) => one.kill ? one.kill("SIGKILL") : one.close());
+  browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+  if (error) console.error(error, browser?.complaints);
+  console.log(`owner's page: ${passed} passed, ${error ? 1 : 0} failed`);
+  process.exit(error ? 1 : 0);
+}
+
+async function start(flags) {
+  const service = spawn(process.argv[2], ["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0", "--operator-token-file", join(folder, "token"), ...flags], { stdio: ["ignore", "pipe", "ignore"] });
+  running.push(service);
+  let text = "";
+  for await (const chunk of service.stdout) {
+    text += chunk;
+    if (text.includes("\n")) return JSON.parse(text.split("\n")[0]).dashboard;
+  }
+  throw new Error("the service ended without a word");
+}
+async function ask(dashboard, method, path) {
+  const answer = await fetch(dashboard + path, { method, headers: { Authorization: `Bearer ${TOKEN}` } });
+  return answer.json();
+}
+const link = async (dashboard, account) => dashboard + (await ask(dashboard, "POST", `/accounts/${account}/portal`)).path;
+
+try {
+  browser = await open({ width: 1280, height: 800 });
+  const { page, run } = browser;
+  const until = async (what, expression) => { await browser.until(what, expression); passed++; };
+  const text = (selector) => `(document.querySelector(${JSON.stringify(selector)})?.textContent || "")`;
+  const shows = (name) => `${text("h1")} === ${JSON.stringify(name)} && ${text("#live-text")} === "Live"`;
+  const keep = async () => {
+    await run(`document.querySelector("dialog input[name=kept]").checked = true; document.querySelector("dialog form").requestSubmit()`);
+    await until("the secret's dialog has closed", `!document.querySelector("dialog")`);
+  };
+  const gone = `${text("h1")} === "You are not logged in" && !document.querySelector("nav li")`;
+
+  // An operator makes a link on the page, and the page shows it once.
+  const dashboard = await start(["--allow-loopback-endpoints"]);
+  await page("Page.navigate", { url: dashboard + "/#acct_fjord_dental" });
+  await until("the form", `document.activeElement?.name === "token"`);
+  await page("Input.insertText", { text: TOKEN });
+  await run(`document.querySelector(".login").requestSubmit()`);
+  await until("the operator's page", `${shows("Fjord Dental Clinic")} && !!document.querySelector('[data-key="card standing"]')`);
+  await run(`document.querySelector('[data-key="portal"] , [data-key="portal"] button')?.click()`);
+  await until("the dialog", `${text("dialog h2")} === "A link for the owner"`);
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("the link", `${text("dialog h2")} === "The owner's link"`);
+  const made = await run(text("dialog code"));
+  assert.ok(made.startsWith(dashboard + "/portal#link="), made);
+  await keep();
+
+  // It opens that account, and nothing of plans, other accounts or the sandbox, in whichever browser.
+  await page("Page.navigate", { url: made });
+  await until("the owner's page", `${shows("Fjord Dental Clinic")} && ${text("#kind")} === "owner"`);
+  assert.equal(await run("location.pathname + location.hash"), "/portal#acct_fjord_dental", "the secret has left the address");
+  assert.equal(await run(`document.querySelectorAll("nav li").length`), 1);
+  const words = await run("document.body.innerText");
+  assert.doesNotMatch(words, /Sandbox|Subscription|Plan\b|Harbour|Emit event|Record a call|Owner's link/);
+  for (const heading of ["Webhook endpoints", "Deliveries", "API keys", "Latest calls"]) assert.ok(words.includes(heading), heading);
+  for (const scheme of ["light", "dark"]) for (const width of [1280, 390]) {
+    await page("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+    await page("Emulation.setDeviceMetricsOverride", { width, height: 800, deviceScaleFactor: 1, mobile: false });
+    passed += await audit(browser, `owner's page, ${scheme}, ${width}`);
+    if (process.env.SHOTS) await browser.shot(join(process.env.SHOTS, `portal-${scheme}-${width}.png`));
+  }
+  await page("Emulation.clearDeviceMetricsOverride");
+  await page("Page.reload");
+  await until("the same after a reload", `${shows("Fjord Dental Clinic")} && ${text("#kind")} === "owner"`);
+
+  // It does what an owner does, and sees no other account.
+  await run(`document.querySelector('[data-key="add key"] , [data-key="add key"] button').click()`);
+  await until("the key's dialog", `${text("dialog h2")} === "Create a key"`);
+  await run(`document.querySelector("dialog input[name=name]").value = "made by the owner"; document.querySelector("dialog form").requestSubmit()`);
+  await until("the key", `${text("dialog h2")} === "Key created"`);
+  await keep();
+  await until("the key in the list", `document.querySelector("main").innerText.includes("made by the owner")`);
+  await run(`location.hash = "#acct_harbour_hair"`);
+  await until("no other account", `${text("h1")} === "There is no such account"`);
+  assert.doesNotMatch(await run("document.body.innerText"), /Harbour/);
+  await run("setTimeout(() => history.back())");
+  await until("back", shows("Fjord Dental Clinic"));
+
+  // A revocation is seen at once, and nothing of the account stays.
+  await ask(dashboard, "DELETE", "/accounts/acct_fjord_dental/portal");
+  await until("that it has ended", gone);
+  assert.doesNotMatch(await run("document.body.innerText"), /Fjord|acct_/);
+  await page("Page.navigate", { url: "about:blank" });
+  await page("Page.navigate", { url: made });
+  await until("that the link has ended", gone);
+  // The operator's login beside it is untouched.
+  await page("Page.navigate", { url: dashboard + "/#acct_fjord_dental" });
+  await until("the operator's page again", `${shows("Fjord Dental Clinic")} && ${text("#kind")} === "operator"`);
+
+  // Another site frames the owner's page where it is named, and nowhere else; the operator's never.
+  let inside = "";
+  const site = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end(`<!doctype html><title>app</title><iframe width="1000" height="700" src="${inside}"></iframe>`));
+  running.push(site);
+  await new Promise((done) => site.listen(0, "localhost", done));
+  const app = `http://localhost:${site.address().port}`;
+  const framing = await start(["--portal-frame-ancestors", app]);
+  // Of another site than this one: the browser tells a page below it nothing but its own.
+  const framed = async () => {
+    const { targetInfos } = await browser.all("Target.getTargets");
+    const frame = targetInfos.find(({ type, url }) => type === "iframe" && url.startsWith(framing));
+    if (!frame) return null;
+    const { sessionId } = await browser.all("Target.attachToTarget", { targetId: frame.targetId, flatten: true });
+    return async (expression) => (await browser.all("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true }, sessionId)).result.value;
+  };
+  inside = await link(framing, "acct_fjord_dental");
+  await page("Page.navigate", { url: app });
+  let within;
+  for (const began = Date.now(); !within || !(await within(`${shows("Fjord Dental Clinic")} && ${text("#kind")} === "owner"`)); ) {
+    assert.ok(Date.now() - began < 60_000, "not seen: the framed page");
+    within = await framed();
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  passed++;
+  if (process.env.SHOTS) await browser.shot(join(process.env.SHOTS, "portal-framed.png"));
+  assert.equal(await within(`ask("POST", at("accounts", own, "keys"), { name: "framed", mode: "live", scopes: [] }).then((made) => made.name)`), "framed");
+  assert.equal(await within("document.cookie"), "");
+  const cookies = (await browser.all("Storage.getCookies")).cookies.filter(({ name, partitionKey }) => name === "portal_login" && partitionKey);
+  assert.equal(cookies.length, 1, "a login of its own");
+  assert.deepEqual([cookies[0].secure, cookies[0].sameSite, cookies[0].httpOnly], [true, "None", true]);
+  for (const url of [framing + "/#acct_fjord_dental", await link(dashboard, "acct_fjord_dental")]) {
+    inside = url;
+    const before = browser.complaints.length;
+    await page("Page.navigate", { url: app + "/?" + passed });
+    for (const began = Date.now(); !browser.complaints.slice(before).some((words) => /frame-ancestors/.test(words)); ) {
+      assert.ok(Date.now() - began < 60_000, `framed: ${url}`);
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    passed++;
+  }
+  end();
+} catch (error) {
+  end(error);
+}

@@ -1,0 +1,353 @@
+//! The owner's page: what the link of an account leads to, and what it does not.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use testing::running::{Answer, File, Service, request};
+
+const TOKEN: &str = "the-operators-own-token";
+
+/// An account, and one of each thing in it.
+struct Things {
+    account: String,
+    key: String,
+    endpoint: String,
+    delivery: String,
+    recovery: String,
+}
+
+struct Portal {
+    service: Service,
+    _file: File,
+}
+
+impl Portal {
+    fn start(flags: &[&str]) -> Self {
+        let file = File::new("token", TOKEN);
+        let own = ["--operator-token-file", file.path(), "--allow-loopback-endpoints"];
+        Self { service: Service::start(&[&own, flags].concat()), _file: file }
+    }
+
+    fn send(&self, headers: &str, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        request(self.service.dashboard(), method, path, headers, body.as_bytes())
+    }
+
+    /// Asks as an operator, and expects this status.
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
+        let answer = self.send(&bearer(), method, path, body);
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Makes a link, and returns its secret.
+    #[track_caller]
+    fn link(&self, account: &str) -> String {
+        let made = self.ask("POST", &format!("/accounts/{account}/portal"), &json!({}), 201);
+        assert_eq!(made["account_id"], account);
+        made["path"].as_str().unwrap().strip_prefix("/portal#link=").unwrap().to_owned()
+    }
+
+    fn log_in(&self, link: &str, headers: &str) -> Answer {
+        self.send(headers, "POST", "/portal-login", &json!({ "link": link }))
+    }
+
+    /// The headers of an owner's page: its cookie, and its token.
+    #[track_caller]
+    fn owner(&self, account: &str) -> String {
+        let answer = self.log_in(&self.link(account), "");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json()["account_id"], account);
+        format!("{}{}", cookie(&answer), token(&answer.json()))
+    }
+
+    /// One of each thing in an account. Nothing answers at its endpoint.
+    fn things(&self, account: &str) -> Things {
+        let of = |what: &str| format!("/accounts/{account}/{what}");
+        let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+        let key = json!({ "name": "a", "mode": "live", "scopes": [] });
+        let key = id(&self.ask("POST", &of("keys"), &key, 201));
+        let url = json!({ "url": "http://127.0.0.1:9/" });
+        let endpoint = id(&self.ask("POST", &of("endpoints"), &url, 201));
+        let pause = |how: &str| {
+            self.ask("POST", &format!("/endpoints/{endpoint}/{how}"), &json!({}), 200);
+        };
+        pause("pause");
+        let event = json!({ "type": "missed", "data": {} });
+        let emitted = self.ask("POST", &of("events"), &event, 201);
+        pause("enable");
+        let deliveries = emitted["deliveries"].as_array().unwrap();
+        let delivery = deliveries.last().unwrap().as_str().unwrap().to_owned();
+        let recover = format!("/endpoints/{endpoint}/recover");
+        let recovery = id(&self.ask("POST", &recover, &json!({}), 202));
+        Things { account: account.to_owned(), key, endpoint, delivery, recovery }
+    }
+}
+
+fn bearer() -> String {
+    format!("Authorization: Bearer {TOKEN}\r\n")
+}
+
+fn cookie(answer: &Answer) -> String {
+    let (pair, _) = answer.header("set-cookie").unwrap().split_once(';').unwrap();
+    format!("Cookie: {pair}\r\n")
+}
+
+fn token(login: &Value) -> String {
+    format!("X-Portal-Token: {}\r\n", login["token"].as_str().unwrap())
+}
+
+/// Each route behind a login: what its own owner is answered, with this body. 403: it is the operators'.
+fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
+    let none = json!({});
+    let key = json!({ "name": "b", "mode": "live", "scopes": [] });
+    vec![
+        ("GET", "/accounts", Value::Null, 403),
+        ("GET", "/accounts/{account}", Value::Null, 200),
+        ("PATCH", "/accounts/{account}", json!({ "closing": true }), 403),
+        ("POST", "/accounts/{account}/portal", none.clone(), 403),
+        ("DELETE", "/accounts/{account}/portal", Value::Null, 403),
+        ("GET", "/accounts/{account}/overview", Value::Null, 200),
+        ("GET", "/accounts/{account}/keys", Value::Null, 200),
+        ("POST", "/accounts/{account}/keys", key, 201),
+        ("GET", "/accounts/{account}/calls", Value::Null, 200),
+        ("POST", "/accounts/{account}/calls", none.clone(), 403),
+        ("POST", "/accounts/{account}/events", json!({ "type": "x", "data": {} }), 403),
+        ("GET", "/accounts/{account}/endpoints", Value::Null, 200),
+        ("POST", "/accounts/{account}/endpoints", json!({ "url": "http://127.0.0.1:9/b" }), 201),
+        ("GET", "/accounts/{account}/deliveries", Value::Null, 200),
+        ("GET", "/accounts/{account}/recoveries", Value::Null, 200),
+        ("POST", "/accounts/{account}/recover", none.clone(), 202),
+        ("GET", "/accounts/{account}/alerts", Value::Null, 200),
+        ("POST", "/recoveries", none.clone(), 403),
+        ("GET", "/recoveries/{recovery}", Value::Null, 200),
+        // Whether it still runs is its sender's matter.
+        ("POST", "/recoveries/{recovery}/pause", none.clone(), 0),
+        ("POST", "/recoveries/{recovery}/continue", none.clone(), 0),
+        ("POST", "/recoveries/{recovery}/cancel", none.clone(), 200),
+        ("GET", "/deliveries/{delivery}", Value::Null, 200),
+        ("POST", "/deliveries/{delivery}/redeliver", none.clone(), 0),
+        ("POST", "/deliveries/{delivery}/send", none.clone(), 0),
+        ("POST", "/keys/{key}/revoke", none.clone(), 200),
+        ("GET", "/endpoints/{endpoint}", Value::Null, 200),
+        ("PATCH", "/endpoints/{endpoint}", json!({ "url": "http://127.0.0.1:9/c" }), 200),
+        ("POST", "/endpoints/{endpoint}/ping", none.clone(), 201),
+        ("POST", "/endpoints/{endpoint}/rotate", none.clone(), 200),
+        ("POST", "/endpoints/{endpoint}/recover", json!({ "dry_run": true }), 200),
+        ("POST", "/endpoints/{endpoint}/pause", none.clone(), 200),
+        ("POST", "/endpoints/{endpoint}/enable", none, 200),
+        ("DELETE", "/endpoints/{endpoint}", Value::Null, 200),
+        ("GET", "/metrics", Value::Null, 403),
+        ("GET", "/healthz", Value::Null, 403),
+        ("GET", "/readyz", Value::Null, 403),
+    ]
+}
+
+fn path_of(route: &str, things: &Things) -> String {
+    let Things { account, key, endpoint, delivery, recovery } = things;
+    let names = ["account", "key", "endpoint", "delivery", "recovery"];
+    names
+        .iter()
+        .zip([account, key, endpoint, delivery, recovery])
+        .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
+}
+
+#[test]
+fn each_route_by_the_owners_of_two_accounts() {
+    let portal = Portal::start(&[]);
+    let (own, other) = ("acct_fjord_dental", "acct_harbour_hair");
+    portal.ask("PATCH", &format!("/accounts/{other}"), &json!({ "plan": "business" }), 200);
+    let things = portal.things(own);
+    let (owner, stranger) = (portal.owner(own), portal.owner(other));
+    let state = || {
+        let shown =
+            |what: &str| portal.ask("GET", &format!("/accounts/{own}{what}"), &Value::Null, 200);
+        let endpoint =
+            portal.ask("GET", &path_of("/endpoints/{endpoint}", &things), &Value::Null, 200);
+        json!([
+            shown(""),
+            shown("/keys"),
+            endpoint["url"],
+            endpoint["reason"],
+            endpoint["previous_secrets_until"]
+        ])
+    };
+    let before = state();
+    for (method, route, body, status) in routes() {
+        let path = path_of(route, &things);
+        // An account that is not one's own, and what is in it, does not exist. The operators' is nobody's.
+        let expected = if status == 403 { 403 } else { 404 };
+        let refused = portal.send(&stranger, method, &path, &body);
+        assert_eq!(refused.status, expected, "{method} {path}: {}", refused.text());
+        // Nor does the cookie alone lead anywhere, or the token alone, or both with another's.
+        let (cookie, token) = owner.split_once("\r\n").unwrap();
+        let (_, strange) = stranger.split_once("\r\n").unwrap();
+        for part in [format!("{cookie}\r\n"), token.to_owned(), format!("{cookie}\r\n{strange}")] {
+            assert_eq!(portal.send(&part, method, &path, &body).status, 401, "{method} {path}");
+        }
+        let foreign = format!("{owner}Origin: https://evil.example\r\n");
+        assert_eq!(portal.send(&foreign, method, &path, &body).status, 403, "{method} {path}");
+    }
+    assert_eq!(state(), before, "what others were refused was done");
+    for (method, route, body, status) in routes() {
+        let path = path_of(route, &things);
+        let answer = portal.send(&owner, method, &path, &body);
+        let found = answer.status;
+        let expected = match status {
+            0 => [200, 202, 409].contains(&found),
+            status => found == status,
+        };
+        assert!(expected, "{method} {path}: {found} {}", answer.text());
+    }
+    // A host that has a sandbox has it for operators.
+    for (method, path) in [("GET", "/faults"), ("POST", "/clock"), ("DELETE", "/faults/1")] {
+        let answer = portal.send(&owner, method, path, &json!({ "advance_seconds": 1 }));
+        assert!([403, 404].contains(&answer.status), "{method} {path}: {}", answer.status);
+    }
+    let log = portal.service.log();
+    let (_, secret) = owner.split_once("portal_login=").unwrap();
+    assert!(!log.contains(secret.split_once("\r\n").unwrap().0), "the log has the secret");
+}
+
+/// The table above has every route that the dashboard has.
+#[test]
+fn no_route_is_left_out() {
+    let source = include_str!("../../../host/src/dashboard/mod.rs");
+    let (_, source) = source.split_once("async fn route(").unwrap();
+    let (source, _) = source.split_once("async fn log_in").unwrap();
+    let kinds = [
+        ("accounts", "account"),
+        ("keys", "key"),
+        ("endpoints", "endpoint"),
+        ("deliveries", "delivery"),
+        ("recoveries", "recovery"),
+    ];
+    let mut found = BTreeSet::new();
+    for line in source.lines() {
+        let Some((path, rest)) = line.trim().strip_prefix('[').and_then(|l| l.split_once("] if "))
+        else {
+            continue;
+        };
+        let method = rest.split(' ').next().unwrap().to_uppercase();
+        let segments: Vec<&str> = path.split(", ").map(|part| part.trim_matches('"')).collect();
+        let kind = kinds.iter().find(|(first, _)| *first == segments[0]).unwrap().1;
+        let path = segments.iter().map(|part| match *part {
+            "id" => format!("/{{{kind}}}"),
+            part => format!("/{part}"),
+        });
+        found.insert(format!("{method} {}", path.collect::<String>()));
+    }
+    let table = routes().into_iter().map(|(method, path, ..)| format!("{method} {path}"));
+    let monitoring = ["GET /metrics", "GET /healthz", "GET /readyz"];
+    let table: BTreeSet<String> =
+        table.filter(|route| !monitoring.contains(&route.as_str())).collect();
+    assert!(found.len() > 30, "{found:?}");
+    assert_eq!(found, table);
+}
+
+#[test]
+fn nothing_of_plans_and_sandbox_is_in_it() {
+    let portal = Portal::start(&[]);
+    let account = "acct_fjord_dental";
+    let owner = portal.owner(account);
+    let path = format!("/accounts/{account}/overview");
+    let shown = portal.send(&owner, "GET", &path, &Value::Null).json();
+    let operators = portal.ask("GET", &path, &Value::Null, 200);
+    assert_eq!((&shown["plans"], &shown["sandbox"]), (&Value::Null, &Value::Null));
+    let fields: Vec<&String> = shown["account"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["business_name", "calls", "id", "timezone"]);
+    for all in ["keys", "endpoints", "calls", "recoveries", "alerts"] {
+        assert_eq!(
+            shown[all].as_array().unwrap().len(),
+            operators[all].as_array().unwrap().len(),
+            "{all}"
+        );
+    }
+    assert!(operators["account"]["plan"].is_string() && operators["plans"].is_array());
+}
+
+#[test]
+fn a_link_lasts_an_hour_and_is_revoked() {
+    let portal = Portal::start(&[]);
+    let (one, two) = ("acct_fjord_dental", "acct_harbour_hair");
+    let link = portal.link(one);
+    let answer = portal.log_in(&link, "");
+    let set = answer.header("set-cookie").unwrap();
+    let (_, attributes) = set.split_once("; ").unwrap();
+    let (before, seconds) = attributes.split_once("Max-Age=").unwrap();
+    assert_eq!(before, "HttpOnly; SameSite=Strict; Path=/; ");
+    assert!((3500..=3600).contains(&seconds.parse::<u32>().unwrap()), "{set}");
+    // A page that is loaded again is told its token, and nobody else is.
+    let told = portal.send(&cookie(&answer), "GET", "/portal-login", &Value::Null);
+    assert_eq!(told.json(), answer.json());
+    assert_eq!(portal.send("", "GET", "/portal-login", &Value::Null).status, 401);
+
+    let first = format!("{}{}", cookie(&answer), token(&answer.json()));
+    let (second, other) = (portal.owner(one), portal.owner(two));
+    let may = |headers: &str, account: &str| {
+        portal.send(headers, "GET", &format!("/accounts/{account}/calls"), &Value::Null).status
+    };
+    assert_eq!((may(&first, one), may(&second, one), may(&other, two)), (200, 200, 200));
+    // A log-out ends its own login, and its link.
+    assert_eq!(portal.send(&cookie(&answer), "DELETE", "/portal-login", &Value::Null).status, 401);
+    assert_eq!(portal.send(&first, "DELETE", "/portal-login", &Value::Null).status, 200);
+    assert_eq!((may(&first, one), may(&second, one)), (401, 200));
+    assert_eq!(portal.log_in(&link, "").status, 401);
+    // A revocation ends all of an account, and none of another.
+    let revoked = portal.ask("DELETE", &format!("/accounts/{one}/portal"), &Value::Null, 200);
+    assert_eq!(revoked, json!({ "revoked": 1 }));
+    assert_eq!((may(&second, one), may(&other, two)), (401, 200));
+    portal.ask("DELETE", "/accounts/acct_nobody/portal", &Value::Null, 404);
+    portal.ask("POST", "/accounts/acct_nobody/portal", &json!({}), 404);
+    portal.ask("POST", &format!("/accounts/{one}/portal"), &json!({ "hours": 9 }), 400);
+    for body in [json!({}), json!({ "link": 7 }), json!({ "link": "x", "y": 1 })] {
+        assert_eq!(portal.send("", "POST", "/portal-login", &body).status, 400, "{body}");
+    }
+    // Guesses are few, as those of the operator's token are.
+    for wrong in ["x", &link].iter().cycle().take(9) {
+        let refused = portal.log_in(wrong, "");
+        assert_eq!(refused.status, 401);
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(said, "this link has expired or was revoked: ask for another one");
+    }
+    assert_eq!(portal.log_in("x", "").status, 429);
+}
+
+#[test]
+fn only_the_named_sites_frame_the_owners_page() {
+    let policy = |portal: &Portal, path: &str| {
+        let answer = portal.send("", "GET", path, &Value::Null);
+        let policy = answer.header("content-security-policy").unwrap();
+        policy
+            .split_once("; frame-ancestors ")
+            .map(|(all, framed)| (all.to_owned(), framed.to_owned()))
+            .unwrap()
+    };
+    let alone = Portal::start(&[]);
+    let framed =
+        Portal::start(&["--portal-frame-ancestors", "https://app.example http://localhost:1"]);
+    let (rest, none) = policy(&alone, "/");
+    assert_eq!((&*none, &*policy(&alone, "/portal").1), ("'none'", "'none'"));
+    // All else of the policy is the same, and the operator's page is never framed.
+    assert_eq!(policy(&framed, "/"), (rest.clone(), "'none'".to_owned()));
+    assert_eq!(
+        policy(&framed, "/portal"),
+        (rest, "https://app.example http://localhost:1".to_owned())
+    );
+    assert_eq!(policy(&framed, "/explain").1, "'none'");
+    let answer = framed.log_in(&framed.link("acct_fjord_dental"), "");
+    let set = answer.header("set-cookie").unwrap();
+    assert!(
+        set.starts_with("portal_login=") && set.contains("; HttpOnly; SameSite=None; Path=/; "),
+        "{set}"
+    );
+    assert!(set.ends_with("; Secure; Partitioned"), "{set}");
+    // The operator's cookie never goes along below another site.
+    let operator = framed.send("", "POST", "/login", &json!({ "token": TOKEN }));
+    assert!(operator.header("set-cookie").unwrap().contains("SameSite=Strict"));
+    // Without a token everybody who reaches the dashboard is an operator: there are no links.
+    let open = Service::start(&[]);
+    open.ask("POST", "/accounts/acct_fjord_dental/portal", &json!({}), 409);
+}
