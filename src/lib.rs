@@ -59,8 +59,8 @@
 //! | watch a service | [`metrics`], then [`guide::operating`] | `client` or `service` |
 //! | write another language than Rust | [`guide::languages`] | none |
 //!
-//! The files in `examples/` that have the name of a task (`verify_webhook`, `list_calls`,
-//! `sync_calls`, `serve_api`, `send_event`, `rotate_secrets`) are whole programs of one screen.
+//! The pages on [receiving](guide::receiving#axum), [reading](guide::reading#http-clients) and
+//! [sending](guide::sending#a-whole-program) have programs to be pasted.
 //!
 //! [`guide`] has a page for each task: receiving, reading, serving, sending, scaling, operating,
 //! testing. [`guide::protocol`] describes the whole protocol: every rule, every limit, every decision

@@ -79,7 +79,7 @@ impl<W: fmt::Write> OpenMetrics<W> {
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = ([(&'a str, &'a str); L], u64)>,
+        values: impl IntoIterator<Item = ([(&'a str, &'a str); L], impl fmt::Display)>,
     ) -> fmt::Result {
         self.head(name, "counter", help)?;
         values.into_iter().try_for_each(|(labels, value)| self.line(name, "_total", &labels, value))

@@ -111,7 +111,7 @@ fn text() -> String {
     let mut text = OpenMetrics::new(String::new());
     sent().write(&mut text).unwrap();
     let mut gauges = Gauges::default();
-    (gauges.waiting, gauges.sending, gauges.active) = (12, 3, 7);
+    (gauges.pending, gauges.held, gauges.active) = (12, 3, 7);
     gauges.oldest_due = Duration::from_millis(1_500);
     gauges.write(&mut text).unwrap();
     answered().write(&mut text).unwrap();
@@ -155,7 +155,8 @@ fn each_tally_counts_what_happened() {
         r#"sender_alerts_total{kind="still_disabled"} 1"#,
         "sender_leases_expired_total 1",
         "sender_writes_lost_total 1",
-        r#"sender_deliveries{status="sending"} 3"#,
+        "sender_pending 12",
+        "sender_held 3",
         "sender_oldest_due_seconds 1.5",
         r#"sender_endpoints{state="active"} 7"#,
         r#"api_requests_total{operation="none",status="4xx"} 1"#,

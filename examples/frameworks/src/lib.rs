@@ -22,7 +22,8 @@
 //! | [`asking::hyper`] | hyper |
 //!
 //! [`serving`] serves the API with axum, and [`posting`] sends webhooks with reqwest. `src/bin/receive.rs`
-//! is the whole program of README, and `src/bin/send.rs` that of the guide's page on sending.
+//! is the whole program of README, `receive_actix.rs` that of the guide's page on receiving, and `send.rs`
+//! that of its page on sending.
 
 pub mod asking;
 pub mod posting;

@@ -238,22 +238,36 @@ fn to_base64(bytes: &[u8]) -> String {
 /// The program of README, as a process: SIG-2, EVT-8.
 #[test]
 fn the_program_of_readme_keeps_each_event_once() {
+    let program = include_str!("../src/bin/receive.rs");
+    let readme = include_str!("../../../README.md");
+    keeps_each_event_once(env!("CARGO_BIN_EXE_receive"), (readme, program));
+    let code = &program[program.find("\nuse ").unwrap() + 1..];
+    assert!(
+        include_str!("../../../src/guide/receiving.md").contains(code),
+        "and so does the guide"
+    );
+}
+
+/// The guide's program with actix: SIG-2, EVT-8.
+#[test]
+fn the_program_of_the_guide_keeps_each_event_once() {
+    let program = include_str!("../src/bin/receive_actix.rs");
+    let page = include_str!("../../../src/guide/receiving.md");
+    keeps_each_event_once(env!("CARGO_BIN_EXE_receive_actix"), (page, program));
+}
+
+fn keeps_each_event_once(binary: &str, (page, program): (&str, &str)) {
     use ::testing::running::{Folder, Running, eventually};
     use std::process::Command;
 
-    let readme = include_str!("../../../README.md");
-    let program = include_str!("../src/bin/receive.rs");
-    assert!(
-        readme.contains(&program[program.find("use ").unwrap()..]),
-        "README shows this program"
-    );
+    let code = &program[program.find("\nuse ").unwrap() + 1..];
+    assert!(page.contains(code), "the page shows this program");
     let folder = Folder::new();
     let listen = {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         free.local_addr().unwrap().to_string()
     };
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_receive"));
-    let mut command = Command::new(program);
+    let mut command = Command::new(std::path::Path::new(binary));
     command
         .env("WEBHOOK_SECRET", "whsec_test")
         .env("LISTEN", &listen)

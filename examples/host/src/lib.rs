@@ -26,7 +26,7 @@
 //! | [`access`], [`login`], [`scope`] | who may use it; cookies and links; what a login may see and change |
 //! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
 //! | [`first_line`] | what a host prints when it has started |
-//! | [`monitor`] | `/metrics`, `/healthz`, `/readyz` |
+//! | [`monitor`], [`process`] | `/metrics`, `/healthz`, `/readyz`; what the system knows of a process |
 //! | [`post`] | one POST to an endpoint |
 //! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
@@ -52,6 +52,7 @@ pub mod monitor;
 pub mod peer;
 pub mod plan;
 pub mod post;
+pub mod process;
 pub mod program;
 pub mod random;
 pub mod rows;

@@ -13,6 +13,10 @@ use hyper::body::Incoming;
 use crate::answer::{Answer, Error, text};
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
+use crate::{
+    process,
+    rows::{LoadRow, Metrics},
+};
 
 /// The counters of this process's public API. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -41,14 +45,8 @@ pub struct Monitor<S> {
 pub const PATHS: [&str; 3] = ["metrics", "healthz", "readyz"];
 const METHODS: &str = "GET, HEAD";
 
-/// The counter of a host with a database that can be restored under it.
-const WENT_BACK: &str = "call_assistant_database_went_back";
-
-/// The gauge of a host that keeps events in days.
-const OLDEST_DAY: &str = "call_assistant_oldest_day_seconds";
-/// The gauges of a host whose clock may differ from its database's.
-const CLOCK: &str = "call_assistant_clock_ahead_seconds";
-const DATABASE_CLOCK: &str = "call_assistant_database_clock_wrong";
+const BUILD_INFO: &str = "call_assistant_build_info";
+const STORE_UP: &str = "call_assistant_store_up";
 
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
@@ -89,28 +87,23 @@ impl<S: Store> Monitor<S> {
     }
 
     async fn metrics(&self) -> Result<Answer, Error> {
-        let counted = self.store.metrics().await?;
+        let Metrics { sender, load, is_up, gauges, others } = self.store.metrics().await;
         let api = self.api.as_ref().map(ApiTally::read);
         let write = || {
             let mut text = OpenMetrics::new(String::new());
-            counted.sender.write(&mut text)?;
-            counted.gauges.write(&mut text)?;
-            if let Some(times) = counted.went_back {
-                text.counter(WENT_BACK, "how often the database went back", [([], times)])?;
-            }
-            if let Some(age) = counted.oldest_day {
-                let help = "The age of the oldest day of events that is kept.";
-                text.gauge(OLDEST_DAY, help, [([], age.as_secs())])?;
-            }
-            if let Some(clock) = counted.clock {
-                let help = "how far this process's clock is ahead of the database's";
-                text.gauge(CLOCK, help, [([], clock.ahead)])?;
-                let help = "whether all processes' clocks differ alike from the database's";
-                text.gauge(DATABASE_CLOCK, help, [([], u8::from(clock.database_is_wrong))])?;
-            }
+            sender.write(&mut text)?;
             if let Some(api) = api {
                 api.write(&mut text)?;
             }
+            let version = ("version", env!("CARGO_PKG_VERSION"));
+            text.gauge(BUILD_INFO, "What runs, by its version.", [([version], 1)])?;
+            text.gauge(STORE_UP, "Whether the store answers.", [([], u8::from(is_up))])?;
+            if let Some(gauges) = gauges {
+                gauges.write(&mut text)?;
+            }
+            let load = load.map(LoadRow::families).unwrap_or_default();
+            let process = process::families();
+            load.iter().chain(&others).chain(&process).try_for_each(|of| of.write(&mut text))?;
             text.end()
         };
         let written = write().map_err(|error| Refused::Unavailable(error.to_string()))?;

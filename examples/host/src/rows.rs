@@ -1,10 +1,12 @@
 //! What goes through the traits of `store.rs`: plain values, as they are stored and shown.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId, EventId};
+use call_assistant::metrics::OpenMetrics;
 use call_assistant::model::Call;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
@@ -225,26 +227,99 @@ pub struct RecoveryPage {
     pub next: Option<String>,
 }
 
-/// What a sender has counted since its process began, and what its store holds now.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a process has counted since it began, and what its store holds now.
+#[derive(Clone, Debug, Default)]
 pub struct Metrics {
     pub sender: SenderTally,
-    pub gauges: Gauges,
-    /// How often the database went back; `None` where there is no database.
-    pub went_back: Option<u64>,
-    /// The age of the oldest day of events that is kept; `None` where there are no days.
-    pub oldest_day: Option<Duration>,
-    /// This process's clock beside the database's; `None` where there is none, or nobody has looked.
-    pub clock: Option<ClockRow>,
+    /// What this process's sender has to send; `None` where it has none.
+    pub load: Option<LoadRow>,
+    /// Whether the store has answered, a few seconds ago at most.
+    pub is_up: bool,
+    /// What the store holds; `None` where it has not answered.
+    pub gauges: Option<Gauges>,
+    /// What only this host has.
+    pub others: Vec<Family>,
 }
 
-/// How a process's clock compares with its database's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClockRow {
-    /// How many seconds it is ahead; negative if it is behind.
-    pub ahead: f64,
-    /// Whether all processes differ alike, so that it is the database's that is wrong.
-    pub database_is_wrong: bool,
+/// What a sender's planner has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadRow {
+    /// Attempts in flight.
+    pub in_flight: u32,
+    /// Deliveries that are not in flight.
+    pub planned: usize,
+    /// Deliveries among these that are due, and wait for a limit.
+    pub limited: usize,
+    /// For how long something that may start was never begun at once.
+    pub behind: Duration,
+}
+
+impl LoadRow {
+    /// Returns it as metrics of this process.
+    pub fn families(self) -> Vec<Family> {
+        let Self { in_flight, planned, limited, behind } = self;
+        vec![
+            Family::gauge(
+                "call_assistant_sender_in_flight",
+                "Attempts of this process that are in flight.",
+                in_flight,
+            ),
+            Family::gauge(
+                "call_assistant_sender_planned",
+                "Deliveries that this process is to send.",
+                planned,
+            ),
+            Family::gauge(
+                "call_assistant_sender_limited",
+                "Deliveries of this process that are due, and wait for a limit.",
+                limited,
+            ),
+            Family::gauge(
+                "call_assistant_sender_behind_seconds",
+                "For how long this process has not begun all that may start.",
+                behind.as_secs_f64(),
+            ),
+        ]
+    }
+}
+
+/// A metric and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    pub name: &'static str,
+    pub help: &'static str,
+    /// Whether it only grows: then `_total` is added to its name.
+    pub is_counter: bool,
+    /// Each with the name and the value of a label, if there is one.
+    pub values: Vec<(Option<(&'static str, &'static str)>, String)>,
+}
+
+impl Family {
+    /// Creates a gauge without labels.
+    pub fn gauge(name: &'static str, help: &'static str, value: impl Display) -> Self {
+        Self { name, help, is_counter: false, values: vec![(None, value.to_string())] }
+    }
+
+    /// Creates a counter without labels.
+    pub fn counter(name: &'static str, help: &'static str, value: impl Display) -> Self {
+        Self { is_counter: true, ..Self::gauge(name, help, value) }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Returns the error of the writer.
+    pub fn write<W: fmt::Write>(&self, text: &mut OpenMetrics<W>) -> fmt::Result {
+        let Self { name, help, is_counter, values } = self;
+        let labelled = values.iter().filter_map(|(label, value)| Some(([(*label)?], value)));
+        let plain = || values.iter().map(|(_, value)| ([], value));
+        match (values.iter().any(|(label, _)| label.is_some()), is_counter) {
+            (true, true) => text.counter(name, help, labelled),
+            (true, false) => text.gauge(name, help, labelled),
+            (false, true) => text.counter(name, help, plain()),
+            (false, false) => text.gauge(name, help, plain()),
+        }
+    }
 }
 
 /// A login that is stored: an owner's link, or an operator's login that has ended.

@@ -1,13 +1,15 @@
 //! The limits of a sender, independent of its store.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Outcome, SenderLimits};
+use call_assistant::webhook::sender::{Outcome, Planner, SenderLimits};
+use tokio::time::Instant;
 
 use super::clock;
+use super::rows::LoadRow;
 use super::shutdown::Shutdown;
 
 /// The most attempts in flight. One account has at most half of them.
@@ -30,6 +32,38 @@ pub async fn until(due: Timestamp) {
     // A millisecond more than the wait, for timers count in whole ones.
     let wait = due.since(clock::now());
     tokio::time::sleep(wait.saturating_add(Duration::from_millis(1))).await;
+}
+
+/// What a sender's planner has, for monitoring. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Load(Arc<Mutex<Noted>>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    row: LoadRow,
+    behind_since: Option<Instant>,
+}
+
+impl Load {
+    /// Notes what the planner has, once it was asked for all that may start.
+    pub fn note(&self, planner: &Planner, now: Timestamp) {
+        let (in_flight, planned) = (planner.in_flight(), planner.pending());
+        let row =
+            LoadRow { in_flight, planned, limited: planner.in_line(), behind: Duration::ZERO };
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.row = row;
+        noted.behind_since = match planner.is_behind(now) {
+            true => noted.behind_since.or_else(|| Some(Instant::now())),
+            false => None,
+        };
+    }
+
+    /// Returns what was noted.
+    pub fn row(&self) -> LoadRow {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = noted.behind_since.map_or(Duration::ZERO, |since| since.elapsed());
+        LoadRow { behind, ..noted.row }
+    }
 }
 
 /// One slot of its endpoint's limit. It is free when the last clone is dropped: that of the

@@ -339,6 +339,6 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
     fn ready(&self) -> impl Doing<()>;
 
-    /// What the sender of this process has counted, and what the store holds now.
-    fn metrics(&self) -> impl Doing<Metrics>;
+    /// What this process has counted, and what the store holds if it answers.
+    fn metrics(&self) -> impl Future<Output = Metrics> + Send;
 }

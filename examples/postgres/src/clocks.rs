@@ -15,11 +15,10 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::clock::{self, database::Heard};
-use crate::counted::Counted;
+use crate::counted::{Compared, Counted};
 use crate::db::statements as sql;
 use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
 use host::log;
-use host::rows::ClockRow;
 
 /// The greatest difference of a clock that is right: 30 seconds, a tenth of what receivers accept.
 const TOLERANCE: Duration = Duration::from_secs(30);
@@ -104,6 +103,7 @@ impl Clocks {
             })
             .await?;
         let verdict = judge(measured.ahead_us, &others);
+        self.counted.round("clocks");
         self.tell(verdict, measured.ahead_us, others.len());
         let Measured { when, at, .. } = measured;
         Ok(match verdict {
@@ -117,7 +117,7 @@ impl Clocks {
         let ahead = Duration::from_micros(ahead_us.unsigned_abs()).as_secs_f64();
         let ahead = if ahead_us < 0 { -ahead } else { ahead };
         let database_is_wrong = verdict == Verdict::Databases;
-        self.counted.compared(ClockRow { ahead, database_is_wrong });
+        self.counted.compared(Compared { ahead, database_is_wrong });
         if verdict != std::mem::replace(&mut self.last, verdict) {
             let what = match verdict {
                 Verdict::Nobodys => "and agrees".to_owned(),

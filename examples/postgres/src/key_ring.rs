@@ -176,6 +176,12 @@ impl KeyRing {
         read(&text, now).ok_or(OpenError::Format)
     }
 
+    /// Returns whether the ring has the key of a sealed text, of which the beginning is enough.
+    #[must_use]
+    pub fn has_key_of(&self, sealed: &[u8]) -> bool {
+        matches!(sealed, [FORMAT, number, ..] if self.keys.contains_key(number))
+    }
+
     /// Returns whether a sealed text should be sealed again, because its key is not the newest.
     #[must_use]
     pub fn is_outdated(&self, sealed: &[u8]) -> bool {

@@ -405,8 +405,8 @@ impl Shared for Local {
         Ok(())
     }
 
-    async fn metrics(&self) -> Done<Metrics> {
+    async fn metrics(&self) -> Metrics {
         let (tables, now) = self.store.write();
-        Ok(tables.metrics(now))
+        tables.metrics(self.outbox.load(), now)
     }
 }

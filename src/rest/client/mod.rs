@@ -95,8 +95,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program `copy` in the package's `examples` is this over ureq: 60 lines, and a test kills it at
-//! 240 points. To stop early, drop the flow and whatever it waits for.
+//! The program [`copy`](https://docs.rs/crate/call-assistant/latest/source/examples/copy.rs) is this
+//! over ureq: 60 lines, and a test kills it at 240 points. To stop early, drop the flow and whatever
+//! it waits for.
 //!
 //! # An item that cannot be read
 //!

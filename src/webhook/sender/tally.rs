@@ -31,11 +31,11 @@ tally! {
     /// let mut text = OpenMetrics::new(String::new());
     /// tally.write(&mut text)?;
     /// let mut gauges = Gauges::default();
-    /// gauges.waiting = 12;
+    /// gauges.pending = 12;
     /// gauges.write(&mut text)?;
     /// let text = text.end()?;
     /// assert!(text.contains("call_assistant_sender_attempts_total{outcome=\"timeout\"} 0\n"));
-    /// assert!(text.contains("call_assistant_sender_deliveries{status=\"waiting\"} 12\n"));
+    /// assert!(text.contains("call_assistant_sender_pending 12\n"));
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     ///
@@ -214,11 +214,12 @@ label! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gauges {
-    /// Deliveries that are [`DeliveryStatus::Waiting`].
-    pub waiting: u64,
-    /// Deliveries that are [`DeliveryStatus::Sending`], or that an owner has in flight.
-    pub sending: u64,
-    /// The time for which the oldest delivery that is due has been due.
+    /// Deliveries that are [`DeliveryStatus::Waiting`] or [`DeliveryStatus::Sending`].
+    pub pending: u64,
+    /// Deliveries among these that are due, and wait behind a suspect endpoint or one that is disabled.
+    pub held: u64,
+    /// The time for which the oldest delivery that may start now has been due. What is held may not,
+    /// nor what waits for a limit of its endpoint or its account.
     pub oldest_due: Duration,
     /// Endpoints that are active and not suspect.
     pub active: u64,
@@ -239,14 +240,18 @@ impl Gauges {
     /// Returns the error of the writer.
     pub fn write<W: fmt::Write>(&self, text: &mut OpenMetrics<W>) -> fmt::Result {
         text.gauge(
-            "call_assistant_sender_deliveries",
+            "call_assistant_sender_pending",
             "Deliveries that are pending.",
-            [("waiting", self.waiting), ("sending", self.sending)]
-                .map(|(status, count)| ([("status", status)], count)),
+            [([], self.pending)],
+        )?;
+        text.gauge(
+            "call_assistant_sender_held",
+            "Deliveries that are due, and wait behind an endpoint that is suspect or disabled.",
+            [([], self.held)],
         )?;
         text.gauge(
             "call_assistant_sender_oldest_due_seconds",
-            "How long the oldest delivery that is due has been due.",
+            "How long the oldest delivery that may start now has been due.",
             [([], Seconds(self.oldest_due))],
         )?;
         text.gauge(

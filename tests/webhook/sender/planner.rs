@@ -55,6 +55,32 @@ fn nothing_is_planned_before_it_is_due() {
     assert_eq!((planner.next_due(), planner.pending(), planner.in_flight()), (None, 0, 2));
 }
 
+// D-95
+#[test]
+fn who_waits_for_a_limit_of_its_own_is_not_late() {
+    let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 2 });
+    let now = at(10);
+    let state = |planner: &Planner| (planner.in_line(), planner.is_behind(now));
+    assert_eq!(state(&planner), (0, false), "empty");
+    for delivery in 0..4 {
+        add(&mut planner, delivery, 0, now);
+    }
+    add(&mut planner, 4, 1, at(11));
+    assert_eq!(state(&planner), (0, true), "nobody has asked yet");
+    assert_eq!(drain(&mut planner, now).len(), 1, "an account leaves room to others");
+    assert_eq!(state(&planner), (3, false), "the others wait for their own account");
+    for endpoint in [2, 3] {
+        add(&mut planner, endpoint.into(), endpoint, now);
+    }
+    assert_eq!(drain(&mut planner, now).len(), 2);
+    assert_eq!(state(&planner), (3, true), "all room is taken");
+    add(&mut planner, 9, 9, now);
+    assert!(drain(&mut planner, now).is_empty());
+    assert_eq!(state(&planner), (3, true), "nobody looks at more");
+    planner.retain(|_, _| false);
+    assert_eq!(state(&planner), (0, false), "nothing is left");
+}
+
 #[test]
 fn the_limits_hold_and_what_waits_for_them_is_not_forgotten() {
     let mut planner = Planner::new(SenderLimits { overall: 3, per_endpoint: 2 });

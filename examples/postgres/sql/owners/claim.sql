@@ -1,12 +1,14 @@
 -- Shards that nobody has. A lease that ends later than any lease was written before the database's clock
--- was set back.
-UPDATE shards
-SET owner = $1, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
-WHERE shard = ANY (ARRAY (
-    SELECT shard FROM shards
+-- was set back. A shard that still has an owner was not given back.
+WITH free AS (
+    SELECT shard, owner FROM shards
     WHERE owner IS NULL OR expires_at < clock_timestamp()
         OR expires_at > clock_timestamp() + 2 * make_interval(secs => $3)
     ORDER BY random()
     LIMIT $2
-    FOR UPDATE SKIP LOCKED))
-RETURNING shard, epoch;
+    FOR UPDATE SKIP LOCKED)
+UPDATE shards AS s
+SET owner = $1, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
+FROM free
+WHERE s.shard = free.shard
+RETURNING s.shard, s.epoch, free.owner AS before;

@@ -195,6 +195,12 @@ impl Database {
         connected.is_ok_and(|connected| connected.is_ok())
     }
 
+    /// Returns how many connections are in use, and how many callers wait for one.
+    pub(crate) fn load(&self) -> [usize; 2] {
+        let status = self.pool.status();
+        [status.size.saturating_sub(status.available), status.waiting]
+    }
+
     /// Takes a connection, for what is no step.
     ///
     /// # Errors

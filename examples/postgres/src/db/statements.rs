@@ -88,7 +88,6 @@ statements! {
     DAYS_TO_DROP = "days/to_drop";
     DAYS_WAIT_BRIEFLY = "days/wait_briefly";
     DELIVERIES_ATTEMPTS = "deliveries/attempts";
-    DELIVERIES_GAUGES = "deliveries/gauges";
     DELIVERIES_ONE = "deliveries/one";
     DELIVERIES_PAGE = "deliveries/page";
     DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
@@ -143,6 +142,10 @@ statements! {
     MISSED_PENDING = "missed/pending";
     MISSED_SHARD = "missed/shard";
     MISSED_WINDOW = "missed/window";
+    MONITORING_GAUGES = "monitoring/gauges";
+    MONITORING_SECRETS = "monitoring/secrets";
+    MONITORING_STATE = "monitoring/state";
+    MONITORING_WHOLE_TABLES = "monitoring/whole_tables";
     OWNERS_CLAIM = "owners/claim";
     OWNERS_FORGET = "owners/forget";
     OWNERS_LEAVE = "owners/leave";

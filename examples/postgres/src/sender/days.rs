@@ -53,8 +53,9 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
         ticks.tick().await;
         let now = clock::now();
         let has_tried = began.elapsed() > TRIES;
-        if let Err(error) = drop_days(&database, &ring, &counted, has_tried, now).await {
-            log::line(&format!("old days: {error}"));
+        match drop_days(&database, &ring, &counted, has_tried, now).await {
+            Ok(()) => counted.round("days"),
+            Err(error) => log::line(&format!("old days: {error}")),
         }
         let oldest = At(now.saturating_sub(RETENTION));
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;

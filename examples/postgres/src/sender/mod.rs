@@ -46,7 +46,7 @@ use crate::key_ring::KeyRing;
 use host::post;
 use host::random;
 use host::scale::Scale;
-use host::sending::LIMITS;
+use host::sending::{LIMITS, Load};
 use host::watch::Watch;
 
 /// The options of the command line.
@@ -106,7 +106,9 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
     let name = format!("sender-{:016x}", u64::from_le_bytes(random::bytes()));
 
     let in_hand = Arc::new(InHand::default());
-    let counted = options.counted.clone();
+    let (counted, load) = (options.counted.clone(), Load::default());
+    counted.sends(load.clone());
+    counted.uses("sender", &database);
     let history = History::new(counted.clone());
     let (mut owner, owned) =
         Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone(), counted.clone());
@@ -128,8 +130,9 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         owned: owned.clone(),
         messages: sender.clone(),
         history: history.clone(),
+        counted: counted.clone(),
     };
-    let recovering = recover::keep(database.clone(), owned.clone());
+    let recovering = recover::keep(database.clone(), owned.clone(), counted.clone());
     let (days_ring, days_counted) = (options.ring.clone(), counted.clone());
     let reminding = remind::keep(database.clone(), owned.clone(), counted);
     let task = SenderTask {
@@ -149,6 +152,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         allow_loopback: options.allow_loopback,
         client,
         scale: options.scale,
+        load,
         watch: watch.clone(),
     };
     let adding = days::add(database.clone());

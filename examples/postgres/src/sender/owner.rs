@@ -226,10 +226,16 @@ impl Owner {
             self.leaving.insert(shard, (epoch, began.checked_add(PATIENCE)));
         }
         let wanted = share.saturating_sub(shards.len());
+        let mut taken = 0_usize;
         if wanted > 0 {
             let wanted = i64::try_from(wanted).unwrap_or(0);
-            shards.extend(self.claim(wanted).await?);
+            for (shard, epoch, before) in self.claim(wanted).await? {
+                shards.insert(shard, epoch);
+                taken = taken.saturating_add(usize::from(before.is_some_and(|id| id != self.id)));
+            }
         }
+        self.counted.owns(shards.len(), taken);
+        self.counted.round("leases");
         let until = began.checked_add(TRUSTED);
         self.owned.send_replace(Owned { shards, until, clock: Some(clock) });
         self.release_free(began).await
@@ -246,6 +252,7 @@ impl Owner {
     async fn let_all_go(&mut self, patience: Duration) -> Result<(), DbError> {
         let began = Instant::now();
         let mine = self.owned.send_replace(Owned::default()).shards;
+        self.counted.owns(0, 0);
         let patience = began.checked_add(patience);
         self.leaving.extend(mine.into_iter().map(|(shard, epoch)| (shard, (epoch, patience))));
         self.release_free(began).await?;
@@ -329,13 +336,17 @@ impl Owner {
             .await
     }
 
-    async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64)>, DbError> {
+    /// Takes shards. Each comes with its epoch, and with the owner that has not given it back.
+    async fn claim(&self, wanted: i64) -> Result<Vec<(i16, i64, Option<String>)>, DbError> {
         let seconds = LEASE.as_secs_f64();
         let claim = async |client: &Object| {
             query(client, sql::OWNERS_CLAIM, &[&self.id, &wanted, &seconds]).await
         };
         let claimed: Vec<Row> = self.database.read(claim).await?;
-        claimed.iter().map(|row| Ok((row.field("shard")?, row.field("epoch")?))).collect()
+        let claimed = claimed
+            .iter()
+            .map(|row| Ok((row.field("shard")?, row.field("epoch")?, row.field("before")?)));
+        claimed.collect()
     }
 
     async fn release(&self, free: &BTreeMap<i16, i64>) -> Result<(), DbError> {

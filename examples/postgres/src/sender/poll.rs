@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::Message;
 use super::history::History;
 use super::owner::Owned;
+use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, query};
 use host::log;
@@ -49,6 +50,7 @@ pub(super) struct Poller {
     pub(super) owned: watch::Receiver<Owned>,
     pub(super) messages: mpsc::UnboundedSender<Message>,
     pub(super) history: History,
+    pub(super) counted: Counted,
 }
 
 /// A snapshot of the database, as the database writes it: which transactions it sees.
@@ -101,9 +103,12 @@ impl Poller {
             behind.retain(|shard, _| owned.shards.contains_key(shard));
             let looked = self.look_at(&owned.shards, &mut seen, &mut behind).await;
             known = owned.shards;
-            if let Err(error) = looked {
-                log::line(&format!("looking for deliveries: {error}"));
-                tokio::time::sleep(AFTER_ERROR).await;
+            match looked {
+                Ok(()) => self.counted.round("looks"),
+                Err(error) => {
+                    log::line(&format!("looking for deliveries: {error}"));
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
             }
             if behind.is_empty()
                 && let Some(began) = reading.take()

@@ -15,6 +15,7 @@ use tokio_postgres::types::ToSql;
 
 use super::owner::Owned;
 use crate::clock::database as clock;
+use crate::counted::Counted;
 use crate::db::statements as sql;
 use crate::db::{
     At, Database, DbError, Fields as _, endpoint_of, execute, plan_of, query, query_opt,
@@ -43,15 +44,17 @@ const IDLE: Duration = Duration::from_millis(500);
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Steps, until this is dropped.
-pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>) {
+pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>, counted: Counted) {
     let mut failed = HashMap::new();
     loop {
         let mut wait = IDLE;
         if owned.borrow().is_valid() {
             let shards: Vec<i16> = owned.borrow().shards.keys().copied().collect();
             match step_all(&database, &shards, &mut failed, clock::now()).await {
-                Ok(true) => wait = RUNNING,
-                Ok(false) => {}
+                Ok(more) => {
+                    counted.round("recoveries");
+                    wait = if more { RUNNING } else { IDLE };
+                }
                 Err(error) => {
                     log::line(&format!("recoveries: {error}"));
                     wait = AFTER_ERROR;

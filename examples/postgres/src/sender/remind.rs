@@ -36,7 +36,10 @@ pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, 
             continue;
         }
         match remind(&database, &shards, clock::now()).await {
-            Ok(told) => counted.count(|tally| told.iter().for_each(|alert| tally.alerted(alert))),
+            Ok(told) => {
+                counted.count(|tally| told.iter().for_each(|alert| tally.alerted(alert)));
+                counted.round("reminders");
+            }
             Err(error) => log::line(&format!("reminders: {error}")),
         }
         looked_at = shards;

@@ -26,7 +26,7 @@ use crate::queue::{self, Key};
 use host::log;
 use host::post;
 use host::scale::Scale;
-use host::sending::Slot;
+use host::sending::{Load, Slot};
 use host::shutdown::Shutdown;
 use host::watch::Watch;
 
@@ -82,6 +82,7 @@ pub(super) struct SenderTask {
     pub(super) allow_loopback: bool,
     pub(super) client: post::Client,
     pub(super) scale: Scale,
+    pub(super) load: Load,
     pub(super) watch: Watch,
 }
 
@@ -90,7 +91,9 @@ impl SenderTask {
     pub(super) async fn run(mut self, stop: &Shutdown) {
         let mut messages = Vec::new();
         loop {
-            self.plan(clock::now());
+            let now = clock::now();
+            self.plan(now);
+            self.load.note(&self.planner, now);
             let next = self.next_look();
             tokio::select! {
                 () = stop.requested() => break,

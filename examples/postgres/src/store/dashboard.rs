@@ -350,18 +350,8 @@ impl Store for Postgres {
         self.dashboard.change(async |change| logins::end(change, account).await).await
     }
 
-    async fn metrics(&self) -> Done<Metrics> {
-        let now = clock::now();
-        let (gauges, oldest_day) = self
-            .monitoring
-            .read(async |client| {
-                let gauges = deliveries::gauges(client, now).await?;
-                Ok::<_, Refused>((gauges, deliveries::oldest_day(client, now).await?))
-            })
-            .await?;
-        let went_back = Some(self.counted.times_back());
-        let clock = self.counted.clock();
-        Ok(Metrics { sender: self.counted.read(), gauges, went_back, oldest_day, clock })
+    async fn metrics(&self) -> Metrics {
+        self.readings.metrics(&self.monitoring, &self.ring, &self.counted).await
     }
 
     async fn ready(&self) -> Done<()> {

@@ -1,12 +1,11 @@
 //! Deliveries: what is pending and what has ended are two tables, and one list.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId, EventId};
 use call_assistant::webhook::event::{EventBody, EventType};
-use call_assistant::webhook::sender::{Delivery, DeliveryStatus, Gauges, LogEntry};
+use call_assistant::webhook::sender::{Delivery, DeliveryStatus, LogEntry};
 use deadpool_postgres::{GenericClient, Transaction};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
@@ -80,30 +79,6 @@ pub(super) async fn page(
     }
     fill_logs(client, &mut shown).await?;
     Ok(DeliveryPage { rows: shown, next: last.filter(|_| more).map(|last| format!("{last:x}")) })
-}
-
-/// What there is now, in all of the database: what is due is in hand of some sender, or should be.
-pub(super) async fn gauges(client: &impl GenericClient, now: Timestamp) -> Done<Gauges> {
-    let row = query_opt(client, sql::DELIVERIES_GAUGES, &[&At(now)]).await?;
-    let row = row.ok_or_else(|| unreadable("there is no count"))?;
-    let count = |name: &str| -> Done<u64> { Ok(row.field::<i64>(name)?.unsigned_abs()) };
-    let mut gauges = Gauges::default();
-    (gauges.waiting, gauges.sending) = (count("waiting")?, count("sending")?);
-    gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
-    (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
-    (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
-    gauges.paused = count("paused")?;
-    Ok(gauges)
-}
-
-/// The age of the oldest day that is kept.
-pub(super) async fn oldest_day(
-    client: &impl GenericClient,
-    now: Timestamp,
-) -> Done<Option<Duration>> {
-    let row = query_opt(client, sql::DAYS_OLDEST, &[&At(now)]).await?;
-    let seconds = row.map(|row| row.field::<Option<i64>>(0)).transpose()?.flatten();
-    Ok(seconds.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs())))
 }
 
 /// One delivery with its log.

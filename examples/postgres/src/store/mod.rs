@@ -13,6 +13,7 @@ mod delivery_key;
 mod endpoints;
 mod keys;
 mod logins;
+mod monitoring;
 mod recoveries;
 mod together;
 mod windows;
@@ -22,6 +23,7 @@ use call_assistant::rest::server::CursorKeys;
 use tokio_postgres::error::SqlState;
 
 use self::api::Shared;
+use self::monitoring::Readings;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
 use crate::db::{Address, Database, DbError, StepError};
@@ -32,7 +34,7 @@ use host::store::{EndpointLimit, Refused};
 /// are needed.
 const API: usize = 16;
 const DASHBOARD: usize = 4;
-const MONITORING: usize = 1;
+const MONITORING: usize = 2;
 
 /// The store over a database. Clone it freely.
 #[derive(Clone, Debug)]
@@ -43,6 +45,7 @@ pub(crate) struct Postgres {
     monitoring: Database,
     ring: KeyRing,
     endpoint_limit: EndpointLimit,
+    readings: Readings,
     shared: Shared,
     counted: Counted,
 }
@@ -59,6 +62,7 @@ impl Postgres {
             monitoring: Database::at(address, MONITORING)?.answering(),
             ring,
             endpoint_limit: EndpointLimit::default(),
+            readings: Readings::default(),
             shared: Shared::default(),
             counted: Counted::default(),
         })
@@ -66,6 +70,9 @@ impl Postgres {
 
     /// The store in a process with a sender, which counts.
     pub(crate) fn counting(self, counted: Counted) -> Self {
+        counted.uses("api", &self.api);
+        counted.uses("dashboard", &self.dashboard);
+        counted.uses("monitoring", &self.monitoring);
         Self { counted, ..self }
     }
 

@@ -19,6 +19,7 @@ mod isolation;
 mod late;
 mod loops;
 mod migrating;
+mod monitoring;
 mod owner;
 mod personal_data;
 mod predicates;

@@ -34,8 +34,9 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
 /// What a plan does, and why this one may.
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
     ("accounts/page", "reads many pages", "it counts the calls of each"),
-    ("deliveries/gauges", "reads all of deliveries", "it counts what is pending"),
-    ("deliveries/gauges", "reads all of endpoints", "it counts them"),
+    ("monitoring/gauges", "reads all of deliveries", "it counts what is pending"),
+    ("monitoring/gauges", "reads all of endpoints", "it counts them"),
+    ("monitoring/secrets", "reads all of endpoints", "it counts them"),
     ("drop_day", "reads all of deliveries", "once a day, what is pending and nothing else"),
     ("drop_day", "reads more than it needs of deliveries", "of that, what is of the day"),
     ("days/drop", "reads all of deliveries", "once a day, what is pending and nothing else"),
@@ -201,7 +202,10 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("endpoints/secrets", ":endpoint, 'sealed'"),
     ("endpoints/change", "'whep_:endpoint'"),
     ("endpoints/all", "':account', true"),
-    ("deliveries/gauges", "':now'"),
+    ("monitoring/gauges", "':now'"),
+    ("monitoring/secrets", ""),
+    ("monitoring/state", ""),
+    ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",
         "'cred_new', ':account', sha256('new'), true, 'a key', 'abcd', '{}', ':now', NULL, NULL, NULL",

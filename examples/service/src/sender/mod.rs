@@ -22,8 +22,9 @@ use steps::Watch;
 use crate::faults::Faults;
 use crate::store::{Begun, Store, ToSend};
 use host::post;
+use host::rows::LoadRow;
 use host::scale::Scale;
-use host::sending::{LIMITS, Slot, given_up, until};
+use host::sending::{LIMITS, Load, Slot, given_up, until};
 use host::shutdown::Shutdown;
 use host::{clock, log};
 
@@ -43,7 +44,7 @@ pub struct Pace {
 
 /// The sender's inbox for deliveries to send. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Outbox(UnboundedSender<Message>);
+pub struct Outbox(UnboundedSender<Message>, Load);
 
 /// A message to the planner's task. There are never more messages than deliveries in the store.
 #[derive(Debug)]
@@ -90,6 +91,11 @@ impl Outbox {
         let _ = self.0.send(Message::Accepted(accepted));
     }
 
+    /// Returns what the sender has.
+    pub fn load(&self) -> LoadRow {
+        self.1.row()
+    }
+
     /// Moves the clock. It stops at every due time on the way, and goes on when the attempts made
     /// then have ended. Returns how often it stopped.
     pub async fn advance(&self, to: Timestamp) -> u64 {
@@ -105,7 +111,7 @@ impl Sender {
         let (sender, messages) = unbounded_channel();
         let mut sender = Self {
             messages,
-            outbox: Outbox(sender),
+            outbox: Outbox(sender, Load::default()),
             planner: Planner::new(LIMITS),
             running: 0,
             in_flight: HashMap::new(),
@@ -158,6 +164,7 @@ impl Sender {
             }
             let recovering = self.store.lock().is_recovering();
             self.begin_all(now, &shutdown);
+            self.outbox.1.note(&self.planner, now);
             if self.moves_clock() {
                 continue;
             }

@@ -1,36 +1,36 @@
 //! The store's metrics.
 
-use std::time::Duration;
-
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{DeliveryStatus, DisabledReason, Gauges};
+use call_assistant::webhook::sender::{DisabledReason, Gauges};
 
 use super::Tables;
-use host::rows::Metrics;
+use host::rows::{LoadRow, Metrics};
 
 impl Tables {
-    /// Returns the counters and the gauges.
-    pub fn metrics(&self, now: Timestamp) -> Metrics {
+    /// Returns the counters and the gauges, with what the sender has.
+    pub fn metrics(&self, load: LoadRow, now: Timestamp) -> Metrics {
         let mut gauges = Gauges::default();
+        gauges.oldest_due = load.behind;
         let one_more = |count: &mut u64| *count = count.saturating_add(1);
         for endpoint in &self.endpoints {
-            match endpoint.health.disabled() {
-                None if endpoint.health.is_suspect() => one_more(&mut gauges.suspect),
+            let health = &endpoint.health;
+            match health.disabled() {
+                None if health.is_suspect() => one_more(&mut gauges.suspect),
                 None => one_more(&mut gauges.active),
                 Some(DisabledReason::Gone) => one_more(&mut gauges.gone),
                 Some(DisabledReason::Failing) => one_more(&mut gauges.failing),
                 Some(DisabledReason::Paused) => one_more(&mut gauges.paused),
                 Some(_) => {}
             }
+            let is_held = health.is_suspect() || health.disabled().is_some();
             for row in endpoint.pending.iter().filter_map(|number| self.deliveries.get(number)) {
-                match row.state.status() {
-                    DeliveryStatus::Sending => one_more(&mut gauges.sending),
-                    _ => one_more(&mut gauges.waiting),
+                one_more(&mut gauges.pending);
+                if is_held && row.next_at().is_some_and(|due| due <= now) {
+                    one_more(&mut gauges.held);
                 }
-                let late = row.next_at().map_or(Duration::ZERO, |due| now.since(due));
-                gauges.oldest_due = gauges.oldest_due.max(late);
             }
         }
-        Metrics { sender: self.tally, gauges, went_back: None, oldest_day: None, clock: None }
+        let (load, gauges) = (Some(load), Some(gauges));
+        Metrics { sender: self.tally, load, is_up: true, gauges, others: Vec::new() }
     }
 }

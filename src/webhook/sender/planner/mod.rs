@@ -253,6 +253,20 @@ impl Planner {
         self.lanes.len().saturating_add(self.turns.in_line())
     }
 
+    /// Returns how many of these are due and have been passed over: for a limit of their endpoint, of
+    /// their account, or of all.
+    #[must_use]
+    pub fn in_line(&self) -> usize {
+        self.turns.in_line()
+    }
+
+    /// Tells whether something is due that no limit of its endpoint or its account holds up: all room is
+    /// taken, or [`next`](Self::next) was not asked until there was none.
+    #[must_use]
+    pub fn is_behind(&self, now: Timestamp) -> bool {
+        self.lanes.first_due() <= now.unix_micros() || (self.turns.is_full() && self.in_line() > 0)
+    }
+
     /// Returns how many attempts are in flight.
     #[must_use]
     pub fn in_flight(&self) -> u32 {

@@ -1,0 +1,49 @@
+//! The program of the guide's page on receiving, from the first `use` on.
+#![allow(clippy::disallowed_methods, reason = "a host has a clock")]
+
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use actix_web::http::StatusCode;
+use actix_web::web::{self, Bytes, Data, PayloadConfig};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, rt::System};
+use call_assistant::Product;
+use call_assistant::webhook::{DeliveryHeaders, Verifier, WebhookResponse};
+
+type Hooks = (Verifier, Mutex<rusqlite::Connection>);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let db = rusqlite::Connection::open("events.db")?;
+    db.execute("CREATE TABLE IF NOT EXISTS events (account, id, body, UNIQUE (account, id))", ())?;
+    let verifier = Verifier::new(std::env::var("WEBHOOK_SECRET")?.parse()?);
+    let hooks = Data::new((verifier, Mutex::new(db)));
+    let app = move || {
+        App::new()
+            .app_data(hooks.clone())
+            .app_data(PayloadConfig::new(2 * 1024 * 1024)) // more is answered 413
+            .route("/hooks", web::post().to(receive))
+    };
+    let listen = std::env::var("LISTEN").unwrap_or("127.0.0.1:3000".into());
+    Ok(System::new().block_on(HttpServer::new(app).bind(listen)?.run())?)
+}
+
+async fn receive(hooks: Data<Hooks>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let (verifier, db) = &**hooks;
+    let pairs = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let headers = DeliveryHeaders::from_pairs(&Product::default(), pairs);
+    let response = match verifier.receive_parts(headers, &body, SystemTime::now().into()) {
+        Ok(receipt) => {
+            let row = (receipt.key().account(), receipt.key().id(), &body[..]); // as received
+            match db.lock().unwrap().execute("INSERT OR IGNORE INTO events VALUES (?, ?, ?)", row) {
+                Ok(_) => receipt.stored(),              // 204, also for a copy
+                Err(_) => WebhookResponse::Unavailable, // 503: it is sent again
+            }
+        }
+        Err(error) => {
+            eprintln!("{error}"); // says what is wrong; the sender gets a 400 without a body
+            error.response()
+        }
+    };
+    let status = StatusCode::from_u16(response.status().as_u16());
+    HttpResponse::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+}

@@ -1,0 +1,161 @@
+//! What monitoring shows of the database: read once in a few seconds, however many ask.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use call_assistant::webhook::sender::Gauges;
+use deadpool_postgres::{GenericClient, Object, Transaction};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::clock::database as clock;
+use crate::counted::Counted;
+use crate::db::statements::{self as sql, batch};
+use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
+use crate::key_ring::KeyRing;
+use host::rows::{Family, Metrics};
+
+/// How long a reading is shown at least.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// A reading that takes long is shown for twenty times as long: counting costs a twentieth of a
+/// connection at most.
+const SHARE: u32 = 20;
+
+/// How long a scrape waits for a reading under way, while there is none to show and while there is.
+const FIRST: Duration = Duration::from_secs(2);
+const NEXT: Duration = Duration::from_millis(50);
+
+/// The latest reading. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Readings {
+    latest: Arc<watch::Sender<Reading>>,
+    turn: Arc<Semaphore>,
+}
+
+/// What was read of the database.
+#[derive(Clone, Debug, Default)]
+struct Reading {
+    /// When to read again.
+    again: Option<Instant>,
+    /// Whether the database has answered.
+    is_up: bool,
+    gauges: Option<Gauges>,
+    others: Vec<Family>,
+}
+
+impl Default for Readings {
+    fn default() -> Self {
+        Self { latest: Arc::default(), turn: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+impl Readings {
+    /// Returns what this process knows of itself, and of the database what was read last.
+    pub(super) async fn metrics(
+        &self,
+        database: &Database,
+        ring: &KeyRing,
+        counted: &Counted,
+    ) -> Metrics {
+        let Reading { is_up, gauges, mut others, .. } = self.latest(database, ring).await;
+        others.extend(counted.families());
+        let load = counted.load().map(|load| load.row());
+        let behind = load.map(|load| load.behind).unwrap_or_default();
+        let gauges = gauges.map(|mut gauges| {
+            gauges.oldest_due = gauges.oldest_due.max(behind);
+            gauges
+        });
+        Metrics { sender: counted.read(), load, is_up, gauges, others }
+    }
+
+    async fn latest(&self, database: &Database, ring: &KeyRing) -> Reading {
+        let mut latest = self.latest.subscribe();
+        let shown = latest.borrow_and_update().again;
+        if shown.is_none_or(|again| again <= Instant::now()) {
+            if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
+                let (to, database, ring) =
+                    (Arc::clone(&self.latest), database.clone(), ring.clone());
+                tokio::spawn(async move {
+                    to.send_replace(read(&database, &ring).await);
+                    drop(turn);
+                });
+            }
+            let patience = if shown.is_none() { FIRST } else { NEXT };
+            let _ = timeout(patience, latest.changed()).await;
+        }
+        latest.borrow().clone()
+    }
+}
+
+async fn read(database: &Database, ring: &KeyRing) -> Reading {
+    let began = Instant::now();
+    let state = database.read(async |client: &Object| state(client).await).await;
+    let is_up = state.is_ok();
+    let counted = match is_up {
+        // It has its own time limit, which is longer than that of who waits for an answer.
+        true => {
+            let whole = async |client: &Transaction<'_>| counts(client, ring).await;
+            database.unhurried().snapshot(whole).await.ok()
+        }
+        false => None,
+    };
+    let mut others = state.unwrap_or_default();
+    let gauges = counted.map(|(gauges, unreadable)| {
+        others.push(unreadable);
+        gauges
+    });
+    let wait = EVERY.max(began.elapsed().saturating_mul(SHARE));
+    Reading { again: Instant::now().checked_add(wait), is_up, gauges, others }
+}
+
+/// What costs little.
+async fn state(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
+    let now = At(clock::now());
+    let today: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&now];
+    let (state, oldest) = tokio::try_join!(
+        query_opt(client, sql::MONITORING_STATE, &[]),
+        query_opt(client, sql::DAYS_OLDEST, &today),
+    )?;
+    let state = state.ok_or_else(|| DbError::row("there is no state"))?;
+    let mut families = vec![
+        Family::gauge(
+            "call_assistant_shards_unowned",
+            "Shards for which nobody sends.",
+            state.field::<i64>("unowned")?,
+        ),
+        Family::gauge(
+            "call_assistant_recoveries_running",
+            "Recoveries that have not ended.",
+            state.field::<i64>("recoveries")?,
+        ),
+    ];
+    let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
+    families.extend(oldest.map(|age| {
+        let help = "The age of the oldest day of events that is kept.";
+        Family::gauge("call_assistant_oldest_day_seconds", help, age.max(0))
+    }));
+    Ok(families)
+}
+
+/// What reads whole tables: the gauges, and how many endpoints this process cannot sign for.
+async fn counts(client: &Transaction<'_>, ring: &KeyRing) -> Result<(Gauges, Family), DbError> {
+    batch(client, sql::MONITORING_WHOLE_TABLES).await?;
+    let row = query_opt(client, sql::MONITORING_GAUGES, &[&At(clock::now())]).await?;
+    let row = row.ok_or_else(|| DbError::row("there is no count"))?;
+    let count = |name: &str| Ok::<_, DbError>(row.field::<i64>(name)?.unsigned_abs());
+    let mut gauges = Gauges::default();
+    (gauges.pending, gauges.held) = (count("pending")?, count("held")?);
+    gauges.oldest_due = Duration::from_millis(count("oldest_due_ms")?);
+    (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
+    (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
+    gauges.paused = count("paused")?;
+    let mut unreadable = 0_i64;
+    for row in &query(client, sql::MONITORING_SECRETS, &[]).await? {
+        if !ring.has_key_of(row.field("sealed_by")?) {
+            unreadable = unreadable.saturating_add(row.field("endpoints")?);
+        }
+    }
+    let help = "Endpoints whose secrets need a key that this process does not have.";
+    Ok((gauges, Family::gauge("call_assistant_unreadable_secrets", help, unreadable)))
+}

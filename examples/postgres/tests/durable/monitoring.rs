@@ -1,0 +1,184 @@
+//! What monitoring shows: what is true, also while the database is away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use call_assistant::webhook::sender::{DisabledReason, FIRST_FAILURES_TO_SUSPECT};
+use call_assistant_postgres::db::endpoint_of;
+use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+
+use crate::support::Running;
+use crate::support::receiver::Reply;
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+
+/// The values of an address, by their names with labels. It answers, whatever the database does.
+#[track_caller]
+fn values(address: &str) -> BTreeMap<String, f64> {
+    let answer = request(address, "GET", "/metrics", "", b"");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let text = answer.text();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.map(|line| line.rsplit_once(' ').unwrap());
+    pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+}
+
+/// Waits until an address shows this.
+#[track_caller]
+fn shows(address: &str, expected: &[(&str, f64)]) {
+    let mut last = BTreeMap::new();
+    eventually(&format!("{expected:?}"), || {
+        last = values(address);
+        let value = |name: &str| last.get(&format!("call_assistant_{name}")).copied();
+        expected.iter().all(|(name, wanted)| value(name) == Some(*wanted)).then_some(())
+    });
+}
+
+// D-95
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
+    let service = Service::new().await;
+    let api = service.api.dashboard();
+    let silent = service.endpoint("/silent", &[Reply::Held(204)]);
+    let well = service.endpoint_of("acct_2", "/well", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    for _ in 0..12 {
+        service.ping(&silent);
+    }
+    service.ping(&well);
+    service.becomes("SELECT count(*) FROM ended", 1).await;
+    let busy = [
+        ("store_up", 1.0),
+        ("sender_in_flight", 8.0),
+        ("sender_planned", 4.0),
+        ("sender_limited", 4.0),
+        ("sender_behind_seconds", 0.0),
+        ("sender_oldest_due_seconds", 0.0),
+        ("sender_pending", 12.0),
+        ("shards_owned", 64.0),
+        ("shards_unowned", 0.0),
+        ("shards_taken_total", 0.0),
+        ("unreadable_secrets", 0.0),
+    ];
+    shows(sender.metrics(), &busy);
+    let before = values(sender.metrics());
+    for name in ["process_cpu_seconds_total", "process_start_time_seconds", "process_open_fds"] {
+        assert!(before[name] > 0.0, "{name}");
+    }
+    for name in ["leases", "looks", "clocks", "reminders", "recoveries", "days"] {
+        let age = before[&format!("call_assistant_loop_age_seconds{{loop=\"{name}\"}}")];
+        assert!((0.0..60.0).contains(&age), "{name}: {age}");
+    }
+
+    // The guide has each name, and each name of the guide that is of such a host is there.
+    let guide = include_str!("../../../../src/guide/operating.md");
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let rows: BTreeMap<&str, &str> = rows.collect();
+    let mut shown = before;
+    shown.extend(values(api));
+    let names: BTreeSet<&str> =
+        shown.keys().map(|name| name.split_once('{').map_or(&**name, |(name, _)| name)).collect();
+    for name in &names {
+        let (bucket, of) = (format!("{name}_bucket"), name.trim_end_matches("_sum"));
+        let bucket_of = format!("{}_bucket", of.trim_end_matches("_count"));
+        let told = [*name, &bucket, &bucket_of].iter().any(|name| rows.contains_key(name));
+        assert!(told, "the guide has no {name}");
+    }
+    for (name, told) in rows {
+        let is_ours = told.starts_with("of a host over a database") || told.starts_with("of each");
+        assert!(!is_ours || names.contains(name), "{name} is not shown");
+    }
+
+    // As it is after so many first attempts that have failed.
+    let failed = format!(
+        "UPDATE endpoints SET first_failures = {FIRST_FAILURES_TO_SUSPECT} WHERE account_id = 'acct_1'"
+    );
+    service.run(&failed).await;
+    let held = [
+        ("sender_held", 12.0),
+        ("sender_endpoints{state=\"suspect\"}", 1.0),
+        ("sender_oldest_due_seconds", 0.0),
+    ];
+    shows(sender.metrics(), &held);
+
+    // Nobody sends: that is what is late, and the customer's is not.
+    drop(sender);
+    shows(api, &[("shards_unowned", 64.0), ("sender_oldest_due_seconds", 0.0)]);
+    service.ping(&well);
+    eventually("what is due is late", || {
+        (values(api)["call_assistant_sender_oldest_due_seconds"] > 1.0).then_some(())
+    });
+    let next = service.world.start("sender", &SENDER);
+    let taken =
+        [("shards_taken_total", 64.0), ("shards_unowned", 0.0), ("sender_oldest_due_seconds", 0.0)];
+    shows(next.metrics(), &taken);
+    service.receiver.release();
+    service.becomes("SELECT count(*) FROM deliveries", 0).await;
+}
+
+// D-95: the counters are this process's, and nothing stands in for what is not known.
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_are_served_while_the_database_is_away() {
+    let mut service = Service::new().await;
+    let endpoint = service.endpoint("/well", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM ended", 1).await;
+    let delivered = "sender_ended_total{status=\"delivered\"}";
+    shows(sender.metrics(), &[("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)]);
+    let refused = "api_requests_total{operation=\"get_account\",status=\"5xx\"}";
+    service.world.server.stop();
+    assert_eq!(service.api.get("/v1/account").status, 500);
+    for (process, counted) in [(sender.metrics(), delivered), (service.api.dashboard(), refused)] {
+        shows(process, &[("store_up", 0.0), (counted, 1.0)]);
+        let values = values(process);
+        let gauge = values.get("call_assistant_sender_pending");
+        assert!(gauge.is_none(), "nobody knows it: {gauge:?}");
+    }
+    service.world.server.launch().unwrap();
+    shows(sender.metrics(), &[("store_up", 1.0), (delivered, 1.0), ("sender_pending", 0.0)]);
+}
+
+// D-95: suspect and disabled are what the library says of the same rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn endpoints_are_counted_as_the_library_has_them() {
+    let service = Service::new().await;
+    service.endpoint("/one", &[Reply::Status(204)]);
+    let more = format!(
+        "INSERT INTO endpoints (id, account_id, shard, created_at, url, allow_loopback, secrets,
+            disabled, since, failures, generation, version, first_failures, first_failed_at)
+         SELECT 'whep_' || n || coalesce(d, 'none') || f, account_id, shard, created_at, url,
+            allow_loopback, secrets, d, since, 4, 1, 1, f, now()
+         FROM endpoints, generate_series(1, 2) AS n, generate_series(0, {FIRST_FAILURES_TO_SUSPECT}) AS f,
+            unnest(ARRAY[NULL, 'gone', 'failing', 'paused', 'deleted']) AS d"
+    );
+    service.run(&more).await;
+    let session = service.world.database.session().await.unwrap();
+    let rows = session.query("SELECT * FROM endpoints", &[]).await.unwrap();
+    session.keep();
+    let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in &rows {
+        let health = endpoint_of(row, "").unwrap();
+        let state = match health.disabled() {
+            None if health.is_suspect() => "suspect",
+            None => "active",
+            Some(reason) => reason.as_str(),
+        };
+        *counts.entry(state).or_default() += 1.0;
+    }
+    let deleted = counts.remove(DisabledReason::Deleted.as_str()).unwrap();
+    assert_eq!(counts.len(), 5, "{counts:?}");
+    let address = service.api.dashboard();
+    for (state, count) in counts {
+        shows(address, &[(&format!("sender_endpoints{{state=\"{state}\"}}"), count)]);
+    }
+
+    // A process with another key cannot sign for any of them.
+    let mut command = service.world.command("sender", &SENDER);
+    let other = Running::of({
+        command.env(VARIABLE, KeyRing::new_line(2));
+        command
+    });
+    shows(other.metrics(), &[("unreadable_secrets", rows.len() as f64 - deleted)]);
+}
