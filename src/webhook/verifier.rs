@@ -56,7 +56,7 @@ impl Verifier {
     /// The tolerance unless another one is set: 300 seconds.
     pub const TOLERANCE: Duration = Duration::from_secs(300);
 
-    /// The longest tolerance that can be set: an hour.
+    /// The longest tolerance that can be set: one hour.
     pub const MAX_TOLERANCE: Duration = Duration::from_secs(3600);
 
     /// Creates a verifier that accepts deliveries signed with this secret.

@@ -96,10 +96,9 @@ impl Attempt {
 
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
-    /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
-    /// added and never replace one of ours. Do not follow redirects, and connect only to an address
-    /// that [`Target::check`](super::super::Target::check) has passed. All secrets that sign at `now`
-    /// sign.
+    /// Every attempt of a delivery has the same event id and body. Do not follow redirects, and connect
+    /// only to an address that [`Target::check`](super::super::Target::check) has passed. All secrets
+    /// that sign at `now` sign.
     ///
     /// # Errors
     /// The destination is another endpoint's.
@@ -112,18 +111,8 @@ impl Attempt {
         if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
             return Err(MismatchError::Endpoint);
         }
-        let target = &destination.target;
         let mut request = event.signed_request(&destination.signer, now);
-        *request.uri_mut() = target.uri().clone();
-        let headers = request.headers_mut();
-        for name in target.headers().keys() {
-            // Ask before the first value is added: one name may have several.
-            if !headers.contains_key(name) {
-                for value in target.headers().get_all(name) {
-                    headers.append(name, value.clone());
-                }
-            }
-        }
+        *request.uri_mut() = destination.target.uri().clone();
         Ok(request)
     }
 }

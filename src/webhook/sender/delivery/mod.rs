@@ -279,7 +279,7 @@ impl Delivery {
     ///
     /// A stored instant that no correct clock can have written counts as reached, and `now` is
     /// returned: a lease that ends more than twice its length (a minute) after `now`, or a due time
-    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](super#clocks).
+    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](crate::guide::storing#clocks).
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })
