@@ -105,8 +105,8 @@ impl Verifier {
     /// Verifies a delivery, given its headers and its body byte for byte as received.
     ///
     /// # Errors
-    /// Returns a [`VerifyError`] that says what is wrong. Answer with its
-    /// [`into_response`](VerifyError::into_response).
+    /// Returns a [`VerifyError`] that says what is wrong. Log it, and answer with its
+    /// [`response`](VerifyError::response).
     pub fn verify<'a>(
         &'a self,
         headers: &'a HeaderMap,

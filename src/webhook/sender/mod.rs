@@ -1,17 +1,18 @@
 //! Sends webhooks: delivers each event, retries what failed, disables endpoints that are gone.
 //!
 //! ```
-//! # use core::time::Duration;
-//! # use call_assistant::Timestamp;
-//! # use call_assistant::id::{AccountId, EventId};
+//! use core::time::Duration;
+//! use call_assistant::Timestamp;
+//! use call_assistant::id::{AccountId, EventId};
 //! use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-//! # use call_assistant::webhook::sender::{
-//! #     BeginError, Delivery, Destination, Endpoint, EndpointChange, Outcome, DeliveryStatus, Target,
-//! # };
-//! # use call_assistant::webhook::{Signer, SigningSecret};
-//! # use http::StatusCode;
-//! # let mut now = Timestamp::from_unix(1_767_225_600).unwrap();
-//! # let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1")?);
+//! use call_assistant::webhook::sender::{
+//!     BeginError, Delivery, DeliveryStatus, Destination, Endpoint, EndpointChange, Outcome, Target,
+//! };
+//! use call_assistant::webhook::{Signer, SigningSecret};
+//! use http::StatusCode;
+//!
+//! let mut now = Timestamp::from_unix(1_767_225_600).unwrap(); // your clock
+//! let (id, account) = (EventId::from_random([7; 16]), AccountId::parse("acct_1")?);
 //! let version = ApiVersion::parse("2026-01-15")?;
 //! let event = NewEvent::new(id, account, version, Origin::voice(), now).ping("It works.")?;
 //!

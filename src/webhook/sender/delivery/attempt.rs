@@ -19,7 +19,8 @@ use crate::webhook::event::EventBody;
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
+/// use call_assistant::webhook::sender::Destination;
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Target};
 /// # use call_assistant::webhook::{Signer, SigningSecret};
 /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
@@ -29,6 +30,8 @@ use crate::webhook::event::EventBody;
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 /// # let target = Target::parse("https://hooks.example.com/calls")?;
 /// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+///
+/// // `endpoint`, `target` and `signer` come from the endpoint's row, `event` and `delivery` from theirs.
 /// let destination = Destination::new(&endpoint, target, signer);
 /// let attempt = delivery.begin(&endpoint, now)?;
 /// let request = attempt.request(&destination, &event, now)?;

@@ -28,15 +28,17 @@ use crate::webhook::event::EventBody;
 /// One event on its way to one endpoint.
 ///
 /// ```
+/// use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
 /// # use call_assistant::Timestamp;
 /// # let now = Timestamp::from_unix(60).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let version = ApiVersion::parse("2026-01-15")?;
 /// # let event = NewEvent::new(id, account, version, Origin::voice(), Timestamp::UNIX_EPOCH);
 /// # let event = event.ping("It works.")?;
+///
+/// // `event` is an `EventBody`: `NewEvent` creates it.
 /// let delivery = Delivery::accept(&event, &Endpoint::new(1, now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,
