@@ -69,6 +69,12 @@ pub enum MigrationError {
     /// A migration was changed after it was applied.
     #[error("migration {0} as applied differs from the one of this build")]
     Changed(i32),
+    /// The settings that a session asks for are ignored: its time limits and plans are not as they have to be.
+    #[error(
+        "the setting `{0}` of this program's sessions is ignored: a pooler between here and the server drops \
+         `options`; guide::scaling says how to set it for the role"
+    )]
+    Ignored(String),
 }
 
 impl From<DbError> for MigrationError {
@@ -152,8 +158,8 @@ pub struct MigrationStatus {
     pub sql: &'static str,
 }
 
-/// Checks that everything this build needs is applied. What a later build has added is no fault: it
-/// runs beside this one during a deployment.
+/// Checks that everything this build needs is applied, and that its sessions are set as they ask for.
+/// What a later build has added is no fault: it runs beside this one during a deployment.
 ///
 /// # Errors
 /// [`MigrationError`]
@@ -162,7 +168,13 @@ pub async fn check(database: &Database) -> Result<(), MigrationError> {
     MIGRATIONS.iter().try_for_each(|migration| match applied.get(&migration.number) {
         Some(found) => migration.compare(found),
         None => Err(MigrationError::Missing(migration.number)),
-    })
+    })?;
+    let settings = async |client: &Object| query_opt(client, sql::MIGRATE_SETTINGS, &[]).await;
+    let ignored: Option<Row> = database.read(settings).await?;
+    match ignored {
+        Some(row) => Err(MigrationError::Ignored(row.field("name")?)),
+        None => Ok(()),
+    }
 }
 
 /// Whether it is this connection's turn to migrate.

@@ -140,6 +140,7 @@ statements! {
     MIGRATE_INDEX = "migrate/index";
     MIGRATE_NOTE = "migrate/note";
     MIGRATE_NO_CALLS_LATE_IN_TIME = "migrate/no_calls_late_in_time";
+    MIGRATE_SETTINGS = "migrate/settings";
     MIGRATE_TABLE = "migrate/table";
     MIGRATE_TURN = "migrate/turn";
     MIGRATE_WAIT_BRIEFLY = "migrate/wait_briefly";

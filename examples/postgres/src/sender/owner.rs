@@ -36,6 +36,9 @@ const RENEW: Duration = Duration::from_secs(1);
 /// How long a standby may take to know of a renewal: 1.5 s. The next one comes while the leases last.
 const PROMPT: Duration = Duration::from_millis(1500);
 
+/// How often to look, at the end, whether anything of a shard is still in flight.
+const FREED: Duration = Duration::from_millis(50);
+
 /// How long a shard that is to be let go waits for what is in flight. Nothing of it begins meanwhile,
 /// so an endpoint that is silent must not hold up the others of its shard: what is still in flight
 /// then is sent again by the next owner, and the first result that is stored counts.
@@ -174,19 +177,32 @@ impl Owner {
         (owner, receiver)
     }
 
-    /// Renews, takes and releases leases, until this is dropped.
+    /// Renews, takes and releases leases until shutdown, and then gives all back.
     pub(super) async fn run(mut self, stop: &host::shutdown::Shutdown) -> Self {
         let mut ticks = tokio::time::interval(RENEW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                () = stop.requested() => return self,
+                () = stop.requested() => break,
             }
             if let Err(error) = self.tick().await {
                 log::line(&format!("leases: {error}"));
             }
         }
+        // What is in flight would be sent again by the next owner: its shards stay until their leases end.
+        while let Err(error) = self.let_all_go(LEASE).await {
+            log::line(&format!("leases: {error}"));
+            if closed_within(&self.owned, RENEW).await {
+                return self;
+            }
+        }
+        while !self.leaving.is_empty() && !closed_within(&self.owned, FREED).await {
+            if let Err(error) = self.release_free(Instant::now()).await {
+                log::line(&format!("leases: {error}"));
+            }
+        }
+        self
     }
 
     /// Renews once, or gives all back if this process's clock is wrong.
@@ -229,13 +245,19 @@ impl Owner {
         self.release_free(began).await
     }
 
-    /// Begins nothing more and gives the shards back. The others do not count on this sender.
+    /// Gives the shards back, for this process's clock is wrong.
     async fn stand_down(&mut self) -> Result<(), DbError> {
-        let began = Instant::now();
         self.counted.idles(Some("this process's clock is wrong: its sender sends nothing"));
+        self.let_all_go(PATIENCE).await
+    }
+
+    /// Begins nothing more and gives the shards back, those of what is in flight after `patience` at the
+    /// latest. The others do not count on this sender.
+    async fn let_all_go(&mut self, patience: Duration) -> Result<(), DbError> {
+        let began = Instant::now();
         let mine = self.owned.send_replace(Owned::default()).shards;
         self.counted.owns(0, 0);
-        let patience = began.checked_add(PATIENCE);
+        let patience = began.checked_add(patience);
         self.leaving.extend(mine.into_iter().map(|(shard, epoch)| (shard, (epoch, patience))));
         self.release_free(began).await?;
         if self.last.is_some() {
@@ -345,6 +367,11 @@ impl Owner {
         };
         self.database.read(release).await.map(drop)
     }
+}
+
+/// Returns whether all who use the shards end within this time.
+async fn closed_within(owned: &watch::Sender<Owned>, time: Duration) -> bool {
+    tokio::time::timeout(time, owned.closed()).await.is_ok()
 }
 
 fn columns(shards: &BTreeMap<i16, i64>) -> (Vec<i16>, Vec<i64>) {

@@ -29,8 +29,10 @@ const PAGE: i64 = 250;
 
 const AFTER_ERROR: Duration = Duration::from_millis(200);
 
-/// How often everything is read again, in case that this process has lost sight of something.
+/// How long after everything was read it is read again, in case that this process has lost sight of
+/// something: at least, and in the time that it took. So it takes a twentieth of the time at most.
 const AGAIN: Duration = Duration::from_secs(60);
+const TIMES: u32 = 20;
 
 /// A pending row.
 #[derive(Debug)]
@@ -71,6 +73,11 @@ impl Snapshot {
 /// A place in the queue of a shard: a transaction, and a row that it made pending.
 type Place = (u64, i64);
 
+/// Returns how long after everything was read it is read again.
+fn pause_after(took: Duration) -> Duration {
+    took.saturating_mul(TIMES).max(AGAIN)
+}
+
 /// The place before all others.
 const START: Place = (0, i64::MIN);
 
@@ -79,13 +86,14 @@ impl Poller {
         let mut known: BTreeMap<i16, i64> = BTreeMap::new();
         let mut behind: BTreeMap<i16, Place> = BTreeMap::new();
         let mut seen: Option<Snapshot> = None;
-        let mut everything = Instant::now();
+        // When everything began to be read, until it is.
+        let mut reading = Some(Instant::now());
+        let mut again = None;
         while !self.messages.is_closed() {
             let owned = self.owned.borrow_and_update().clone();
-            let now = Instant::now();
-            if now.duration_since(everything) > AGAIN {
+            if again.is_some_and(|again| again < Instant::now()) {
                 known.clear();
-                everything = now;
+                (reading, again) = (Some(Instant::now()), None);
             }
             for shard in
                 owned.shards.iter().filter(|(shard, epoch)| known.get(shard) != Some(epoch))
@@ -101,6 +109,11 @@ impl Poller {
                     log::line(&format!("looking for deliveries: {error}"));
                     tokio::time::sleep(AFTER_ERROR).await;
                 }
+            }
+            if behind.is_empty()
+                && let Some(began) = reading.take()
+            {
+                again = Instant::now().checked_add(pause_after(began.elapsed()));
             }
             let pause = if behind.is_empty() { EVERY } else { Duration::ZERO };
             if timeout(pause, self.history.is_to_be_read_again()).await.is_ok() {
@@ -182,5 +195,19 @@ impl Poller {
             }
         }
         Ok((snapshot, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_everything_takes_a_twentieth_of_the_time() {
+        let seconds = Duration::from_secs;
+        for (took, pause) in [(0, 60), (3, 60), (4, 80), (21, 420)] {
+            assert_eq!(pause_after(seconds(took)), seconds(pause), "{took} s");
+        }
+        assert_eq!(pause_after(Duration::MAX), Duration::MAX);
     }
 }

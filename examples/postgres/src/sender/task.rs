@@ -186,12 +186,14 @@ impl SenderTask {
             Message::Read(planned, read) => {
                 self.reading = self.reading.saturating_sub(1);
                 match read {
-                    Ok(mut read) if goes_on => {
+                    Ok(mut read) => {
                         for (id, endpoint) in planned {
-                            self.begin(id, endpoint, &mut read, now);
+                            match goes_on {
+                                true => self.begin(id, endpoint, &mut read, now),
+                                false => self.put_back(id, endpoint, None),
+                            }
                         }
                     }
-                    Ok(_) => {}
                     Err(error) => {
                         log::line(&format!("reading {} deliveries: {error}", planned.len()));
                         for (id, endpoint) in planned {

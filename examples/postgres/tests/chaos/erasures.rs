@@ -10,9 +10,10 @@ use tokio::task::JoinSet;
 
 use checker::record;
 
-/// How many run at a time, and how often one is repeated that has left something.
+/// How many run at a time, and how often one is repeated that has left something or found no database: what it
+/// had begun is left half done otherwise.
 const AT_ONCE: usize = 3;
-const TIMES: u32 = 5;
+const TIMES: u32 = 100;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Erasures {

@@ -121,3 +121,39 @@ async fn a_database_that_refuses_is_not_asked_at_once() {
     service.api.ask("POST", &format!("{endpoint}/ping"), &json!({}), 201);
     service.becomes("SELECT count(*) FROM ended", 2).await;
 }
+
+// Rows that came from another cluster, whose transactions have numbers that are not reached here.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_cluster_queued_is_read_once() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/restored", &[Reply::Status(204)]);
+    service.ping(&endpoint);
+    service
+        .run(
+            "INSERT INTO deliveries (shard, endpoint, account_id, event_id, event_created_at, status,
+                 at, attempts, manual, generation, version, queued_by)
+             SELECT shard, endpoint, account_id, event_id, event_created_at, 'waiting',
+                 now() + interval '1 hour', 0, false, generation, 0, '9000000000'
+             FROM deliveries, generate_series(1, 5000)",
+        )
+        .await;
+    let sender = service.world.start("sender", &SENDER);
+    // One that is due is sent, and one that comes now.
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
+    let read = "SELECT (coalesce(idx_tup_fetch, 0) + seq_tup_read)::bigint
+        FROM pg_stat_user_tables WHERE relname = 'deliveries'";
+    let settled = async || {
+        // What sessions count is told once a second.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        service.count(read).await
+    };
+    let before = settled().await;
+    assert!(before >= 5_000, "{before}: they are found");
+    tokio::time::sleep(WHILE).await;
+    let more = service.count(read).await - before;
+    println!("{before} rows read, then {more}");
+    assert!(more < 500, "{more} rows read again");
+    drop(sender);
+}

@@ -1,6 +1,7 @@
 //! What an owner does to endpoints, over senders and several processes.
 
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -43,6 +44,34 @@ async fn what_the_old_url_answers_leaves_a_moved_endpoint_as_it_is() {
     service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 2).await;
     let got = |path| service.receiver.got(path).len();
     assert_eq!((got("/old"), got("/new")), (3, 1));
+}
+
+// D-84: a sender that ends gives its shards back at once, but for those of what is in flight.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_ends_leaves_no_gap() {
+    let service = Service::new().await;
+    let slow = service.endpoint("/slow", &[Reply::Held(204)]);
+    let others: Vec<String> =
+        (0..8).map(|nth| service.endpoint(&format!("/{nth}"), &[Reply::Status(204)])).collect();
+    let flags = ["--allow-loopback-endpoints", "--timeout-scale", "2.5"];
+    let mut first = service.world.start("sender", &flags);
+    service.ping(&slow);
+    eventually("the request", || (service.receiver.got("/slow").len() == 1).then_some(()));
+    let _second = service.world.start("sender", &flags);
+    first.ask_to_end();
+    let began = Instant::now();
+    others.iter().for_each(|endpoint| service.ping(endpoint));
+    // One of them may have the slow one's shard.
+    let sent = || (0..8).filter(|nth| !service.receiver.got(&format!("/{nth}")).is_empty()).count();
+    eventually("the others' requests", || (sent() >= 6).then_some(()));
+    let took = began.elapsed();
+    println!("{took:?}");
+    assert!(took < Duration::from_millis(2_500), "{took:?}: the leases had to end");
+    assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
+    service.receiver.release();
+    assert!(first.ended().success());
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 9).await;
+    assert_eq!(service.receiver.got("/slow").len(), 1, "nobody has sent it again");
 }
 
 // D-92: also where two processes add endpoints at once.

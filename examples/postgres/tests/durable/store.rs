@@ -27,6 +27,27 @@ async fn migrations_are_applied_once_and_checked() {
     assert_eq!(error.to_string(), "migration 1 as applied differs from the one of this build");
 }
 
+// A pooler that drops `options` leaves a session as one that has other settings.
+#[tokio::test]
+async fn sessions_without_their_settings_are_refused() {
+    let server = PrivateServer::start(Settings::default()).unwrap();
+    db::migrate(&Database::new(&server.url(), 1).unwrap()).await.unwrap();
+    for (name, value) in [
+        ("plan_cache_mode", "auto"),
+        ("enable_seqscan", "on"),
+        ("jit", "on"),
+        ("statement_timeout", "0"),
+        ("lock_timeout", "0"),
+    ] {
+        let url = format!("{}?options=-c%20{name}%3D{value}", server.url());
+        let error = db::check(&Database::new(&url, 1).unwrap()).await.expect_err(name);
+        let expected = format!("the setting `{name}` of this program's sessions is ignored");
+        assert!(error.to_string().starts_with(&expected), "{name}: {error}");
+    }
+    let url = format!("{}?options=-c%20statement_timeout%3D900", server.url());
+    db::check(&Database::new(&url, 1).unwrap()).await.unwrap();
+}
+
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
 const DIGESTS: [(&str, &str); 11] = [
