@@ -32,7 +32,7 @@
 //! fn handle(stored: &[u8]) {
 //!     match Event::from_bytes_verified_earlier(stored).map(|event| event.data) {
 //!         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
-//!         Ok(EventData::Unreadable(data)) => eprintln!("keep the bytes: {}", data.error()),
+//!         Ok(EventData::Unreadable { error, .. }) => eprintln!("keep the bytes: {error}"),
 //!         Ok(_) => {} // another type, or one of a later version
 //!         Err(error) => eprintln!("signed, but not an event: {error}"),
 //!     }

@@ -13,6 +13,7 @@
 //! | either | [`testing`] | canned answers, a service in memory, a sandbox with faults |
 //! | are the service | [`serving`] | the API: look-ups, rate limits, cursors, the HTTP server |
 //! | | [`sending`] | webhooks: the four steps, slow endpoints, disabling, recovery |
+//! | | [`storing`] | what a sender stores, in which order, in SQL; owners, alerts, clocks |
 //! | | [`scaling`] | from one process to many machines over PostgreSQL, and what each failure costs |
 //! | | [`operating`] | what to watch, and which alerts are worth having |
 //! | review or decide | [`protocol`] | the REST API and the webhooks: every rule, every limit, and why it is so |
@@ -44,6 +45,19 @@ pub mod serving {
 pub mod sending {
     #![doc = include_str!("sending.md")]
     #![doc = include_str!("outbox.md")]
+}
+
+#[cfg(feature = "service")]
+pub mod storing {
+    #![doc = include_str!("storing.md")]
+    #![doc = concat!("# Statements\n## Tables\n```sql\n", include_str!("sql/sender/tables.sql"), "```\n")]
+    #![doc = concat!("## Accept\n```sql\n", include_str!("sql/sender/accept.sql"), "```\n")]
+    #![doc = concat!("## Begin\n```sql\n", include_str!("sql/sender/begin.sql"), "```\n")]
+    #![doc = concat!("## Finish\n```sql\n", include_str!("sql/sender/finish.sql"), "```\n")]
+    #![doc = concat!("## Park\n```sql\n", include_str!("sql/sender/park.sql"), "```\n")]
+    #![doc = concat!("## Enable\n```sql\n", include_str!("sql/sender/enable.sql"), "```\n")]
+    #![doc = concat!("## Remind\n```sql\n", include_str!("sql/sender/remind.sql"), "```\n")]
+    #![doc = concat!("## Sweep\n```sql\n", include_str!("sql/sender/sweep.sql"), "```\n")]
 }
 
 pub mod operating {

@@ -31,7 +31,8 @@ use crate::{Product, Timestamp};
 /// ```
 ///
 /// Sign every attempt again, with its own time, over the same stored bytes. Keep a signer for each
-/// endpoint: it holds the key schedules, which take half the time of signing a short message.
+/// endpoint until its secrets change: it holds the key schedules, which take half the time of signing
+/// a short message. One that is kept after a rotation signs without the new secret.
 ///
 /// # Rotation
 /// After a rotation the replaced secret goes on signing until it expires, so that the receiver has time

@@ -56,7 +56,7 @@ impl Verifier {
     /// The tolerance unless another one is set: 300 seconds.
     pub const TOLERANCE: Duration = Duration::from_secs(300);
 
-    /// The longest tolerance that can be set: an hour.
+    /// The longest tolerance that can be set: one hour.
     pub const MAX_TOLERANCE: Duration = Duration::from_secs(3600);
 
     /// Creates a verifier that accepts deliveries signed with this secret.
@@ -105,8 +105,8 @@ impl Verifier {
     /// Verifies a delivery, given its headers and its body byte for byte as received.
     ///
     /// # Errors
-    /// Returns a [`VerifyError`] that says what is wrong. Answer with its
-    /// [`into_response`](VerifyError::into_response).
+    /// Returns a [`VerifyError`] that says what is wrong. Log it, and answer with its
+    /// [`response`](VerifyError::response).
     pub fn verify<'a>(
         &'a self,
         headers: &'a HeaderMap,

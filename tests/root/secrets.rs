@@ -16,7 +16,7 @@ use call_assistant::webhook::sender as delivery;
 use call_assistant::webhook::sender::{Ended, Excerpt, LogEntry, Outcome, Target};
 use call_assistant::webhook::{DeliveryHeaders, Signer, SigningSecret, Verifier};
 use call_assistant::{Product, Timestamp};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::StatusCode;
 
 use crate::ping;
 
@@ -154,10 +154,8 @@ fn webhooks() -> Vec<String> {
     let headers = DeliveryHeaders::new().signature(signature.as_str().as_bytes());
     let verifier = Verifier::new(secret.clone()).with_secret(random.clone());
     let evidence = Evidence::new(headers, b"{}", SIGNING).with_known_secret(SIGNING);
-    let mut own = HeaderMap::new();
-    own.insert("x-token", HeaderValue::from_static(KEY));
     let url = format!("https://hooks.example.com/{KEY}?token={KEY}");
-    let target = Target::parse(&url).unwrap().with_headers(own).unwrap();
+    let target = Target::parse(&url).unwrap();
     let endpoint = delivery::Endpoint::new(1, now());
     let mut delivery = delivery::Delivery::accept(&ping(now()), &endpoint, now());
     let attempt = delivery.begin(&endpoint, now()).unwrap();

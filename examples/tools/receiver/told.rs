@@ -37,7 +37,7 @@ fn told(data: &EventData) -> String {
             format!("three quarters of the included minutes are used: {counters}")
         }
         EventData::Ping { message, .. } => format!("{message:?}"),
-        EventData::Unreadable(drifted) => format!("kept, of an unknown form: {}", drifted.error()),
+        EventData::Unreadable { error, .. } => format!("kept, of an unknown form: {error}"),
         EventData::Unknown(unknown) => {
             format!("kept, of an unknown type: {} bytes", unknown.json().get().len())
         }

@@ -1,6 +1,5 @@
 //! The type of an event and, by type, its data.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,9 +81,15 @@ pub enum EventData {
         message: String,
     },
     /// Data of a type that this version does not know. Acknowledge the event all the same.
-    Unknown(UnknownData),
+    Unknown(UnreadData),
     /// An event whose data, version or origin does not have the form that this version knows.
-    Unreadable(UnreadableData),
+    #[non_exhaustive]
+    Unreadable {
+        /// The data.
+        data: UnreadData,
+        /// What does not fit, and where in the body: `data.object.started_at`. No value is quoted.
+        error: ParseError,
+    },
 }
 
 impl EventData {
@@ -101,74 +106,31 @@ impl EventData {
             Self::ContactUpdated(_) => &EventType::ContactUpdated,
             Self::UsageThresholdReached(_) => &EventType::UsageThresholdReached,
             Self::Ping { .. } => &EventType::Ping,
-            Self::Unknown(unknown) => &unknown.event_type,
-            Self::Unreadable(unreadable) => &unreadable.event_type,
+            Self::Unknown(data) | Self::Unreadable { data, .. } => &data.event_type,
         }
     }
 }
 
-/// The data of an event whose type this version does not know.
+/// The data of an event that this version does not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownData {
-    /// The type, which is always an `EventType::Other`.
-    event_type: EventType,
-    data: RawJson,
+pub struct UnreadData {
+    pub(super) event_type: EventType,
+    pub(super) data: RawJson,
+    /// The whole event, if its form does not fit. `None` if only its type is not known.
+    pub(super) envelope: Option<JsonObject>,
 }
 
-impl UnknownData {
+impl UnreadData {
     /// Returns `data`, to the letter.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.data.0
-    }
-}
-
-/// The data of an event that does not have the form this version knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadableData {
-    event_type: EventType,
-    data: RawJson,
-    envelope: JsonObject,
-    error: ParseError,
-}
-
-impl UnreadableData {
-    pub(super) fn new(
-        event_type: EventType,
-        data: &RawValue,
-        envelope: JsonObject,
-        error: ParseError,
-    ) -> Self {
-        Self { event_type, data: RawJson(data.to_owned()), envelope, error }
-    }
-
-    pub(super) fn envelope(&self) -> &JsonObject {
-        &self.envelope
-    }
-
-    /// Returns `data`, to the letter.
-    #[must_use]
-    pub fn json(&self) -> &RawValue {
-        &self.data.0
-    }
-
-    /// Returns what does not fit, and where in the body: `data.object.started_at`. No value is
-    /// quoted.
-    #[must_use]
-    pub fn error(&self) -> &ParseError {
-        &self.error
     }
 }
 
 /// The fields of `data` other than the typed one, in the order received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OtherFields(Vec<(Box<str>, RawJson)>);
-
-impl OtherFields {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.0.iter().map(|(name, value)| (&**name, &*value.0))
-    }
-}
 
 /// A reader of `data` in the form of this type. The data of an unknown type has any form.
 pub(super) struct DataOf<'t, 'de>(pub(super) &'t EventType, pub(super) &'t Tracker<'de>);
@@ -200,7 +162,8 @@ impl<'de> DeserializeSeed<'de> for DataOf<'_, 'de> {
             EventType::Other(_) => {
                 let event_type = event_type.clone();
                 let data = RawJson::read(from, tracker)?;
-                Ok((EventData::Unknown(UnknownData { event_type, data }), OtherFields::default()))
+                let unknown = UnreadData { event_type, data, envelope: None };
+                Ok((EventData::Unknown(unknown), OtherFields::default()))
             }
         }
     }
@@ -265,8 +228,9 @@ impl Serialize for WrittenData<'_> {
             }
             EventData::UsageThresholdReached(counters) => counters.serialize(to),
             EventData::Ping { message } => self.fields(to, MESSAGE, message),
-            EventData::Unknown(unknown) => unknown.data.serialize(to),
-            EventData::Unreadable(unreadable) => unreadable.data.serialize(to),
+            EventData::Unknown(unread) | EventData::Unreadable { data: unread, .. } => {
+                unread.data.serialize(to)
+            }
         }
     }
 }
@@ -280,7 +244,7 @@ impl WrittenData<'_> {
     ) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry(name, value)?;
-        for (name, value) in self.1.iter() {
+        for (name, value) in &self.1.0 {
             map.serialize_entry(name, value)?;
         }
         map.end()

@@ -22,7 +22,7 @@
 //! match event.data {
 //!     EventData::CallEnded(call) => println!("{} has ended", call.id),
 //!     EventData::Ping { message, .. } => println!("{message}"),
-//!     EventData::Unreadable(kept) => println!("kept for later: {}", kept.error()),
+//!     EventData::Unreadable { error, .. } => println!("kept for later: {error}"),
 //!     _ => {} // not handled here: acknowledge it all the same
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,7 +68,7 @@ mod usage;
 
 pub use body::EventBody;
 pub use compose::{NameSource, NewEvent, NewEventError};
-pub use data::{EventData, EventType, UnknownData, UnreadableData};
+pub use data::{EventData, EventType, UnreadData};
 pub use envelope::{ApiVersion, Origin, OriginSource};
 pub use received::{Event, EventError};
 pub use usage::UsageWatch;

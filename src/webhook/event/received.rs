@@ -1,18 +1,18 @@
 //! An event, and how it is read from a verified body.
 
+use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 
 use serde::Serialize;
 use serde::de::{Error, MapAccess};
-use serde_json::value::RawValue;
 
-use super::data::{DataOf, EventData, EventType, OtherFields, UnreadableData, WrittenData};
+use super::data::{DataOf, EventData, EventType, OtherFields, UnreadData, WrittenData};
 use super::envelope::{ApiVersion, Origin};
 use super::required_fields::{RequiredFields, required_fields};
 use crate::Timestamp;
 use crate::id::{AccountId, EventId};
 use crate::json::{
-    self, JsonObject, Names, ParseError, ParseErrorKind, ReadObject, Tracker, json_object,
+    self, JsonObject, Names, ParseError, ParseErrorKind, RawJson, ReadObject, Tracker, json_object,
     read_object,
 };
 use crate::time;
@@ -94,7 +94,14 @@ impl Event {
                 api_version: envelope.get_as("api_version"),
                 account_id,
                 origin: envelope.get_as("origin"),
-                data: EventData::Unreadable(UnreadableData::new(r#type, data, envelope, error)),
+                data: EventData::Unreadable {
+                    data: UnreadData {
+                        event_type: r#type,
+                        data: RawJson(data.to_owned()),
+                        envelope: Some(envelope),
+                    },
+                    error,
+                },
                 others: OtherFields::default(),
             })
         })
@@ -106,20 +113,16 @@ impl Event {
         self.data.event_type()
     }
 
-    /// Returns the fields of `data` other than the typed one, which is `object`, or `message` for a
-    /// ping. Empty where `data` is kept in one piece.
-    pub fn other_fields(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.others.iter()
-    }
-
     /// Writes the event as JSON: the same content, but not the bytes that were signed.
     ///
     /// To store or forward a delivery, keep [`Verified::bytes`]. An event with unreadable data is
     /// written as it was received.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        if let EventData::Unreadable(unreadable) = &self.data {
-            return unreadable.envelope().as_str().into();
+        if let EventData::Unreadable { data: UnreadData { envelope: Some(whole), .. }, .. } =
+            &self.data
+        {
+            return whole.as_str().into();
         }
         json::write(&Written {
             id: &self.id,

@@ -29,7 +29,8 @@
 //! causes, and each of them can be undone: remove the line end, write the JSON as the service writes
 //! it, remove the quotes around the secret. **If that gives the digest that was received, the cause
 //! is proven.** Causes that cannot be proven are reported as guesses, or not at all. [`Cause`] lists
-//! them.
+//! them. A body that was written again is looked for under the secrets as they are given: if a secret's
+//! text is wrong too, only the secret is guessed. Correct it, and explain again.
 //!
 //! This is the cold path. It computes up to a few hundred digests of the body as it is, and thousands
 //! of changed bodies. At most 64 times the bytes given are hashed and compared, of which the first

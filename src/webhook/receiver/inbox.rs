@@ -38,7 +38,7 @@ use crate::webhook::WebhookResponse;
 /// fn handle(receipt: &Receipt, body: &[u8]) -> io::Result<()> {
 ///     match receipt.event().map(|event| &event.data) {
 ///         Ok(EventData::CallEnded(call)) => println!("{}: {:?}", call.id, call.summary),
-///         Ok(EventData::Unreadable(_)) | Err(_) => { // genuine: keep it for a later version
+///         Ok(EventData::Unreadable { .. }) | Err(_) => { // genuine: keep it for a later version
 ///             let mut kept = File::options().create(true).append(true).open("unreadable.jsonl")?;
 ///             kept.write_all(&[body, b"\n"].concat())?;
 ///         }

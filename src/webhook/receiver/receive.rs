@@ -12,8 +12,8 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns a [`ReceiptError`] if the delivery is not genuine, or if a header that is not signed
-    /// is repeated or contradicts the body. Answer with its
-    /// [`into_response`](ReceiptError::into_response). A genuine body that is not an event is no
+    /// is repeated or contradicts the body. Log it, and answer with its
+    /// [`response`](ReceiptError::response). A genuine body that is not an event is no
     /// error: every further attempt brings the same body, so it is to be stored, too.
     pub fn receive(
         &self,

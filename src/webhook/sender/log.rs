@@ -62,7 +62,7 @@ pub struct LogEntry {
 
 /// An attempt that has ended, for [`settle`](super::settle) and [`LogEntry::new`].
 ///
-/// All fields are listed, so that it can be written as a literal.
+/// Closed: a host has to say each of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended<'a, D, E> {
     /// The host's id of the delivery.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Delivery, Destination, Endpoint, Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome,
-    Target, TargetError,
+    Target,
 };
 use call_assistant::webhook::{Signer, Verifier};
-use call_assistant::{Product, Timestamp};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderValue};
 use http::{Method, Version};
 
 use super::{answered, at, event, failed_before, start};
@@ -91,58 +91,6 @@ fn a_type_that_is_no_header_text_is_refused() {
         let body = BODY.replace("call.ended", wrong);
         assert!(EventBody::from_stored(&body).is_err(), "{wrong}");
     }
-}
-
-/// The endpoint's own headers come along, and replace nothing.
-#[test]
-fn reserved_headers_cannot_be_overridden() {
-    let endpoint = Endpoint::new(1, start());
-    let attempt = failed_before(0, &endpoint, start()).begin(&endpoint, start()).unwrap();
-    let product = Product::new("Acme").unwrap();
-    let signer = Signer::new(secret("whsec_one")).with_product(product);
-    let mut own = HeaderMap::new();
-    own.insert(AUTHORIZATION, HeaderValue::from_static("Bearer gateway"));
-    own.append("x-tag", HeaderValue::from_static("1"));
-    own.append("x-tag", HeaderValue::from_static("2"));
-    for ours in ["x-acme-signature", "x-acme-event", "x-acme-delivery"] {
-        own.append(ours, HeaderValue::from_static("forged"));
-        own.append(ours, HeaderValue::from_static("forged again"));
-    }
-    let target = target().with_headers(own).unwrap();
-    let destination = Destination::new(&endpoint, target, signer);
-    let request = attempt.request(&destination, &body(), start()).unwrap();
-    assert_eq!(request.headers()[AUTHORIZATION], "Bearer gateway");
-    assert_eq!(request.headers().get_all("x-tag").iter().count(), 2);
-    assert!(!request.headers().values().any(|value| value.as_bytes().starts_with(b"forged")));
-    assert!(
-        Verifier::new(secret("whsec_one"))
-            .with_product(Product::new("Acme").unwrap())
-            .verify(request.headers(), BODY.as_bytes(), start())
-            .is_ok()
-    );
-    assert!(!format!("{destination:?}").contains("gateway"));
-
-    for name in [
-        "content-type",
-        "user-agent",
-        "host",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "te",
-        "upgrade",
-        "keep-alive",
-        "expect",
-        "content-encoding",
-    ] {
-        let name = HeaderName::from_static(name);
-        let mut own = HeaderMap::new();
-        own.insert(name.clone(), HeaderValue::from_static("x"));
-        let error = self::target().with_headers(own).unwrap_err();
-        assert_eq!(error.to_string(), format!("header {name} is reserved"));
-        assert_eq!(error, TargetError::ReservedHeader { name });
-    }
-    assert!(request.headers().contains_key(CONTENT_TYPE));
 }
 
 /// DEL-10: everything a dashboard shows of an attempt, as it is stored.

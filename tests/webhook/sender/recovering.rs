@@ -6,7 +6,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::{
     Attempt, Delivery, Endpoint, Outcome, Pending, Planner, Recovery, RecoveryBy, RecoveryStatus,
-    SenderLimits, WebhookPlan,
+    RecoveryStep, SenderLimits, WebhookPlan,
 };
 
 use super::isolation::p99;
@@ -68,7 +68,7 @@ impl World {
         let deliveries = vec![(skipped, HEALTHY); MISSED];
         let counted = deliveries.iter().filter(|(row, _)| missed.includes(row)).count() as u64;
         let by = RecoveryBy::Dashboard;
-        let recovery = missed.recover(counted, by, PLAN, endpoint, start()).unwrap();
+        let recovery = missed.recover(by, PLAN, endpoint, start()).unwrap().with_counted(counted);
         Self {
             until,
             agenda: Agenda::new([]),
@@ -192,7 +192,8 @@ impl World {
             .collect();
         let mut recovery = self.recovery.clone();
         let endpoint = &self.endpoints[HEALTHY as usize];
-        let writes = recovery.step(room, &found, endpoint, PLAN, at(now));
+        let step = RecoveryStep { room, found: &found, endpoint, plan: PLAN };
+        let writes = recovery.step(step, at(now));
         recovery.if_version()?;
         Some((recovery, writes))
     }

@@ -6,7 +6,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
 use call_assistant::webhook::sender::{
     Delivery, DeliveryColumns, DeliveryStatus, Endpoint, MissedDeliveries, Outcome, RETENTION,
-    RecoverError, Recovery, RecoveryBy, RecoveryStatus, WebhookPlan,
+    RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep, WebhookPlan,
 };
 
 use super::{answered, at, attempted, event, failed_before, start};
@@ -15,17 +15,16 @@ use crate::dice::Dice;
 const PLAN: WebhookPlan = WebhookPlan::Business;
 const BY: RecoveryBy = RecoveryBy::Dashboard;
 
-/// The condition as the page of `MissedSearch` has it in SQL, over the columns.
+/// The condition as the page of `MissedDeliveries` has it in SQL, over the columns.
 fn sql(missed: &MissedDeliveries, row: &DeliveryColumns) -> bool {
-    let search = missed.search();
     let created_at = row.event_created_at;
-    let ended = search.statuses.contains(&row.status)
-        && search.ended_in.is_none_or(|ended_in| row.generation == ended_in)
+    let ended = missed.statuses().contains(&row.status)
+        && missed.ended_in().is_none_or(|ended_in| row.generation == ended_in)
         && (["parked", "skipped"].contains(&row.status.as_str())
-            || created_at >= search.failed_from);
+            || created_at >= missed.failed_from());
     let pending = ["waiting", "sending"].contains(&row.status.as_str())
-        && search.not_pending_in.is_some_and(|active| row.generation != active);
-    created_at >= search.created_from && created_at < search.created_until && (ended || pending)
+        && missed.not_pending_in().is_some_and(|active| row.generation != active);
+    created_at >= missed.from() && created_at < missed.until() && (ended || pending)
 }
 
 /// A statement finds what the predicate includes, whatever the row is.
@@ -75,7 +74,7 @@ fn the_condition_for_a_statement_is_the_predicate() {
 fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
     let all = MissedDeliveries::between(start(), at(100), at(100));
     assert_eq!(
-        all.search().statuses,
+        all.statuses(),
         [
             DeliveryStatus::Failed,
             DeliveryStatus::Gone,
@@ -88,11 +87,11 @@ fn a_range_is_left_with_the_statuses_and_types_that_are_asked_for() {
         DeliveryStatus::Delivered,
         DeliveryStatus::Waiting,
     ]);
-    assert_eq!(some.search().statuses, [DeliveryStatus::Parked]);
+    assert_eq!(some.statuses(), [DeliveryStatus::Parked]);
     assert!(all.includes_type(&EventType::Ping), "all types");
     let calls = all.with_types([EventType::CallEnded]);
     assert!(calls.includes_type(&EventType::CallEnded) && !calls.includes_type(&EventType::Ping));
-    assert_eq!(calls.search().types, [EventType::CallEnded]);
+    assert_eq!(calls.types(), [EventType::CallEnded]);
 }
 
 /// An endpoint that was disabled and enabled, and what it missed meanwhile: skipped, each one of its own second.
@@ -106,7 +105,18 @@ fn outage(count: u64) -> (Endpoint, MissedDeliveries, Vec<(u64, Delivery)>) {
 }
 
 fn started(endpoint: &Endpoint, missed: MissedDeliveries) -> Recovery<u64> {
-    missed.recover(3, BY, PLAN, endpoint, at(60)).unwrap()
+    missed.recover(BY, PLAN, endpoint, at(60)).unwrap().with_counted(3)
+}
+
+/// A step with room for this many, of an account with the plan.
+fn step(
+    recovery: &mut Recovery<u64>,
+    room: u32,
+    found: &[(u64, Delivery)],
+    endpoint: &Endpoint,
+    now: Timestamp,
+) -> Vec<(u64, Delivery)> {
+    recovery.step(RecoveryStep { room, found, endpoint, plan: PLAN }, now)
 }
 
 fn ids(writes: &[(u64, Delivery)]) -> Vec<u64> {
@@ -118,22 +128,22 @@ fn each_step_redelivers_what_there_is_room_for() {
     let (endpoint, missed, rows) = outage(3);
     let mut recovery = started(&endpoint, missed);
     assert_eq!((recovery.room(0, 2), recovery.room(1, 2), recovery.room(5, 2)), (2, 1, 0));
-    assert_eq!(recovery.step(0, &[], &endpoint, PLAN, at(60)), [], "no room");
+    assert_eq!(step(&mut recovery, 0, &[], &endpoint, at(60)), [], "no room");
     assert_eq!(recovery.version(), 0, "nothing to store");
 
-    let writes = recovery.step(2, &rows[..2], &endpoint, PLAN, at(60));
+    let writes = step(&mut recovery, 2, &rows[..2], &endpoint, at(60));
     assert_eq!((ids(&writes), recovery.after()), (vec![0, 1], Some(&1)));
     for (id, row) in &writes {
         assert_eq!((row.status(), row.is_manual()), (DeliveryStatus::Waiting, true), "{id}");
         assert_eq!(row.due(at(60)), Some(at(60)), "{id}");
     }
     assert_eq!((recovery.status(), recovery.version()), (RecoveryStatus::Running, 1));
-    let writes = recovery.step(2, &rows[2..], &endpoint, PLAN, at(61));
+    let writes = step(&mut recovery, 2, &rows[2..], &endpoint, at(61));
     assert_eq!((ids(&writes), recovery.status()), (vec![2], RecoveryStatus::Completed));
     let counts = (recovery.counted(), recovery.redelivered(), recovery.left_out());
     assert_eq!((counts, recovery.version()), ((3, 3, 0), 2));
     assert_eq!(recovery.room(0, 2), 0, "it has ended");
-    assert_eq!(recovery.step(2, &rows, &endpoint, PLAN, at(62)), []);
+    assert_eq!(step(&mut recovery, 2, &rows, &endpoint, at(62)), []);
     assert!(!recovery.cancel() && recovery.version() == 2);
 }
 
@@ -149,7 +159,7 @@ fn what_is_no_longer_missed_is_left_out() {
     // Not of the range: the condition was forgotten.
     rows[2].1 = Delivery::accept(&event(at(900)), &endpoint, at(900));
     let mut recovery = started(&endpoint, missed);
-    let writes = recovery.step(9, &rows, &endpoint, PLAN, at(60));
+    let writes = step(&mut recovery, 9, &rows, &endpoint, at(60));
     assert_eq!((ids(&writes), recovery.redelivered(), recovery.left_out()), (vec![3], 1, 3));
 }
 
@@ -165,13 +175,13 @@ fn a_row_that_is_leased_waits_with_all_after_it() {
     let rows = [(0, waiting), (1, sending), (2, waiting)].map(|(id, row)| (id, row.stored()));
     assert!(rows.iter().all(|(_, row)| missed.includes(row)));
     let mut recovery = started(&endpoint, missed);
-    let writes = recovery.step(9, &rows, &endpoint, PLAN, at(60));
+    let writes = step(&mut recovery, 9, &rows, &endpoint, at(60));
     assert_eq!((ids(&writes), recovery.after()), (vec![0], Some(&0)));
     assert_eq!(recovery.status(), RecoveryStatus::Running);
     let version = recovery.version();
-    assert_eq!(recovery.step(9, &rows[1..], &endpoint, PLAN, at(79)), []);
+    assert_eq!(step(&mut recovery, 9, &rows[1..], &endpoint, at(79)), []);
     assert_eq!(recovery.version(), version, "nothing to store");
-    let writes = recovery.step(9, &rows[1..], &endpoint, PLAN, at(80));
+    let writes = step(&mut recovery, 9, &rows[1..], &endpoint, at(80));
     assert_eq!((ids(&writes), recovery.status()), (vec![1, 2], RecoveryStatus::Completed));
 }
 
@@ -189,13 +199,14 @@ fn a_recovery_ends_where_its_plan_does() {
         (Program, Business, true),
     ] {
         let (endpoint, missed, rows) = outage(2);
-        let begun = missed.clone().recover::<u64>(2, by, plan, &endpoint, at(60));
+        let begun = missed.clone().recover::<u64>(by, plan, &endpoint, at(60));
         assert_eq!(begun.is_ok(), goes_on, "{by:?} {plan:?}");
         assert!(goes_on || matches!(begun, Err(RecoverError::Plan(_))), "{by:?} {plan:?}");
 
-        let mut recovery = missed.recover(2, by, Business, &endpoint, at(60)).unwrap();
-        let _ = recovery.step(1, &rows[..1], &endpoint, Business, at(60));
-        let writes = recovery.step(1, &rows[1..], &endpoint, plan, at(61));
+        let mut recovery = missed.recover(by, Business, &endpoint, at(60)).unwrap();
+        let _ = step(&mut recovery, 1, &rows[..1], &endpoint, at(60));
+        let step = RecoveryStep { room: 1, found: &rows[1..], endpoint: &endpoint, plan };
+        let writes = recovery.step(step, at(61));
         let status = if goes_on { RecoveryStatus::Running } else { RecoveryStatus::Downgraded };
         assert_eq!(
             (recovery.status(), writes.len()),
@@ -213,7 +224,7 @@ fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
     let mut enabled = paused;
     let _ = enabled.enable(at(62));
     assert_eq!(
-        missed.clone().recover::<u64>(2, BY, PLAN, &paused, at(61)),
+        missed.clone().recover::<u64>(BY, PLAN, &paused, at(61)),
         Err(RecoverError::Disabled)
     );
     let last = at(60).saturating_add(RETENTION);
@@ -226,7 +237,7 @@ fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
         ("nearly thirty days", active, before, RecoveryStatus::Completed),
     ] {
         let mut recovery = started(&active, missed.clone());
-        let writes = recovery.step(9, &rows, &endpoint, PLAN, now);
+        let writes = step(&mut recovery, 9, &rows, &endpoint, now);
         // The events are older than the recovery: they have gone before.
         assert_eq!((recovery.status(), writes.len()), (status, 0), "{name}");
         assert_eq!(recovery.version(), 1, "{name}");
@@ -234,7 +245,7 @@ fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
     let mut recovery = started(&active, missed);
     assert!(recovery.cancel());
     assert_eq!((recovery.status(), recovery.version()), (RecoveryStatus::Cancelled, 1));
-    assert_eq!(recovery.step(9, &rows, &active, PLAN, at(61)), []);
+    assert_eq!(step(&mut recovery, 9, &rows, &active, at(61)), []);
 }
 
 /// D-56: one manual attempt each; what fails again has failed, and this recovery leaves it there.
@@ -242,7 +253,7 @@ fn a_recovery_ends_with_its_endpoint_its_owner_and_its_events() {
 fn a_failure_of_a_recovery_counts_for_nothing() {
     let (mut endpoint, missed, rows) = outage(1);
     let mut recovery = started(&endpoint, missed);
-    let writes = recovery.step(1, &rows, &endpoint, PLAN, at(60));
+    let writes = step(&mut recovery, 1, &rows, &endpoint, at(60));
     let mut row = writes[0].1;
     let report = attempted(&mut row, &endpoint, Outcome::TimedOut, at(60), at(70));
     let before = endpoint;
@@ -256,9 +267,11 @@ fn a_failure_of_a_recovery_counts_for_nothing() {
 fn a_recovery_is_stored_like_this() {
     let (endpoint, missed, rows) = outage(2);
     let missed = missed.with_types([EventType::CallEnded]);
-    let mut recovery =
-        missed.recover::<u64>(2, RecoveryBy::Program, PLAN, &endpoint, at(60)).unwrap();
-    let _ = recovery.step(1, &rows[..1], &endpoint, PLAN, at(60));
+    let mut recovery = missed
+        .recover::<u64>(RecoveryBy::Program, PLAN, &endpoint, at(60))
+        .unwrap()
+        .with_counted(2);
+    let _ = step(&mut recovery, 1, &rows[..1], &endpoint, at(60));
     let json = concat!(
         r#"{"missed":{"from":"2025-12-02T00:00:02.000000001Z","until":"9999-12-31T23:59:59.999999999Z","#,
         r#""statuses":["failed","gone","parked","skipped"],"types":["call.ended"],"generation":1,"#,
@@ -289,10 +302,10 @@ fn a_step_is_stored_under_the_version_that_was_read() {
     let (endpoint, missed, rows) = outage(1);
     let mut recovery = started(&endpoint, missed);
     assert_eq!(recovery.if_version(), None);
-    let _ = recovery.step(9, &rows, &endpoint, PLAN, at(60));
+    let _ = step(&mut recovery, 9, &rows, &endpoint, at(60));
     assert_eq!((recovery.if_version(), recovery.version()), (Some(0), 1));
     assert_eq!(recovery.started_at(), at(60));
-    assert_eq!((recovery.by(), recovery.missed().from() < Timestamp::MAX), (BY, true));
+    assert!(recovery.missed().from() < Timestamp::MAX);
     // It is stored without the condition, and read without one.
     let json = serde_json::to_string(&recovery).unwrap();
     let read: Recovery<u64> = serde_json::from_str(&json).unwrap();

@@ -157,9 +157,7 @@ fn any_event(
     let event = Event::from_bytes_verified_earlier(text.as_bytes()).map_err(wrong)?;
     match &event.data {
         // A known type has its form. Whoever wants another form wants another type.
-        EventData::Unreadable(drifted) => {
-            return Err(Bad::of_json("", drifted.error()).into());
-        }
+        EventData::Unreadable { error, .. } => return Err(Bad::of_json("", error).into()),
         EventData::AppointmentCancelled(appointment) => {
             let event = new_event(account, dashboard(), now);
             return event.appointment_cancelled(appointment).map_err(not_created);

@@ -146,14 +146,13 @@ fn attempt(entry: &LogEntry) -> Value {
 
 /// A recovery, as far as it has come.
 pub(super) fn recovery(row: &RecoveryRow) -> Value {
-    let search = row.missed.search();
     json!({
         "id": row.id,
         "endpoint_id": row.endpoint_id,
         "from": row.missed.from(),
         "until": row.missed.until(),
-        "types": search.types,
-        "statuses": search.statuses,
+        "types": row.missed.types(),
+        "statuses": row.missed.statuses(),
         "status": row.status,
         "paused": row.paused,
         "counted": row.counted,

@@ -1,4 +1,4 @@
--- What an endpoint missed between two deliveries, by type: the condition of MissedSearch, on both tables. What was erased
+-- What an endpoint missed between two deliveries, by type: the condition of MissedDeliveries, on both tables. What was erased
 -- cannot be sent again. Each event is looked up by its key, however many there are.
 --
 -- $1 the shard, $2 the endpoint, $3 created_from, $4 created_until, $5 statuses, $6 ended_in,

@@ -22,7 +22,7 @@ pub(crate) struct CountedPage {
     pub(crate) to: Option<i64>,
 }
 
-/// `MissedSearch` of an endpoint's deliveries, as parameters.
+/// The search of an endpoint's deliveries, as parameters.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     shard: i16,
@@ -37,16 +37,15 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(crate) fn new(shard: i16, endpoint: i32, missed: &'a MissedDeliveries) -> Self {
-        let search = missed.search();
         Self {
             shard,
             endpoint,
-            created: [At(search.created_from), At(search.created_until)],
-            statuses: search.statuses.iter().map(|status| status.as_str()).collect(),
-            ended_in: search.ended_in,
-            failed_from: At(search.failed_from),
-            not_pending_in: search.not_pending_in,
-            types: search.types.iter().map(EventType::as_str).collect(),
+            created: [At(missed.from()), At(missed.until())],
+            statuses: missed.statuses().iter().map(|status| status.as_str()).collect(),
+            ended_in: missed.ended_in(),
+            failed_from: At(missed.failed_from()),
+            not_pending_in: missed.not_pending_in(),
+            types: missed.types().iter().map(EventType::as_str).collect(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use call_assistant::Timestamp;
-use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus};
+use call_assistant::webhook::sender::{Delivery, Recovery, RecoveryStatus, RecoveryStep};
 use deadpool_postgres::{Object, Transaction};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -138,7 +138,9 @@ async fn step(
     // There may be more behind them.
     let window_is_empty = to.is_some() && all < room;
     let room = if window_is_empty { all } else { room };
-    let writes = recovery.step(room, &by_id, &endpoint_of(&row, "")?, plan_of(&row)?.webhooks, now);
+    let (endpoint, plan) = (endpoint_of(&row, "")?, plan_of(&row)?.webhooks);
+    let step = RecoveryStep { room, found: &by_id, endpoint: &endpoint, plan };
+    let writes = recovery.step(step, now);
 
     let writes: Vec<(Key, Table, Delivery)> = writes
         .into_iter()

@@ -75,12 +75,12 @@ pub(super) async fn start(
     let plan = accounts::one(change, found.shown.account_id.as_str()).await?.plan.webhooks;
     let (counted, counted_to) = count_within(change, found, &missed, STARTING).await?;
     let health = &found.shown.health;
-    let recovery: Recovery<i64> = missed
-        .recover(counted.total(), RecoveryBy::Dashboard, plan, health, now)
-        .map_err(|error| match error {
+    let recovery: Recovery<i64> =
+        missed.recover(RecoveryBy::Dashboard, plan, health, now).map_err(|error| match error {
             RecoverError::Plan(error) => Refused::Plan(error),
             error => Refused::Conflict(error.to_string()),
         })?;
+    let recovery = recovery.with_counted(counted.total());
     let id = insert(change, (found.number, found.shard), &recovery, counted_to, now).await?;
     let id =
         id.ok_or_else(|| Refused::Conflict("a recovery of this endpoint is running".into()))?;
@@ -115,7 +115,7 @@ pub(crate) async fn start_all(
         if Search::new(shard, number, &missed).window(change, i64::MIN, 1).await?.is_none() {
             continue;
         }
-        let started = missed.recover(0, RecoveryBy::Dashboard, plan, &health, now);
+        let started = missed.recover(RecoveryBy::Dashboard, plan, &health, now);
         let Ok(recovery) = started else { continue };
         if let Some(id) = insert(change, (number, shard), &recovery, Some(i64::MIN), now).await? {
             let endpoint = EndpointId::parse(row.field("id")?).map_err(unreadable)?;

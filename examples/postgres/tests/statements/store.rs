@@ -7,7 +7,7 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
     Attempt, Delivery, DeliveryColumns, Ended, Endpoint, EndpointColumns, MissedDeliveries,
-    Outcome, Recovery, RecoveryBy, RecoveryStatus, Settled, WebhookPlan, settle,
+    Outcome, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep, Settled, WebhookPlan, settle,
 };
 use call_assistant_postgres::db::{At, delivery_columns, endpoint_columns};
 use tokio_postgres::Client;
@@ -350,7 +350,8 @@ pub(crate) async fn recover(client: &Client, id: &str, missed: &MissedDeliveries
     let plan = WebhookPlan::Pro;
     let counted = counted.unsigned_abs();
     let recovery: Recovery<i64> =
-        missed.clone().recover(counted, RecoveryBy::Dashboard, plan, &owner, now).unwrap();
+        missed.clone().recover(RecoveryBy::Dashboard, plan, &owner, now).unwrap();
+    let recovery = recovery.with_counted(counted);
     let (json, version) = (serde_json::to_string(&recovery).unwrap(), 0);
     let values: [&(dyn ToSql + Sync); 4] = [&id, &json, &recovery.status().as_str(), &version];
     client.execute(&statements(ENABLE)[3], &values).await?;
@@ -370,7 +371,8 @@ pub(crate) async fn recover(client: &Client, id: &str, missed: &MissedDeliveries
         let found: Vec<(i64, Delivery)> =
             rows.iter().map(|row| (row.get("id"), delivery_of(row))).collect();
         let now = database_now(client).await;
-        let writes = recovery.step(room, &found, &owner, plan, now);
+        let step = RecoveryStep { room, found: &found, endpoint: &owner, plan };
+        let writes = recovery.step(step, now);
         assert!(write(client, &writes).await?, "the rows are locked");
         let (json, version) = (serde_json::to_string(&recovery).unwrap(), recovery.version());
         let (status, version) = (recovery.status(), i32::try_from(version).unwrap());
@@ -394,14 +396,13 @@ async fn search(
     missed: &MissedDeliveries,
     page: Option<(i64, i64)>,
 ) -> Result<Vec<tokio_postgres::Row>> {
-    let search = missed.search();
-    let statuses: Vec<&str> = search.statuses.iter().map(|status| status.as_str()).collect();
-    let types: Vec<&str> = search.types.iter().map(|kind| kind.as_str()).collect();
-    let [from, until, failed_from] =
-        [search.created_from, search.created_until, search.failed_from].map(At);
+    let statuses: Vec<&str> = missed.statuses().iter().map(|status| status.as_str()).collect();
+    let types: Vec<&str> = missed.types().iter().map(|kind| kind.as_str()).collect();
+    let [from, until, failed_from] = [missed.from(), missed.until(), missed.failed_from()].map(At);
+    let (ended_in, not_pending_in) = (missed.ended_in(), missed.not_pending_in());
     let mut values: Vec<&(dyn ToSql + Sync)> =
-        vec![&id, &from, &until, &statuses, &search.ended_in, &failed_from];
-    values.extend([&search.not_pending_in as &(dyn ToSql + Sync), &types]);
+        vec![&id, &from, &until, &statuses, &ended_in, &failed_from];
+    values.extend([&not_pending_in as &(dyn ToSql + Sync), &types]);
     if let Some((after, room)) = &page {
         values.extend([after as &(dyn ToSql + Sync), room]);
     }

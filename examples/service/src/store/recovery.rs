@@ -6,7 +6,7 @@ use std::ops::Bound;
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::{
-    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus,
+    Delivery, MissedDeliveries, RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep,
 };
 
 use super::{DeliveryRow, Tables, ToSend};
@@ -78,12 +78,13 @@ impl Tables {
         let (health, endpoint_id, account_id) =
             (row.health, row.id.clone(), row.account_id.clone());
         let plan = self.account(account_id.as_str())?.account.plan.webhooks;
-        let recovery = missed.recover(counted, RecoveryBy::Dashboard, plan, &health, now).map_err(
+        let recovery = missed.recover(RecoveryBy::Dashboard, plan, &health, now).map_err(
             |error| match error {
                 RecoverError::Plan(error) => Refused::Plan(error),
                 error => Refused::Conflict(error.to_string()),
             },
         )?;
+        let recovery = recovery.with_counted(counted);
         let of_it = self.recoveries.entries.iter().filter(|(_, entry)| entry.endpoint == number);
         let of_it: Vec<(u64, bool)> = of_it.map(|(id, e)| (*id, e.ended_at.is_none())).collect();
         if of_it.iter().any(|(_, running)| *running) {
@@ -192,7 +193,8 @@ impl Tables {
 
         let entry = self.recoveries.entries.get_mut(&id)?;
         let version = entry.recovery.version();
-        let writes = entry.recovery.step(room, &found, &health, plan, now);
+        let step = RecoveryStep { room, found: &found, endpoint: &health, plan };
+        let writes = entry.recovery.step(step, now);
         let status = entry.recovery.status();
         if status != RecoveryStatus::Running {
             entry.ended_at = Some(now);

@@ -260,7 +260,7 @@ fn faults_of_deliveries_reach_the_receiver() {
                 let event = verified.event().unwrap();
                 let data = match &event.data {
                     EventData::Unknown(_) => "unknown_type",
-                    EventData::Unreadable(_) => "changed_object",
+                    EventData::Unreadable { .. } => "changed_object",
                     EventData::CallEnded(_) => "twice",
                     _ => "another",
                 };

@@ -19,7 +19,8 @@ use crate::webhook::event::EventBody;
 /// # use call_assistant::Timestamp;
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
+/// use call_assistant::webhook::sender::Destination;
+/// # use call_assistant::webhook::sender::{Delivery, Endpoint, Target};
 /// # use call_assistant::webhook::{Signer, SigningSecret};
 /// # let now = Timestamp::from_unix(1_767_225_600).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
@@ -29,6 +30,8 @@ use crate::webhook::event::EventBody;
 /// # let mut delivery = Delivery::accept(&event, &endpoint, now);
 /// # let target = Target::parse("https://hooks.example.com/calls")?;
 /// # let signer = Signer::new(SigningSecret::parse("whsec_shown-once")?);
+///
+/// // `endpoint`, `target` and `signer` come from the endpoint's row, `event` and `delivery` from theirs.
 /// let destination = Destination::new(&endpoint, target, signer);
 /// let attempt = delivery.begin(&endpoint, now)?;
 /// let request = attempt.request(&destination, &event, now)?;
@@ -96,10 +99,9 @@ impl Attempt {
 
     /// Creates the request: a POST of the stored bytes, with a timestamp and signature of its own.
     ///
-    /// Every attempt of a delivery has the same event id and body. The endpoint's own headers are
-    /// added and never replace one of ours. Do not follow redirects, and connect only to an address
-    /// that [`Target::check`](super::super::Target::check) has passed. All secrets that sign at `now`
-    /// sign.
+    /// Every attempt of a delivery has the same event id and body. Do not follow redirects, and connect
+    /// only to an address that [`Target::check`](super::super::Target::check) has passed. All secrets
+    /// that sign at `now` sign.
     ///
     /// # Errors
     /// The destination is another endpoint's.
@@ -112,18 +114,8 @@ impl Attempt {
         if self.of.is_some_and(|(_, endpoint)| endpoint != destination.endpoint) {
             return Err(MismatchError::Endpoint);
         }
-        let target = &destination.target;
         let mut request = event.signed_request(&destination.signer, now);
-        *request.uri_mut() = target.uri().clone();
-        let headers = request.headers_mut();
-        for name in target.headers().keys() {
-            // Ask before the first value is added: one name may have several.
-            if !headers.contains_key(name) {
-                for value in target.headers().get_all(name) {
-                    headers.append(name, value.clone());
-                }
-            }
-        }
+        *request.uri_mut() = destination.target.uri().clone();
         Ok(request)
     }
 }

@@ -38,7 +38,7 @@ use crate::Timestamp;
 /// that are stored in microseconds come back as they were if `now` was
 /// [rounded](Timestamp::floor_to_micros) when it was taken.
 ///
-/// All fields are listed, so that a row can be written as a literal.
+/// Closed: a table has a column for each field, and a host has to add one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeliveryColumns {
     /// The event's `created_at`, from which thirty days count.

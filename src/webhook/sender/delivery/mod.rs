@@ -28,15 +28,17 @@ use crate::webhook::event::EventBody;
 /// One event on its way to one endpoint.
 ///
 /// ```
+/// use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
 /// # use call_assistant::id::{AccountId, EventId};
 /// # use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
-/// # use call_assistant::webhook::sender::{Delivery, DeliveryColumns, Endpoint};
 /// # use call_assistant::Timestamp;
 /// # let now = Timestamp::from_unix(60).unwrap();
 /// # let (id, account) = (EventId::parse("evt_1")?, AccountId::parse("acct_1")?);
 /// # let version = ApiVersion::parse("2026-01-15")?;
 /// # let event = NewEvent::new(id, account, version, Origin::voice(), Timestamp::UNIX_EPOCH);
 /// # let event = event.ping("It works.")?;
+///
+/// // `event` is an `EventBody`: `NewEvent` creates it.
 /// let delivery = Delivery::accept(&event, &Endpoint::new(1, now), now);
 /// assert_eq!(
 ///     serde_json::to_string(&delivery)?,
@@ -279,7 +281,7 @@ impl Delivery {
     ///
     /// A stored instant that no correct clock can have written counts as reached, and `now` is
     /// returned: a lease that ends more than twice its length (a minute) after `now`, or a due time
-    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](super#clocks).
+    /// more than twice the longest wait (twelve hours) after `now`. See [clocks](crate::guide::storing#clocks).
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         self.is_pending().then(|| if self.is_reached(now) { self.at.min(now) } else { self.at })

@@ -23,7 +23,7 @@ use super::super::stored::ColumnError;
 /// ```
 ///
 /// [`Settled::alerts`](super::super::Settled::alerts), [`EndpointChange::alert`](super::super::EndpointChange::alert)
-/// and [`Endpoint::remind`](super::super::Endpoint::remind) return them. See [alerts](super::super#alerts).
+/// and [`Endpoint::remind`](super::super::Endpoint::remind) return them. See [alerts](crate::guide::storing#alerts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -171,8 +171,7 @@ impl DisabledReason {
     pub const ALL: &'static [Self] = &[Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
 
     /// Tells whether it disables an endpoint by itself, without its owner.
-    #[must_use]
-    pub const fn is_automatic(self) -> bool {
+    pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
     }
 

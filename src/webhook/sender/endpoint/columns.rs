@@ -24,7 +24,7 @@ use crate::Timestamp;
 /// assert_eq!(error.to_string(), "version is -1, not from 0 to 2147483647");
 /// ```
 ///
-/// All fields are listed, so that a row can be written as a literal.
+/// Closed: a table has a column for each field, and a host has to add one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EndpointColumns {
     /// Why it is disabled, [`DisabledReason::as_str`] as a column; `NULL` if it is active.

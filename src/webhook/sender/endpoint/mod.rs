@@ -4,18 +4,22 @@ mod address;
 mod alert;
 mod columns;
 mod destination;
+mod report;
+mod shard;
 mod target;
 
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 pub use self::address::{AddressError, check_public};
 pub use self::alert::{AbandonedReason, Alert, DisabledReason};
 pub use self::columns::EndpointColumns;
 pub use self::destination::Destination;
+pub(super) use self::report::{Effect, Life};
+pub use self::report::{EndpointChange, Report};
+pub use self::shard::shard_of;
 pub use self::target::{MAX_URL_LEN, Target, TargetError};
 
 use super::schedule::{
@@ -84,96 +88,6 @@ pub struct Endpoint {
     pub(super) reminders: u8,
     pub(super) generation: u32,
     pub(super) version: Version,
-}
-
-/// The meaning of a finished attempt for its endpoint. Made by
-/// [`Delivery::finish`](super::Delivery::finish).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
-pub struct Report {
-    pub(super) effect: Effect,
-    pub(super) late: bool,
-    /// The number of the endpoint.
-    pub(super) endpoint: u32,
-    pub(super) life: Life,
-}
-
-/// The life of an endpoint in which an attempt began. A life ends when the endpoint is
-/// enabled again, or moved. Only ever compared for equality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Life {
-    /// Deliveries belong to it, however often the endpoint is moved.
-    pub(super) generation: u32,
-    /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
-    /// attempt is left of it. `None`: not known.
-    pub(super) began: Option<NonZeroU32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Effect {
-    /// The delivery goes on, or the outcome does not count.
-    None,
-    /// The first attempt of a delivery failed, and the delivery goes on.
-    FirstFailure,
-    /// A delivery ended in failure.
-    Failure,
-    /// A 2xx.
-    Success,
-    /// A 410.
-    Gone,
-}
-
-/// The change of an [`Endpoint`] by one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EndpointChange {
-    /// Nothing changed, and there is nothing to store.
-    Unchanged,
-    /// A count of failures changed, or the endpoint was [moved](Endpoint::moved). There is something to
-    /// store, and nobody to tell.
-    Updated,
-    /// The endpoint is suspect.
-    Suspect,
-    /// A delivery failed for good, and the owner is warned: at each of [`FAILURES_TO_WARN`].
-    Failing {
-        /// Failed deliveries in a row, this one included.
-        failures: u8,
-    },
-    /// A 2xx ended a row of failures that the owner was warned of.
-    Recovered,
-    /// The endpoint is disabled.
-    Disabled(DisabledReason),
-}
-
-impl EndpointChange {
-    /// Returns what to tell the owner. `None` if there is nothing, or if the owner did it.
-    #[must_use]
-    pub fn alert(self) -> Option<Alert> {
-        match self {
-            Self::Suspect => Some(Alert::Suspect),
-            Self::Recovered => Some(Alert::Recovered),
-            Self::Failing { failures } => Some(Alert::Failing { failures }),
-            Self::Disabled(reason) if reason.is_automatic() => Some(Alert::Disabled { reason }),
-            _ => None,
-        }
-    }
-}
-
-impl Report {
-    /// Tells whether the outcome came too late to change the delivery: somebody else finished the
-    /// attempt or has taken it over. Record the report all the same, for a late 410 still disables
-    /// the endpoint.
-    #[must_use]
-    pub fn is_late(&self) -> bool {
-        self.late
-    }
-
-    /// Tells whether the report changes no endpoint: [`Endpoint::record`] returns
-    /// [`EndpointChange::Unchanged`] for it, whatever the endpoint's state.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.effect == Effect::None
-    }
 }
 
 impl Endpoint {
@@ -431,31 +345,4 @@ impl Endpoint {
     fn forget_first_failures(&mut self) {
         (self.first_failures, self.first_failed_at) = (0, None);
     }
-}
-
-/// Returns the shard of an endpoint, from 0 to one less than `shards`: the first eight bytes of the
-/// SHA-256 of its id, as a number, modulo `shards`.
-///
-/// ```
-/// use core::num::NonZeroU32;
-/// use call_assistant::webhook::sender::shard_of;
-///
-/// let shards = NonZeroU32::new(64).unwrap();
-/// assert_eq!(shard_of("whep_1", shards), 54);
-/// ```
-///
-/// This never changes, so it may be a column. Choose the number of shards once, well above the number
-/// of processes that there will ever be: with another number, endpoints have other shards. See
-/// [owners](super#owners).
-#[must_use]
-pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
-    let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    remainder(u64::from_be_bytes([a, b, c, d, e, f, g, h]), shards)
-}
-
-#[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
-fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
-    let remainder = number.checked_rem(u64::from(divisor.get())).expect("not zero");
-    u32::try_from(remainder).expect("less than a u32")
 }

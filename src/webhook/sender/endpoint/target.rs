@@ -4,7 +4,6 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 
 use http::Uri;
-use http::header::{self, HeaderMap, HeaderName};
 use url::{Host, Url};
 
 use super::address::{AddressError, NOT_LOOPBACK, check_public};
@@ -37,11 +36,10 @@ pub const MAX_URL_LEN: usize = 2048;
 pub struct Target {
     url: Url,
     uri: Uri,
-    headers: HeaderMap,
     loopback: bool,
 }
 
-/// The reason why a URL or a header of an endpoint is refused.
+/// The reason why the URL of an endpoint is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -82,15 +80,6 @@ pub enum TargetError {
     /// dots, without a dot at the end.
     #[error("url has a host that is not a host name")]
     HostName,
-    /// A header describes the body, the connection or the sender, and an endpoint may not set it.
-    ///
-    /// The three headers named after the product are not among them, because a target does not know
-    /// the product: [`Attempt::request`](super::super::Attempt::request) never lets them be replaced.
-    #[error("header {name} is reserved")]
-    ReservedHeader {
-        /// The header.
-        name: HeaderName,
-    },
 }
 
 impl Target {
@@ -147,24 +136,7 @@ impl Target {
             Host::Domain(name) => check_name(name)?,
         }
         let uri = Uri::try_from(url.as_str()).map_err(|_| TargetError::NotAUrl)?;
-        Ok(Self { url, uri, headers: HeaderMap::new(), loopback })
-    }
-
-    /// Adds the endpoint's own headers, which go with every request: a token for the receiver's
-    /// gateway, for example. They are marked sensitive, so that logs and compression tables do not
-    /// keep them.
-    ///
-    /// # Errors
-    /// One of them is [reserved](TargetError::ReservedHeader).
-    pub fn with_headers(mut self, mut headers: HeaderMap) -> Result<Self, TargetError> {
-        match headers.keys().find(|name| RESERVED.contains(name)) {
-            Some(name) => Err(TargetError::ReservedHeader { name: name.clone() }),
-            None => {
-                headers.values_mut().for_each(|value| value.set_sensitive(true));
-                self.headers = headers;
-                Ok(self)
-            }
-        }
+        Ok(Self { url, uri, loopback })
     }
 
     /// Checks an address that the name resolved to, when connecting.
@@ -192,12 +164,6 @@ impl Target {
         &self.url
     }
 
-    /// Returns the endpoint's own headers.
-    #[must_use]
-    pub fn headers(&self) -> &HeaderMap {
-        &self.headers
-    }
-
     /// Returns the URL as a request's target.
     #[must_use]
     pub fn uri(&self) -> &Uri {
@@ -205,7 +171,7 @@ impl Target {
     }
 }
 
-/// Without path, query and headers, which may hold a token of the customer's.
+/// Without path and query, which may hold a token of the customer's.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -215,28 +181,6 @@ impl fmt::Debug for Target {
             .finish_non_exhaustive()
     }
 }
-
-const RESERVED: [HeaderName; 19] = [
-    header::ACCEPT_ENCODING,
-    header::CONNECTION,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LENGTH,
-    header::CONTENT_RANGE,
-    header::CONTENT_TYPE,
-    header::DATE,
-    header::EXPECT,
-    header::HOST,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::RANGE,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::USER_AGENT,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
 
 fn is_loopback(host: Host<&str>) -> bool {
     match host {

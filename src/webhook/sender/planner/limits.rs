@@ -12,7 +12,7 @@
 /// endpoints of one account that may be late at once, and the limit of one endpoint well below it. If
 /// either is 0, nothing is planned.
 ///
-/// All fields are listed, so that limits can be written as a literal.
+/// Closed: a host has to choose each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SenderLimits {
     /// The limit of all endpoints together.

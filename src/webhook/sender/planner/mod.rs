@@ -22,7 +22,7 @@ use crate::Timestamp;
 pub use self::limits::SenderLimits;
 pub use self::pending::Pending;
 
-/// Decides which delivery to send next, under limits on what is in flight.
+/// The order in which deliveries are sent, under limits on what is in flight.
 ///
 /// ```
 /// use core::time::Duration;

@@ -5,7 +5,7 @@ use crate::Timestamp;
 
 /// A delivery to plan.
 ///
-/// All fields are listed, so that it can be written as a literal.
+/// Closed: a host has to take each field from the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pending {
     /// The host's number of the delivery.

@@ -22,10 +22,9 @@ use crate::webhook::event::EventType;
 /// # endpoint.pause(now);
 /// if let Some(missed) = endpoint.enable(now) {
 ///     let missed = missed.with_statuses([DeliveryStatus::Parked, DeliveryStatus::Skipped]).with_types([EventType::CallEnded]);
-///     let search = missed.search();
 ///     // SELECT type, count(*) FROM deliveries ... WHERE, as below, GROUP BY type
-///     assert_eq!(search.statuses, [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
-///     assert_eq!(search.ended_in, Some(0)); // the generation before
+///     assert_eq!(missed.statuses(), [DeliveryStatus::Parked, DeliveryStatus::Skipped]);
+///     assert_eq!(missed.ended_in(), Some(0)); // the generation before
 /// }
 /// ```
 ///
@@ -34,6 +33,14 @@ use crate::webhook::event::EventType;
 /// [`Recovery`](super::super::Recovery) redelivers all of it.
 ///
 /// It is stored as JSON. Old and new versions read each other's.
+///
+/// # The search
+/// ```sql
+#[doc = include_str!("../../../guide/sql/sender/missed.sql")]
+/// ```
+///
+/// The last condition needs the event's type, which is a column of the delivery or of its event. If
+/// `not_pending_in` is `NULL`, no row that is pending fits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MissedDeliveries {
     from: Timestamp,
@@ -54,34 +61,6 @@ pub struct MissedDeliveries {
     failed_from: Option<Timestamp>,
 }
 
-/// The condition of [`MissedDeliveries`], for a statement.
-///
-/// ```sql
-#[doc = include_str!("../../../guide/sql/sender/missed.sql")]
-/// ```
-///
-/// The last condition needs the event's type, which is a column of the delivery or of its event. If
-/// `not_pending_in` is `NULL`, no row that is pending fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MissedSearch<'a> {
-    /// The oldest `created_at` of the events.
-    pub created_from: Timestamp,
-    /// The first `created_at` after the range.
-    pub created_until: Timestamp,
-    /// Statuses in which a delivery has ended.
-    pub statuses: &'a [DeliveryStatus],
-    /// The generation that ended deliveries have; `None` for any.
-    pub ended_in: Option<i32>,
-    /// The oldest `created_at` of failed and gone deliveries.
-    pub failed_from: Timestamp,
-    /// The generation whose pending deliveries are sent; those of any other count as parked. `None`
-    /// if no pending delivery fits.
-    pub not_pending_in: Option<i32>,
-    /// Types of the events. Empty for all.
-    pub types: &'a [EventType],
-}
-
 impl Endpoint {
     /// Makes a disabled endpoint active again, with the count at zero. `None` if it is active or
     /// deleted.
@@ -93,7 +72,7 @@ impl Endpoint {
     /// [`MissedDeliveries::between`].
     ///
     /// An event that is accepted at the same moment may be stored after you have looked: see
-    /// [enabling in SQL](super::super#enable). With a clock that is far ahead the range
+    /// [enabling in SQL](crate::guide::storing#enable). With a clock that is far ahead the range
     /// is empty, because everything looks expired: use [`MissedDeliveries::between`] when the clock is right.
     pub fn enable(&mut self, now: Timestamp) -> Option<MissedDeliveries> {
         let disabled_at = self.activate(now)?;
@@ -161,42 +140,56 @@ impl MissedDeliveries {
         self.until
     }
 
-    /// Returns the condition for a statement that searches the deliveries of the endpoint.
+    /// Returns the statuses in which deliveries have ended, in the order of [`DeliveryStatus::ALL`].
     #[must_use]
-    pub fn search(&self) -> MissedSearch<'_> {
-        MissedSearch {
-            created_from: self.from,
-            created_until: self.until,
-            statuses: &self.statuses,
-            ended_in: self.failed_from.and(self.generation).map(previous_version).map(signed),
-            failed_from: self.failed_from.unwrap_or(self.from),
-            not_pending_in: self
-                .generation
-                .filter(|_| self.statuses.contains(&DeliveryStatus::Parked))
-                .map(signed),
-            types: &self.types,
-        }
+    pub fn statuses(&self) -> &[DeliveryStatus] {
+        &self.statuses
+    }
+
+    /// Returns the types of the events. Empty for all.
+    #[must_use]
+    pub fn types(&self) -> &[EventType] {
+        &self.types
+    }
+
+    /// Returns the generation that ended deliveries have; `None` for any.
+    #[must_use]
+    pub fn ended_in(&self) -> Option<i32> {
+        self.failed_from.and(self.generation).map(previous_version).map(signed)
+    }
+
+    /// Returns the oldest `created_at` of failed and gone deliveries.
+    #[must_use]
+    pub fn failed_from(&self) -> Timestamp {
+        self.failed_from.unwrap_or(self.from)
+    }
+
+    /// Returns the generation whose pending deliveries are sent; those of any other count as parked.
+    /// `None` if no pending delivery fits.
+    #[must_use]
+    pub fn not_pending_in(&self) -> Option<i32> {
+        let parked = self.statuses.contains(&DeliveryStatus::Parked);
+        self.generation.filter(|_| parked).map(signed)
     }
 
     /// Tells whether this delivery's event is in the range, and the endpoint did not receive it. The
-    /// same as [`search`](Self::search), without the types.
+    /// same as [the search](Self#the-search), without the types.
     #[must_use]
     pub fn includes(&self, delivery: &Delivery) -> bool {
-        let search = self.search();
         let created_at = delivery.event_created_at();
         let generation = signed(delivery.generation);
         let missed = match delivery.status() {
             DeliveryStatus::Waiting | DeliveryStatus::Sending => {
-                search.not_pending_in.is_some_and(|active| generation != active)
+                self.not_pending_in().is_some_and(|active| generation != active)
             }
             ended => {
-                search.statuses.contains(&ended)
-                    && search.ended_in.is_none_or(|ended_in| generation == ended_in)
+                self.statuses.contains(&ended)
+                    && self.ended_in().is_none_or(|ended_in| generation == ended_in)
                     && (matches!(ended, DeliveryStatus::Parked | DeliveryStatus::Skipped)
-                        || search.failed_from <= created_at)
+                        || self.failed_from() <= created_at)
             }
         };
-        search.created_from <= created_at && created_at < search.created_until && missed
+        self.from <= created_at && created_at < self.until && missed
     }
 
     /// Tells whether events of this type are included.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::missed::{MissedDeliveries, MissedSearch};
+pub use self::missed::MissedDeliveries;
 pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 
 use super::delivery::{Delivery, RedeliverError};
@@ -34,12 +34,14 @@ use crate::Timestamp;
 /// # let plan = WebhookPlan::Pro;
 /// let missed = endpoint.enable(now).ok_or("not disabled")?;
 /// let counted = 1; // SELECT count(*), by `MissedDeliveries::search`: shown before it is started
-/// let mut recovery = missed.recover(counted, RecoveryBy::Dashboard, plan, &endpoint, now)?;
+/// let recovery = missed.recover(RecoveryBy::Dashboard, plan, &endpoint, now)?;
+/// let mut recovery = recovery.with_counted(counted);
 ///
 /// // From now on, every second or so, until it is no longer running. Nothing is pending:
 /// let room = recovery.room(0, 4);
 /// let found = [(7, skipped)]; // ... AND id > $after ORDER BY id LIMIT $room FOR UPDATE
-/// let writes = recovery.step(room, &found, &endpoint, plan, now);
+/// let step = RecoveryStep { room, found: &found, endpoint: &endpoint, plan };
+/// let writes = recovery.step(step, now);
 /// // Store the writes and the recovery in one transaction.
 /// assert_eq!((writes[0].0, writes[0].1.status()), (7, DeliveryStatus::Waiting));
 /// assert_eq!((recovery.redelivered(), recovery.status()), (1, RecoveryStatus::Completed));
@@ -137,14 +139,28 @@ pub enum RecoverError {
     Disabled,
 }
 
+/// The rows of one step of a [`Recovery`], read and locked in one transaction.
+///
+/// Closed: a host has to fill in each field.
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveryStep<'a, D> {
+    /// The number of rows that were searched for: [`Recovery::room`], or fewer.
+    pub room: u32,
+    /// The first rows after [`Recovery::after`], in ascending order of their ids.
+    pub found: &'a [(D, Delivery)],
+    /// The endpoint.
+    pub endpoint: &'a Endpoint,
+    /// The plan of its account.
+    pub plan: WebhookPlan,
+}
+
 impl MissedDeliveries {
-    /// Starts a recovery of everything that is [found](Self::search) now and was counted. Store it.
+    /// Starts a recovery of everything that is missed. Store it.
     ///
     /// # Errors
     /// The plan does not include it, or the endpoint is disabled.
     pub fn recover<D>(
         self,
-        counted: u64,
         by: RecoveryBy,
         plan: WebhookPlan,
         endpoint: &Endpoint,
@@ -159,7 +175,7 @@ impl MissedDeliveries {
             by,
             started_at: now,
             generation: endpoint.generation(),
-            counted,
+            counted: 0,
             redelivered: 0,
             left_out: 0,
             after: None,
@@ -170,6 +186,12 @@ impl MissedDeliveries {
 }
 
 impl<D> Recovery<D> {
+    /// Sets how many deliveries were counted before it is started, to be shown with its progress.
+    #[must_use]
+    pub fn with_counted(self, counted: u64) -> Self {
+        Self { counted, ..self }
+    }
+
     /// Returns how many rows to read for the next step, given how many manual redeliveries of the
     /// endpoint are pending and how many may be at once. 0: make no step now.
     #[must_use]
@@ -180,24 +202,17 @@ impl<D> Recovery<D> {
         }
     }
 
-    /// Redelivers what was found: the first rows after [`after`](Self::after), in ascending order of
-    /// their ids, at most `room` of them. Store the writes and the recovery in one transaction.
+    /// Redelivers what was found. Store the writes and the recovery in one transaction.
     ///
-    /// If fewer rows than `room` were found, nothing is left. Rows that are no longer missed, because
+    /// If fewer rows than there is room for were found, nothing is left. Rows that are no longer missed, because
     /// somebody redelivered them meanwhile, are left out. A row whose sender may still be sending it
     /// waits for the next step, with all after it.
     #[must_use = "store the writes and the recovery"]
-    pub fn step(
-        &mut self,
-        room: u32,
-        found: &[(D, Delivery)],
-        endpoint: &Endpoint,
-        plan: WebhookPlan,
-        now: Timestamp,
-    ) -> Vec<(D, Delivery)>
+    pub fn step(&mut self, step: RecoveryStep<'_, D>, now: Timestamp) -> Vec<(D, Delivery)>
     where
         D: Clone,
     {
+        let RecoveryStep { room, found, endpoint, plan } = step;
         let mut writes = Vec::new();
         if self.status != RecoveryStatus::Running || room == 0 {
             return writes;
@@ -262,12 +277,6 @@ impl<D> Recovery<D> {
     #[must_use]
     pub fn status(&self) -> RecoveryStatus {
         self.status
-    }
-
-    /// Returns who started it.
-    #[must_use]
-    pub fn by(&self) -> RecoveryBy {
-        self.by
     }
 
     /// Returns when it was started.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(error.to_string(), "plan lacks recovery");
 /// ```
 ///
-/// All variants are listed, so that a price list can be mapped by a `match`.
+/// Closed: a price list is mapped to it, and each part needs a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookPlan {
     /// A plan below Pro: no webhooks.
@@ -30,6 +30,8 @@ pub enum WebhookPlan {
 }
 
 /// The one who recovers what was missed.
+///
+/// Closed: whoever is no person is a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryBy {

@@ -84,11 +84,9 @@ async fn what_is_recovered_is_what_the_library_says() {
         };
         let expected: Vec<&Row> = filled.of(number).filter(is_missed).collect();
 
-        let search = missed.search();
-        let statuses: Vec<&str> = search.statuses.iter().map(|status| status.as_str()).collect();
-        let types: Vec<&str> = search.types.iter().map(EventType::as_str).collect();
-        let [from, until, failed] =
-            [search.created_from, search.created_until, search.failed_from].map(At);
+        let statuses: Vec<&str> = missed.statuses().iter().map(|status| status.as_str()).collect();
+        let types: Vec<&str> = missed.types().iter().map(EventType::as_str).collect();
+        let [from, until, failed] = [missed.from(), missed.until(), missed.failed_from()].map(At);
         let shard = shard(number);
         let values: [&(dyn ToSql + Sync); 11] = [
             &shard,
@@ -96,9 +94,9 @@ async fn what_is_recovered_is_what_the_library_says() {
             &from,
             &until,
             &statuses,
-            &search.ended_in,
+            &missed.ended_in(),
             &failed,
-            &search.not_pending_in,
+            &missed.not_pending_in(),
             &types,
             &after,
             &to,
@@ -155,8 +153,7 @@ async fn a_window_leaves_out_nothing_that_was_missed() {
         let number = i32::try_from(filled.dice.roll(2)).unwrap();
         let after = i64::try_from(filled.dice.roll(500)).unwrap() - 50;
         let most = i64::try_from(1 + filled.dice.roll(30)).unwrap();
-        let search = missed.search();
-        let (from, until) = (At(search.created_from), At(search.created_until));
+        let (from, until) = (At(missed.from()), At(missed.until()));
         let values: [&(dyn ToSql + Sync); 5] = [&number, &from, &until, &after, &most];
         let last = filled.session.query_opt(&window, &values).await.unwrap();
         let last: Option<i64> = last.map(|row| row.get(0));

@@ -1,0 +1,97 @@
+//! What a finished attempt means for its endpoint, and what became of the endpoint.
+
+use core::num::NonZeroU32;
+
+use super::alert::{Alert, DisabledReason};
+
+/// The meaning of a finished attempt for its endpoint. Made by
+/// [`Delivery::finish`](super::super::Delivery::finish).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "give it to `Endpoint::record`, or an endpoint is never disabled"]
+pub struct Report {
+    pub(in super::super) effect: Effect,
+    pub(in super::super) late: bool,
+    /// The number of the endpoint.
+    pub(in super::super) endpoint: u32,
+    pub(in super::super) life: Life,
+}
+
+/// The life of an endpoint in which an attempt began. A life ends when the endpoint is
+/// enabled again, or moved. Only ever compared for equality.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Life {
+    /// Deliveries belong to it, however often the endpoint is moved.
+    pub(in super::super) generation: u32,
+    /// The microsecond in which it began, in four bytes: it comes again after 71 minutes, when no
+    /// attempt is left of it. `None`: not known.
+    pub(in super::super) began: Option<NonZeroU32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Effect {
+    /// The delivery goes on, or the outcome does not count.
+    None,
+    /// The first attempt of a delivery failed, and the delivery goes on.
+    FirstFailure,
+    /// A delivery ended in failure.
+    Failure,
+    /// A 2xx.
+    Success,
+    /// A 410.
+    Gone,
+}
+
+/// The change of an [`Endpoint`](super::Endpoint) by one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EndpointChange {
+    /// Nothing changed, and there is nothing to store.
+    Unchanged,
+    /// A count of failures changed, or the endpoint was [moved](super::Endpoint::moved). There is something to
+    /// store, and nobody to tell.
+    Updated,
+    /// The endpoint is suspect.
+    Suspect,
+    /// A delivery failed for good, and the owner is warned: at each of
+    /// [`FAILURES_TO_WARN`](super::super::FAILURES_TO_WARN).
+    Failing {
+        /// Failed deliveries in a row, this one included.
+        failures: u8,
+    },
+    /// A 2xx ended a row of failures that the owner was warned of.
+    Recovered,
+    /// The endpoint is disabled.
+    Disabled(DisabledReason),
+}
+
+impl EndpointChange {
+    /// Returns what to tell the owner. `None` if there is nothing, or if the owner did it.
+    #[must_use]
+    pub fn alert(self) -> Option<Alert> {
+        match self {
+            Self::Suspect => Some(Alert::Suspect),
+            Self::Recovered => Some(Alert::Recovered),
+            Self::Failing { failures } => Some(Alert::Failing { failures }),
+            Self::Disabled(reason) if reason.is_automatic() => Some(Alert::Disabled { reason }),
+            _ => None,
+        }
+    }
+}
+
+impl Report {
+    /// Tells whether the outcome came too late to change the delivery: somebody else finished the
+    /// attempt or has taken it over. Record the report all the same, for a late 410 still disables
+    /// the endpoint.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.late
+    }
+
+    /// Tells whether the report changes no endpoint:
+    /// [`Endpoint::record`](super::Endpoint::record) returns [`EndpointChange::Unchanged`] for it,
+    /// whatever the endpoint's state.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.effect == Effect::None
+    }
+}

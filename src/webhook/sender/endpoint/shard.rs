@@ -1,0 +1,32 @@
+//! The shards by which owners share endpoints.
+
+use core::num::NonZeroU32;
+
+use sha2::{Digest, Sha256};
+
+/// Returns the shard of an endpoint, from 0 to one less than `shards`: the first eight bytes of the
+/// SHA-256 of its id, as a number, modulo `shards`.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use call_assistant::webhook::sender::shard_of;
+///
+/// let shards = NonZeroU32::new(64).unwrap();
+/// assert_eq!(shard_of("whep_1", shards), 54);
+/// ```
+///
+/// This never changes, so it may be a column. Choose the number of shards once, well above the number
+/// of processes that there will ever be: with another number, endpoints have other shards. See
+/// [owners](crate::guide::storing#owners).
+#[must_use]
+pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
+    let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    remainder(u64::from_be_bytes([a, b, c, d, e, f, g, h]), shards)
+}
+
+#[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
+fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
+    let remainder = number.checked_rem(u64::from(divisor.get())).expect("not zero");
+    u32::try_from(remainder).expect("less than a u32")
+}
