@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use super::percent::{decode_query, encode_into};
-use super::{CreatedRange, ParameterError, UnsendableError};
+use super::{CreatedRange, ParameterError};
 use crate::Timestamp;
 
 /// A request for a page of the account's calls, newest first: `GET /v1/calls`.
@@ -109,16 +109,16 @@ impl ListCalls {
     ///
     /// # Errors
     /// The limit, the cursor or the bounds are not valid.
-    pub fn query(&self) -> Result<String, UnsendableError> {
+    pub fn query(&self) -> Result<String, ParameterError> {
         let Self { limit, cursor, created_after, created_before } = self;
         if !(1..=Self::MAX_LIMIT).contains(limit) {
-            return Err(UnsendableError::Limit { limit: *limit });
+            return Err(ParameterError::LimitRange);
         }
-        self.created().map_err(|_| UnsendableError::CreatedRange)?;
+        self.created()?;
         let mut query = alloc::format!("limit={limit}");
         if let Some(cursor) = cursor {
             if cursor.len() > Self::MAX_CURSOR_LEN {
-                return Err(UnsendableError::LongCursor { len: cursor.len() });
+                return Err(ParameterError::CursorLength);
             }
             query.push_str("&cursor=");
             encode_into(&mut query, cursor);

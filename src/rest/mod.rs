@@ -48,7 +48,6 @@ mod response;
 pub mod server;
 #[cfg(all(feature = "client", feature = "service"))]
 pub mod testing;
-mod unsendable_error;
 
 pub use api_key::{ApiKey, Mode, Scope};
 pub use base_url::BaseUrl;
@@ -60,4 +59,3 @@ pub use parameter_error::ParameterError;
 pub use quota::Quota;
 pub use request::{ApiRequest, GetAccount, GetCall};
 pub use response::{ApiResponse, REQUEST_ID_HEADER};
-pub use unsendable_error::UnsendableError;

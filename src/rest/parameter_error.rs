@@ -82,6 +82,13 @@ pub enum ParameterError {
     /// An id of a call that is too long.
     #[error("call_id has more than {} bytes", id::MAX_ID_LEN)]
     CallIdLength,
+    /// An id of a call that is `.` or `..`, in a request to be sent. URL parsers resolve such a segment,
+    /// however it is encoded, and the request would ask for another resource.
+    #[error("call_id consists of dots, which no URL can carry")]
+    CallIdDots,
+    /// A cursor that is too long for a URL, in a request to be sent.
+    #[error("cursor has more than {} bytes", ListCalls::MAX_CURSOR_LEN)]
+    CursorLength,
 }
 
 impl ParameterError {
@@ -113,7 +120,8 @@ impl ParameterError {
             | Self::Timestamp { parameter, .. } => Some(parameter),
             Self::LimitForm | Self::LimitRange => Some("limit"),
             Self::CreatedRange => Some("created_before"),
-            Self::CallIdLength => Some("call_id"),
+            Self::CallIdLength | Self::CallIdDots => Some("call_id"),
+            Self::CursorLength => Some("cursor"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::percent::encode_into;
-use super::{ApiResponse, ListCalls, Operation, UnsendableError};
+use super::{ApiResponse, ListCalls, Operation, ParameterError};
 use crate::id::CallId;
 use crate::model::{Account, Call, CallList};
 
@@ -30,8 +30,8 @@ pub trait ApiRequest: Clone + sealed::Sealed {
     /// Writes the path and query, to be appended to a [`BaseUrl`](super::BaseUrl).
     ///
     /// # Errors
-    /// See [`UnsendableError`].
-    fn target(&self) -> Result<String, UnsendableError>;
+    /// See [`ParameterError`].
+    fn target(&self) -> Result<String, ParameterError>;
 
     /// Returns whether a response can be the answer to this very request.
     #[doc(hidden)]
@@ -64,7 +64,7 @@ impl ApiRequest for GetAccount {
     const OPERATION: Operation = Operation::GetAccount;
     type Response = Account;
 
-    fn target(&self) -> Result<String, UnsendableError> {
+    fn target(&self) -> Result<String, ParameterError> {
         Ok(Self::OPERATION.path().into())
     }
 }
@@ -73,7 +73,7 @@ impl ApiRequest for ListCalls {
     const OPERATION: Operation = Operation::ListCalls;
     type Response = CallList;
 
-    fn target(&self) -> Result<String, UnsendableError> {
+    fn target(&self) -> Result<String, ParameterError> {
         Ok(alloc::format!("{}?{}", Self::OPERATION.path(), self.query()?))
     }
 }
@@ -82,10 +82,10 @@ impl ApiRequest for GetCall {
     const OPERATION: Operation = Operation::GetCall;
     type Response = Call;
 
-    fn target(&self) -> Result<String, UnsendableError> {
+    fn target(&self) -> Result<String, ParameterError> {
         let id = self.call_id.as_str();
         if matches!(id, "." | "..") {
-            return Err(UnsendableError::DotId);
+            return Err(ParameterError::CallIdDots);
         }
         let mut target = String::from(Operation::ListCalls.path());
         target.push('/');

@@ -29,8 +29,7 @@ use call_assistant::rest::{
 use call_assistant::webhook::event::{Event, EventError};
 use call_assistant::webhook::explain::Evidence;
 use call_assistant::webhook::sender::{
-    self, DisabledReason, EndpointChange, Excerpt, MAX_EXCERPT_LEN, Outcome, Pending, Planner,
-    SenderLimits, Target,
+    self, DisabledReason, EndpointChange, Excerpt, Outcome, Pending, Planner, SenderLimits, Target,
 };
 use call_assistant::webhook::{
     DeliveryHeaders, Signer, SigningSecret, Verifier, VerifyError, receiver,
@@ -325,7 +324,7 @@ fn sixty_four_mebibytes() {
         }
     }
     let excerpt = cheap(|| Excerpt::new(&body));
-    assert_eq!((excerpt.text.len(), excerpt.cut), (MAX_EXCERPT_LEN, true));
+    assert_eq!((excerpt.text.len(), excerpt.cut), (Excerpt::MAX_LEN, true));
 
     let explanation = cheap(|| Evidence::new(headers, &body, "whsec_test").explain(NOW));
     assert!(explanation.is_proven() && explanation.causes().is_empty(), "{explanation}");

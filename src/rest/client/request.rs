@@ -5,7 +5,7 @@ use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Request, Uri};
 
 use super::{ClientError, ResponseHead, error};
-use crate::rest::{ApiKey, ApiRequest, BaseUrl, UnsendableError};
+use crate::rest::{ApiKey, ApiRequest, BaseUrl, ParameterError};
 use crate::text::{TextError, TextReason};
 
 /// A client of the service: it turns operations into requests, and responses into what was asked
@@ -106,7 +106,7 @@ impl Client {
     /// # Errors
     /// No URL can carry the call's id or the cursor.
     #[expect(clippy::expect_used, reason = "base URL, key and request are checked text")]
-    pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, UnsendableError> {
+    pub fn request<R: ApiRequest>(&self, operation: &R) -> Result<Request<()>, ParameterError> {
         let mut request = Request::new(());
         *request.method_mut() = R::OPERATION.method();
         // `http` has read the base, and the rest is percent-encoded and within its 64 KiB.
@@ -140,7 +140,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`request`](Self::request).
-    pub fn url<R: ApiRequest>(&self, operation: &R) -> Result<String, UnsendableError> {
+    pub fn url<R: ApiRequest>(&self, operation: &R) -> Result<String, ParameterError> {
         Ok(format!("{}{}", self.base, operation.target()?))
     }
 

@@ -12,9 +12,6 @@ use super::endpoint::Report;
 use crate::Timestamp;
 use crate::secret::excerpt;
 
-/// The longest excerpt of a response's body: 1,024 bytes.
-pub const MAX_EXCERPT_LEN: usize = 1024;
-
 /// One attempt in a delivery's log. Keep it as long as the delivery
 /// ([`Delivery::is_kept`]).
 ///
@@ -90,7 +87,7 @@ pub struct Ended<'a, D, E> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Excerpt {
-    /// The first [`MAX_EXCERPT_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
+    /// The first [`Excerpt::MAX_LEN`] bytes as text. Bytes that are not UTF-8 are replaced, and so is
     /// whatever looks like a signing secret or an API key, because a receiver's error page may show
     /// its configuration. The text comes from the receiver: escape it before you show it.
     pub text: String,
@@ -122,10 +119,13 @@ impl LogEntry {
 }
 
 impl Excerpt {
+    /// The longest excerpt: 1,024 bytes of a body.
+    pub const MAX_LEN: usize = 1024;
+
     /// Creates an excerpt of a body.
     #[must_use]
     pub fn new(body: &[u8]) -> Self {
-        Self { text: excerpt(body, MAX_EXCERPT_LEN), cut: body.len() > MAX_EXCERPT_LEN }
+        Self { text: excerpt(body, Self::MAX_LEN), cut: body.len() > Self::MAX_LEN }
     }
 
     /// Creates an excerpt of header fields, one `name: value` a line. A cookie is left out: it may
@@ -134,7 +134,7 @@ impl Excerpt {
     pub fn from_fields(fields: &HeaderMap) -> Self {
         let mut text = Vec::new();
         for (name, value) in fields {
-            if text.len() > MAX_EXCERPT_LEN {
+            if text.len() > Self::MAX_LEN {
                 break;
             }
             let value =

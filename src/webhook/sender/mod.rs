@@ -98,9 +98,9 @@ pub use delivery::{
 };
 pub use endpoint::{
     AbandonedReason, AddressError, Alert, Destination, DisabledReason, Endpoint, EndpointChange,
-    EndpointColumns, MAX_URL_LEN, Report, Target, TargetError, check_public, shard_of,
+    EndpointColumns, Report, Target, TargetError, check_public, shard_of,
 };
-pub use log::{Ended, Excerpt, LogEntry, MAX_EXCERPT_LEN};
+pub use log::{Ended, Excerpt, LogEntry};
 pub use planner::{Pending, Planner, SenderLimits};
 pub use recovery::{
     MissedDeliveries, PlanError, RecoverError, Recovery, RecoveryBy, RecoveryStatus, RecoveryStep,

@@ -96,7 +96,16 @@ pub fn settle<D: Ord + Clone, E: Ord + Clone>(
     deliveries: &BTreeMap<D, Delivery>,
     endpoints: &BTreeMap<E, Endpoint>,
 ) -> Settled<D, E> {
-    let mut settled = Settled::default();
+    let mut settled = Settled {
+        deliveries: Vec::new(),
+        endpoints: Vec::new(),
+        log: Vec::new(),
+        again: Vec::new(),
+        disabled: Vec::new(),
+        alerts: Vec::new(),
+        unknown: Vec::new(),
+        mismatched: Vec::new(),
+    };
     let (mut rows, mut owners) = (BTreeMap::new(), BTreeMap::new());
     let mut finished = Vec::with_capacity(ended.len());
     for (position, each) in ended.iter().enumerate() {
@@ -146,20 +155,5 @@ impl<D, E: Clone> Settled<D, E> {
             self.disabled.push((endpoint.clone(), reason));
         }
         self.alerts.extend(change.alert().map(|alert| (endpoint.clone(), alert)));
-    }
-}
-
-impl<D, E> Default for Settled<D, E> {
-    fn default() -> Self {
-        Self {
-            deliveries: Vec::new(),
-            endpoints: Vec::new(),
-            log: Vec::new(),
-            again: Vec::new(),
-            disabled: Vec::new(),
-            alerts: Vec::new(),
-            unknown: Vec::new(),
-            mismatched: Vec::new(),
-        }
     }
 }

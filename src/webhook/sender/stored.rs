@@ -98,6 +98,45 @@ pub enum ColumnError {
     },
 }
 
+/// Defines an enum that JSON and a column hold as a text. A text that this version does not know is
+/// refused.
+macro_rules! stored_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident in $column:literal {
+            $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $text)] $variant,)+
+        }
+
+        impl $name {
+            /// All values.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Returns its text, in JSON and in a column.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl core::str::FromStr for $name {
+            type Err = $crate::webhook::sender::stored::ColumnError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let known = Self::ALL.iter().copied().find(|one| one.as_str() == text);
+                known.ok_or_else(|| Self::Err::Text { field: $column, text: text.into() })
+            }
+        }
+    };
+}
+pub(super) use stored_enum;
+
 #[expect(clippy::expect_used, reason = "every way to make a number keeps it within i32::MAX")]
 pub(super) fn signed(number: u32) -> i32 {
     i32::try_from(number).expect("at most i32::MAX")

@@ -7,7 +7,7 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryStatus, DisabledReason, Endpoint, EndpointChange,
-    MAX_URL_LEN, Outcome, RedeliverError, Report, Target, TargetError,
+    Outcome, RedeliverError, Report, Target, TargetError,
 };
 use http::StatusCode;
 use url::Host;
@@ -403,7 +403,7 @@ pub fn target(bytes: &[u8]) {
     });
     let target = match Target::parse(text) {
         Ok(target) => target,
-        Err(TargetError::TooLong { len }) => return assert!(len > MAX_URL_LEN),
+        Err(TargetError::TooLong { len }) => return assert!(len > Target::MAX_LEN),
         Err(_) => return,
     };
     assert_eq!(Target::parse(target.as_str()).as_ref(), Ok(&target));

@@ -8,7 +8,7 @@ use call_assistant::rest::client::{
     Action, Client, ClientError, ClientErrorReason, ResponseHead, RetryAfter,
 };
 use call_assistant::rest::{
-    ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, UnsendableError,
+    ApiError, ApiKey, BaseUrl, ErrorCode, GetAccount, GetCall, ListCalls, ParameterError,
 };
 use http::Response;
 
@@ -70,8 +70,8 @@ fn the_three_requests() {
     let url = client.url(&GetCall::new(call_id)).unwrap();
     assert_eq!(url, "https://api.example.com/public/v1/calls/call_1%2F2");
     let dots = GetCall::new(CallId::parse("..").unwrap());
-    assert_eq!(client.request(&dots).unwrap_err(), UnsendableError::DotId);
-    assert_eq!(client.url(&dots).unwrap_err(), UnsendableError::DotId);
+    assert_eq!(client.request(&dots).unwrap_err(), ParameterError::CallIdDots);
+    assert_eq!(client.url(&dots).unwrap_err(), ParameterError::CallIdDots);
 }
 
 /// KEY-6: a new key is checked, and then takes the old one's place.

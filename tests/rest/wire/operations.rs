@@ -6,7 +6,7 @@ use call_assistant::rest::client::{Client, ClientErrorReason, RetryAfter};
 use call_assistant::rest::server::{Authorized, Received, RejectionReason, RequestHead};
 use call_assistant::rest::{
     ApiKey, ApiRequest, ApiResponse, BaseUrl, CreatedRange, ErrorCode, GetAccount, GetCall,
-    ListCalls, Mode, Operation, ParameterError, Quota, Scope, UnsendableError,
+    ListCalls, Mode, Operation, ParameterError, Quota, Scope,
 };
 use call_assistant::{Product, Timestamp};
 use proptest::prelude::*;
@@ -375,14 +375,18 @@ fn call_ids_are_decoded_once() {
 fn addresses_that_would_be_folded_are_not_sent() {
     let client = client(&base("https://api.example.com"));
     for dots in [".", ".."] {
-        assert_eq!(client.request(&call_id(dots)).unwrap_err(), UnsendableError::DotId, "{dots}");
+        assert_eq!(
+            client.request(&call_id(dots)).unwrap_err(),
+            ParameterError::CallIdDots,
+            "{dots}"
+        );
     }
     for dots in ["...", ".a", "a.", "a..b", "../x"] {
         let url = client.url(&call_id(dots)).unwrap();
         assert_eq!(url::Url::parse(&url).unwrap().as_str(), url, "{dots}");
     }
     let list = ListCalls::new().with_cursor("x".repeat(8193));
-    assert_eq!(client.url(&list), Err(UnsendableError::LongCursor { len: 8193 }));
+    assert_eq!(client.url(&list), Err(ParameterError::CursorLength));
     let list = ListCalls::new().with_cursor("\u{e9}".repeat(4096));
     assert!(client.request(&list).is_ok());
 }
@@ -395,13 +399,13 @@ fn limits_and_bounds_are_checked_where_the_request_is_written() {
     }
     for limit in [0, 101, usize::MAX] {
         let error = ListCalls::new().with_limit(limit).target().unwrap_err();
-        assert_eq!(error, UnsendableError::Limit { limit }, "{limit}");
-        assert_eq!(error.to_string(), format!("limit is {limit}, not from 1 to 100"), "{limit}");
+        assert_eq!(error, ParameterError::LimitRange, "{limit}");
+        assert_eq!(error.to_string(), "limit is not from 1 to 100", "{limit}");
     }
     let equal = ListCalls::new().with_created_after(second(1)).with_created_before(second(1));
     assert!(equal.target().is_ok());
     let reversed = equal.with_created_after(second(2)).target();
-    assert_eq!(reversed, Err(UnsendableError::CreatedRange));
+    assert_eq!(reversed, Err(ParameterError::CreatedRange));
 }
 
 #[test]

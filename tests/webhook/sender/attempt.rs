@@ -5,8 +5,7 @@ use std::time::Duration;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
-    Delivery, Destination, Endpoint, Excerpt, FailureReason, LogEntry, MAX_EXCERPT_LEN, Outcome,
-    Target,
+    Delivery, Destination, Endpoint, Excerpt, FailureReason, LogEntry, Outcome, Target,
 };
 use call_assistant::webhook::{Signer, Verifier};
 use http::header::{HeaderMap, HeaderValue};
@@ -146,25 +145,25 @@ fn the_log_says_why_and_what_the_response_was_like() {
     assert!(text.ends_with(end), "{text}");
     assert_eq!(serde_json::from_str::<LogEntry>(&text).unwrap(), entry);
 
-    fields.append("x-long", HeaderValue::from_bytes(&[b'a'; MAX_EXCERPT_LEN]).unwrap());
+    fields.append("x-long", HeaderValue::from_bytes(&[b'a'; Excerpt::MAX_LEN]).unwrap());
     let long = Excerpt::from_fields(&fields);
-    assert_eq!((long.text.len() <= MAX_EXCERPT_LEN + 16, long.cut), (true, true));
+    assert_eq!((long.text.len() <= Excerpt::MAX_LEN + 16, long.cut), (true, true));
 }
 
 /// What is kept of a body: so much, as text, and nothing that looks like a secret.
 #[test]
 fn an_excerpt_is_short_and_holds_no_secret() {
-    let exact = vec![b'a'; MAX_EXCERPT_LEN];
+    let exact = vec![b'a'; Excerpt::MAX_LEN];
     assert!(!Excerpt::new(&exact).cut);
-    let long = vec![b'a'; MAX_EXCERPT_LEN + 1];
+    let long = vec![b'a'; Excerpt::MAX_LEN + 1];
     let excerpt = Excerpt::new(&long);
-    assert_eq!((excerpt.text.len(), excerpt.cut), (MAX_EXCERPT_LEN, true));
+    assert_eq!((excerpt.text.len(), excerpt.cut), (Excerpt::MAX_LEN, true));
     // A character that is cut through is left out; what is not UTF-8 is replaced.
-    let mut cut = vec![b'a'; MAX_EXCERPT_LEN - 1];
+    let mut cut = vec![b'a'; Excerpt::MAX_LEN - 1];
     cut.extend("é".as_bytes());
     let excerpt = Excerpt::new(&cut);
-    assert_eq!((excerpt.text.len(), excerpt.cut), (MAX_EXCERPT_LEN - 1, true));
-    cut.truncate(MAX_EXCERPT_LEN);
+    assert_eq!((excerpt.text.len(), excerpt.cut), (Excerpt::MAX_LEN - 1, true));
+    cut.truncate(Excerpt::MAX_LEN);
     assert!(Excerpt::new(&cut).text.ends_with("a\u{fffd}"));
     assert_eq!(Excerpt::new(b"a\xffb").text, "a\u{fffd}b");
     assert_eq!(Excerpt::new(b"").text, "");

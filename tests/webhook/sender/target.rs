@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use call_assistant::webhook::sender::{MAX_URL_LEN, Target, TargetError, check_public};
+use call_assistant::webhook::sender::{Target, TargetError, check_public};
 
 const UNASSIGNED: &str = "address is outside 2000::/3, where public IPv6 addresses are";
 
@@ -49,7 +49,7 @@ fn public_https_urls_are_targets() {
 
 #[test]
 fn everything_else_is_refused_with_its_reason() {
-    let long = format!("https://example.com/{}", "a".repeat(MAX_URL_LEN));
+    let long = format!("https://example.com/{}", "a".repeat(Target::MAX_LEN));
     for (text, error) in [
         ("", TargetError::NotAUrl),
         ("example.com", TargetError::NotAUrl),
@@ -116,7 +116,7 @@ fn everything_else_is_refused_with_its_reason() {
     ] {
         assert_eq!(parse(text).unwrap_err(), error, "{text}");
     }
-    let longest = &long[..MAX_URL_LEN];
+    let longest = &long[..Target::MAX_LEN];
     assert_eq!(parse(longest).unwrap().as_str(), longest);
     let label = format!("https://{}.com/", "a".repeat(64));
     assert_eq!(parse(&label).unwrap_err(), TargetError::HostName);
@@ -338,13 +338,13 @@ fn development_reaches_loopback_and_only_that_in_addition() {
 #[test]
 fn what_is_kept_can_be_loaded() {
     // Each `é` is two bytes as entered, and six as kept.
-    let room = MAX_URL_LEN - "https://example.com/".len();
+    let room = Target::MAX_LEN - "https://example.com/".len();
     let longest = format!("https://example.com/{}", "é".repeat(room / 6));
     let target = parse(&longest).unwrap();
     assert_eq!(parse(target.as_str()), Ok(target));
     let longer = format!("https://example.com/{}", "é".repeat(room / 6 + 1));
-    assert!(longer.len() < MAX_URL_LEN);
-    let len = MAX_URL_LEN - room + (room / 6 + 1) * 6;
+    assert!(longer.len() < Target::MAX_LEN);
+    let len = Target::MAX_LEN - room + (room / 6 + 1) * 6;
     assert_eq!(parse(&longer).unwrap_err(), TargetError::TooLong { len });
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use call_assistant::webhook::sender::{FailureReason, MAX_EXCERPT_LEN, Outcome};
+use call_assistant::webhook::sender::{Excerpt, FailureReason, Outcome};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -110,13 +110,13 @@ impl Connection {
     pub(super) async fn beginning(mut self, mut body: Incoming) -> (Vec<u8>, Option<Self>) {
         let mut read = Vec::new();
         let is_ready = tokio::time::timeout(LISTEN, async {
-            while read.len() <= MAX_EXCERPT_LEN {
+            while read.len() <= Excerpt::MAX_LEN {
                 let Some(frame) = body.frame().await else {
                     return self.requests.ready().await.is_ok();
                 };
                 let Ok(frame) = frame else { return false };
                 if let Some(data) = frame.data_ref() {
-                    let room = MAX_EXCERPT_LEN.saturating_add(1).saturating_sub(read.len());
+                    let room = Excerpt::MAX_LEN.saturating_add(1).saturating_sub(read.len());
                     read.extend_from_slice(data.get(..room).unwrap_or(data));
                 }
             }

@@ -1,5 +1,5 @@
 use super::PagingError;
-use crate::rest::UnsendableError;
+use crate::rest::ParameterError;
 use crate::rest::client::{Action, ClientError};
 
 /// The reason why a [`Flow`](super::super::Flow) stopped before its task was done.
@@ -11,7 +11,7 @@ pub enum FlowError {
     Client(#[from] ClientError),
     /// A request that cannot be sent.
     #[error(transparent)]
-    Unsendable(#[from] UnsendableError),
+    Unsendable(#[from] ParameterError),
     /// A page that does not fit into its list, however often it was asked for and the list
     /// restarted.
     #[error(transparent)]

@@ -1,76 +1,46 @@
 //! The states of a delivery, and why a step is refused.
 
-use core::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
-use super::super::stored::{ColumnError, MismatchError};
+use super::super::stored::{MismatchError, stored_enum};
 use crate::Timestamp;
 
-/// The state of a delivery.
-///
-/// ```
-/// use call_assistant::webhook::sender::DeliveryStatus;
-///
-/// assert_eq!(DeliveryStatus::Waiting.as_str(), "waiting"); // in JSON and in a column
-/// assert_eq!("parked".parse(), Ok(DeliveryStatus::Parked));
-///
-/// let error = "queued".parse::<DeliveryStatus>().unwrap_err();
-/// assert_eq!(error.to_string(), r#"status is "queued", which this version does not know"#);
-/// ```
-///
-/// # A status of a later version
-/// While a deployment is under way, an older version may read a row that a later version wrote. A
-/// status that it does not know is an error that names it, and never a guess: leave the row as it
-/// is, for a process of the later version. A version of this crate that adds a status is read by
-/// all processes before any of them writes it, so it comes in two releases: the first one reads the
-/// status, the second one writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DeliveryStatus {
-    /// The next attempt begins when it is due.
-    Waiting,
-    /// A sender has begun an attempt and holds a lease on it.
-    Sending,
-    /// The receiver acknowledged the event.
-    Delivered,
-    /// The sixth attempt failed, or a manual redelivery.
-    Failed,
-    /// The receiver answered 410.
-    Gone,
-    /// The delivery was pending when its endpoint was disabled.
-    Parked,
-    /// The endpoint was disabled when the event was accepted.
-    Skipped,
+stored_enum! {
+    /// The state of a delivery.
+    ///
+    /// ```
+    /// use call_assistant::webhook::sender::DeliveryStatus;
+    ///
+    /// assert_eq!(DeliveryStatus::Waiting.as_str(), "waiting"); // in JSON and in a column
+    /// assert_eq!("parked".parse(), Ok(DeliveryStatus::Parked));
+    ///
+    /// let error = "queued".parse::<DeliveryStatus>().unwrap_err();
+    /// assert_eq!(error.to_string(), r#"status is "queued", which this version does not know"#);
+    /// ```
+    ///
+    /// # A status of a later version
+    /// While a deployment is under way, an older version may read a row that a later version wrote. A
+    /// status that it does not know is an error that names it, and never a guess: leave the row as it
+    /// is, for a process of the later version. A version of this crate that adds a status is read by
+    /// all processes before any of them writes it, so it comes in two releases: the first one reads the
+    /// status, the second one writes it.
+    pub enum DeliveryStatus in "status" {
+        /// The next attempt begins when it is due.
+        Waiting = "waiting",
+        /// A sender has begun an attempt and holds a lease on it.
+        Sending = "sending",
+        /// The receiver acknowledged the event.
+        Delivered = "delivered",
+        /// The sixth attempt failed, or a manual redelivery.
+        Failed = "failed",
+        /// The receiver answered 410.
+        Gone = "gone",
+        /// The delivery was pending when its endpoint was disabled.
+        Parked = "parked",
+        /// The endpoint was disabled when the event was accepted.
+        Skipped = "skipped",
+    }
 }
 
 impl DeliveryStatus {
-    /// All states, in the order of a delivery's life.
-    pub const ALL: &'static [Self] = &[
-        Self::Waiting,
-        Self::Sending,
-        Self::Delivered,
-        Self::Failed,
-        Self::Gone,
-        Self::Parked,
-        Self::Skipped,
-    ];
-
-    /// Returns its text, in JSON and in a column.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Sending => "sending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-            Self::Gone => "gone",
-            Self::Parked => "parked",
-            Self::Skipped => "skipped",
-        }
-    }
-
     /// Tells whether a delivery in this state has something left to do.
     #[must_use]
     pub fn is_pending(self) -> bool {
@@ -81,15 +51,6 @@ impl DeliveryStatus {
     #[must_use]
     pub fn is_missed(self) -> bool {
         matches!(self, Self::Failed | Self::Gone | Self::Parked | Self::Skipped)
-    }
-}
-
-impl FromStr for DeliveryStatus {
-    type Err = ColumnError;
-
-    fn from_str(text: &str) -> Result<Self, ColumnError> {
-        let known = Self::ALL.iter().copied().find(|status| status.as_str() == text);
-        known.ok_or_else(|| ColumnError::Text { field: "status", text: text.into() })
     }
 }
 

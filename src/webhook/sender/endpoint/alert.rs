@@ -1,12 +1,11 @@
 //! What the owner of an endpoint is told.
 
 use core::fmt;
-use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::schedule::FAILURES_TO_DISABLE;
-use super::super::stored::ColumnError;
+use super::super::stored::stored_enum;
 
 /// A message to the owner of an endpoint.
 ///
@@ -142,56 +141,32 @@ impl AbandonedReason {
     }
 }
 
-/// The reason why an endpoint is disabled.
-///
-/// ```
-/// use call_assistant::webhook::sender::DisabledReason;
-///
-/// assert_eq!(DisabledReason::Failing.as_str(), "failing"); // in JSON and in a column
-/// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
-/// ```
-///
-/// A text of a later version is an error that names it, as with [`DeliveryStatus`](super::super::DeliveryStatus).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DisabledReason {
-    /// It answered 410.
-    Gone,
-    /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
-    Failing,
-    /// Its owner paused it.
-    Paused,
-    /// Its owner deleted it. It cannot be enabled again.
-    Deleted,
+stored_enum! {
+    /// The reason why an endpoint is disabled.
+    ///
+    /// ```
+    /// use call_assistant::webhook::sender::DisabledReason;
+    ///
+    /// assert_eq!(DisabledReason::Failing.as_str(), "failing"); // in JSON and in a column
+    /// assert_eq!("gone".parse(), Ok(DisabledReason::Gone));
+    /// ```
+    ///
+    /// A text of a later version is an error that names it, as with a delivery's status.
+    pub enum DisabledReason in "disabled" {
+        /// It answered 410.
+        Gone = "gone",
+        /// [`FAILURES_TO_DISABLE`](super::super::FAILURES_TO_DISABLE) deliveries in a row failed for good.
+        Failing = "failing",
+        /// Its owner paused it.
+        Paused = "paused",
+        /// Its owner deleted it. It cannot be enabled again.
+        Deleted = "deleted",
+    }
 }
 
 impl DisabledReason {
-    /// All reasons.
-    pub const ALL: &'static [Self] = &[Self::Gone, Self::Failing, Self::Paused, Self::Deleted];
-
     /// Tells whether it disables an endpoint by itself, without its owner.
     pub(super) const fn is_automatic(self) -> bool {
         matches!(self, Self::Gone | Self::Failing)
-    }
-
-    /// Returns its text, in JSON and in a column.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::Failing => "failing",
-            Self::Paused => "paused",
-            Self::Deleted => "deleted",
-        }
-    }
-}
-
-impl FromStr for DisabledReason {
-    type Err = ColumnError;
-
-    fn from_str(text: &str) -> Result<Self, ColumnError> {
-        let known = Self::ALL.iter().copied().find(|reason| reason.as_str() == text);
-        known.ok_or_else(|| ColumnError::Text { field: "disabled", text: text.into() })
     }
 }

@@ -20,7 +20,7 @@ pub use self::destination::Destination;
 pub(super) use self::report::{Effect, Life};
 pub use self::report::{EndpointChange, Report};
 pub use self::shard::shard_of;
-pub use self::target::{MAX_URL_LEN, Target, TargetError};
+pub use self::target::{Target, TargetError};
 
 use super::schedule::{
     FAILURES_TO_DISABLE, FAILURES_TO_WARN, FIRST_FAILURES_TO_SUSPECT, REMINDER_DAYS, SUSPECT_SPAN,

@@ -1,6 +1,6 @@
 //! The shards by which owners share endpoints.
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use sha2::{Digest, Sha256};
 
@@ -19,14 +19,10 @@ use sha2::{Digest, Sha256};
 /// of processes that there will ever be: with another number, endpoints have other shards. See
 /// [owners](crate::guide::storing#owners).
 #[must_use]
+#[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
 pub fn shard_of(endpoint: impl AsRef<[u8]>, shards: NonZeroU32) -> u32 {
     let digest: [u8; 32] = Sha256::digest(endpoint.as_ref()).into();
     let [a, b, c, d, e, f, g, h, ..] = digest;
-    remainder(u64::from_be_bytes([a, b, c, d, e, f, g, h]), shards)
-}
-
-#[expect(clippy::expect_used, reason = "a remainder is less than its divisor")]
-fn remainder(number: u64, divisor: NonZeroU32) -> u32 {
-    let remainder = number.checked_rem(u64::from(divisor.get())).expect("not zero");
-    u32::try_from(remainder).expect("less than a u32")
+    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    u32::try_from(number % NonZeroU64::from(shards)).expect("less than a u32")
 }

@@ -8,9 +8,6 @@ use url::{Host, Url};
 
 use super::address::{AddressError, NOT_LOOPBACK, check_public};
 
-/// The longest URL of an endpoint: 2,048 bytes, percent-encoded as in [`Target::as_str`].
-pub const MAX_URL_LEN: usize = 2048;
-
 /// A URL that webhooks may be sent to.
 ///
 /// ```
@@ -46,9 +43,9 @@ pub enum TargetError {
     /// It is not an absolute URL, or its host is missing or impossible.
     #[error("url is not an absolute https url with a valid host")]
     NotAUrl,
-    /// It is longer than [`MAX_URL_LEN`] bytes, as entered or as [`Target::as_str`] keeps it, where
+    /// It is longer than [`Target::MAX_LEN`] bytes, as entered or as [`Target::as_str`] keeps it, where
     /// characters outside ASCII take several bytes each.
-    #[error("url has {len} bytes, more than {MAX_URL_LEN}")]
+    #[error("url has {len} bytes, more than {max}", max = Target::MAX_LEN)]
     TooLong {
         /// The length, in bytes.
         len: usize,
@@ -83,6 +80,9 @@ pub enum TargetError {
 }
 
 impl Target {
+    /// The longest URL: 2,048 bytes, percent-encoded as in [`as_str`](Self::as_str).
+    pub const MAX_LEN: usize = 2048;
+
     /// Parses a URL of a public host. Parse it at registration, and again whenever it is loaded.
     ///
     /// A stored URL may be refused later, by a version of this crate that knows more hosts that are
@@ -104,12 +104,12 @@ impl Target {
     }
 
     fn read(text: &str, allow_loopback: bool) -> Result<Self, TargetError> {
-        if text.len() > MAX_URL_LEN {
+        if text.len() > Self::MAX_LEN {
             return Err(TargetError::TooLong { len: text.len() });
         }
         let url = Url::parse(text).map_err(|_| TargetError::NotAUrl)?;
         // What is kept is parsed again, so it must fit as well.
-        if url.as_str().len() > MAX_URL_LEN {
+        if url.as_str().len() > Self::MAX_LEN {
             return Err(TargetError::TooLong { len: url.as_str().len() });
         }
         let loopback = allow_loopback && url.host().is_some_and(is_loopback);

@@ -13,7 +13,7 @@ pub use self::plan::{PlanError, RecoveryBy, WebhookPlan};
 use super::delivery::{Delivery, RedeliverError};
 use super::endpoint::Endpoint;
 use super::schedule::RETENTION;
-use super::stored::{self, Version};
+use super::stored::{self, Version, stored_enum};
 use crate::Timestamp;
 
 /// The recovery of what an endpoint missed: each delivery is redelivered once, a few at a time, until
@@ -87,43 +87,27 @@ pub struct Recovery<D> {
     version: Version,
 }
 
-/// The state of a recovery.
-///
-/// ```
-/// use call_assistant::webhook::sender::RecoveryStatus;
-///
-/// assert_eq!(RecoveryStatus::Running.as_str(), "running"); // in JSON and in a column
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RecoveryStatus {
-    /// There may be more to redeliver.
-    Running,
-    /// Everything was redelivered.
-    Completed,
-    /// Its owner cancelled it.
-    Cancelled,
-    /// Its endpoint was disabled.
-    Disabled,
-    /// The plan does not include it any more.
-    Downgraded,
-    /// All its events are thirty days old.
-    Expired,
-}
-
-impl RecoveryStatus {
-    /// Returns its text, in JSON and in a column.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Disabled => "disabled",
-            Self::Downgraded => "downgraded",
-            Self::Expired => "expired",
-        }
+stored_enum! {
+    /// The state of a recovery.
+    ///
+    /// ```
+    /// use call_assistant::webhook::sender::RecoveryStatus;
+    ///
+    /// assert_eq!(RecoveryStatus::Running.as_str(), "running"); // in JSON and in a column
+    /// ```
+    pub enum RecoveryStatus in "status" {
+        /// There may be more to redeliver.
+        Running = "running",
+        /// Everything was redelivered.
+        Completed = "completed",
+        /// Its owner cancelled it.
+        Cancelled = "cancelled",
+        /// Its endpoint was disabled.
+        Disabled = "disabled",
+        /// The plan does not include it any more.
+        Downgraded = "downgraded",
+        /// All its events are thirty days old.
+        Expired = "expired",
     }
 }
 
