@@ -9,12 +9,15 @@
 //! gets a database of its own on one server with `fsync` and `synchronous_commit` on. All but the
 //! plain loop send signed HTTP to one receiver. What is printed are medians of the rounds, with the
 //! smallest and the largest.
+//!
+//! `-- requests` measures the public API of hosts instead, and `-- floods` what keys that nobody has cost.
 #![allow(clippy::disallowed_methods)] // it measures time
 
 mod figures;
 mod hosts;
 mod late;
 mod receiver;
+mod requests;
 mod server;
 
 use std::process::ExitCode;
@@ -30,39 +33,64 @@ use server::Server;
 struct Options {
     rounds: usize,
     deliveries: u32,
+    requests: usize,
     /// A second, for the steady load.
     rate: u32,
     steady: Duration,
 }
 
 fn main() -> ExitCode {
-    // Our own senders are processes: this binary, started again.
-    if std::env::args().nth(1).as_deref() == Some("sender") {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let first = arguments.first().map_or("", String::as_str).to_owned();
+    // The durable host's processes, and the hosts of `requests`: this binary, started again.
+    if matches!(first.as_str(), "sender" | "api") {
         call_assistant_postgres::main(|| Err("no demonstration here".to_owned()));
         return ExitCode::SUCCESS;
     }
-    let options = match options() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    if runtime.block_on(requests::host(&arguments)).is_some() {
+        return ExitCode::SUCCESS;
+    }
+    let requests = matches!(first.as_str(), "requests" | "floods");
+    if requests {
+        arguments.remove(0);
+    }
+    let options = match options(arguments) {
         Ok(options) => options,
         Err(wrong) => {
-            eprintln!("{wrong}: [--rounds N] [--deliveries N] [--rate N] [--steady SECONDS]");
+            eprintln!(
+                "{wrong}: [requests | floods] [--rounds N] [--requests N] [--deliveries N] \
+                 [--rate N] [--steady SECONDS]"
+            );
             return ExitCode::from(2);
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(run(options));
+    if requests {
+        let floods = first == "floods";
+        runtime.block_on(requests::run(options.rounds, options.requests, floods));
+    } else {
+        runtime.block_on(run(options));
+    }
     ExitCode::SUCCESS
 }
 
-fn options() -> Result<Options, String> {
-    let mut options =
-        Options { rounds: 5, deliveries: 20_000, rate: 1_000, steady: Duration::from_secs(10) };
-    let mut arguments = std::env::args().skip(1);
+fn options(arguments: Vec<String>) -> Result<Options, String> {
+    let mut options = Options {
+        rounds: 5,
+        deliveries: 20_000,
+        requests: 6_000,
+        rate: 1_000,
+        steady: Duration::from_secs(10),
+    };
+    let mut arguments = arguments.into_iter();
     while let Some(name) = arguments.next() {
         let value = arguments.next().and_then(|text| text.parse::<u32>().ok());
         let value = value.filter(|value| *value > 0).ok_or_else(|| format!("{name}: a number?"))?;
         match name.as_str() {
             "--rounds" => options.rounds = value as usize,
             "--deliveries" => options.deliveries = value,
+            "--requests" => options.requests = value as usize,
             "--rate" => options.rate = value,
             "--steady" => options.steady = Duration::from_secs(value.into()),
             _ => return Err(name),

@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// The time of the first process, of its children, and of those that have ended.
-    fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         let first = self.server.pid().expect("it runs").as_raw_nonzero().get();
         let processes = fs::read_dir("/proc").expect("a system with /proc").flatten();
         let mut ticks = 0;
@@ -99,6 +99,14 @@ impl Server {
         }
         Duration::from_millis(u64::try_from(ticks).unwrap_or(0) * 10)
     }
+}
+
+/// The time of one process.
+pub(crate) fn cpu_of(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let (_, rest) = stat.rsplit_once(") ").expect("its name");
+    let ticks: u64 = rest.split(' ').skip(11).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
 }
 
 impl Database {

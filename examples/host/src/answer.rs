@@ -77,8 +77,11 @@ impl Error {
             }
             Self::Refused(Refused::Unavailable(why)) => {
                 log::line(&format!("store: {why}"));
-                let message = "the store does not answer; try again".to_owned();
-                (StatusCode::SERVICE_UNAVAILABLE, "unavailable", message, None)
+                let message = "the store does not answer; try again";
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                let mut answer = error(status, "unavailable", message, None);
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                return answer;
             }
             Self::Body(error) => {
                 let (status, message) = match error {

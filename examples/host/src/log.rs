@@ -14,6 +14,9 @@ use super::clock;
 /// The most lines that wait to be written.
 const QUEUE: usize = 4096;
 
+/// How long lines are collected before they are written: 5 ms. Whoever logs much wakes this thread seldom.
+const COLLECTED: Duration = Duration::from_millis(5);
+
 static LOG: OnceLock<Log> = OnceLock::new();
 
 struct Log {
@@ -69,10 +72,11 @@ fn log() -> &'static Log {
 fn write_all(queue: &Receiver<Message>, dropped: &AtomicU64) {
     let mut batch = String::new();
     while let Ok(first) = queue.recv() {
+        std::thread::sleep(COLLECTED);
         let mut waiting = Vec::new();
         take(first, &mut batch, &mut waiting);
         // Lines that came meanwhile go out in the same write.
-        while batch.len() < 16 * 1024
+        while batch.len() < 256 * 1024
             && let Ok(next) = queue.try_recv()
         {
             take(next, &mut batch, &mut waiting);

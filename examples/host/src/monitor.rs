@@ -9,8 +9,10 @@ use call_assistant::metrics::{CONTENT_TYPE, OpenMetrics};
 use call_assistant::rest::server;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use serde_json::json;
 
-use crate::answer::{Answer, Error, text};
+use crate::answer::{Answer, Error, json, text};
+use crate::rows::Writes;
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
 use crate::{
@@ -114,7 +116,10 @@ impl<S: Store> Monitor<S> {
         if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
             return Err(Error::Stopping);
         }
-        self.store.ready().await?;
-        Ok(text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()))
+        let writes = match self.store.ready().await? {
+            Writes::Stored => "stored",
+            Writes::Waiting => "waiting",
+        };
+        Ok(json(StatusCode::OK, &json!({ "ready": true, "writes": writes })))
     }
 }

@@ -241,6 +241,15 @@ pub struct Metrics {
     pub others: Vec<Family>,
 }
 
+/// How a store that answers takes writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// They are acknowledged.
+    Stored,
+    /// They wait for a standby server.
+    Waiting,
+}
+
 /// What a sender's planner has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadRow {
@@ -335,6 +344,7 @@ pub struct LoginRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct AlertRow {
     pub id: String,
+    pub account_id: AccountId,
     pub endpoint_id: EndpointId,
     pub url: String,
     pub at: Timestamp,
@@ -342,6 +352,34 @@ pub struct AlertRow {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
+    pub acknowledged: Option<Acknowledged>,
+}
+
+impl AlertRow {
+    /// Returns one word for how bad it is: `info`, `warning` or `critical`.
+    pub fn severity(&self) -> &'static str {
+        match self.kind.as_str() {
+            "recovered" => "info",
+            "suspect" | "failing" => "warning",
+            // Of these, and of what a later version tells, nothing more is sent by itself.
+            _ => "critical",
+        }
+    }
+}
+
+/// Who has taken note of an alert, and when.
+#[derive(Clone, Debug, Serialize)]
+pub struct Acknowledged {
+    pub by: String,
+    pub at: Timestamp,
+}
+
+/// Alerts of all accounts, in the order in which they were stored.
+#[derive(Clone, Debug, Default)]
+pub struct AlertPage {
+    pub rows: Vec<AlertRow>,
+    /// Where the next page begins. What is stored later is behind it.
+    pub next: u64,
 }
 
 /// A signing secret that replaces another.

@@ -51,7 +51,7 @@ use call_assistant::rest::server::StoredKey;
 
 use crate::answer::Error;
 use crate::login::Login;
-use crate::rows::{Account, DeliveryRow, EndpointRow, RecoveryRow};
+use crate::rows::{Account, AlertRow, DeliveryRow, EndpointRow, RecoveryRow};
 use crate::store::{Done, Refused, Store};
 
 /// The id of a `T`, as it came from outside, that the login of the request may see and change.
@@ -187,6 +187,18 @@ impl Login {
         if let Some(own) = self.owner() {
             let keys = store.keys(Allowed::new(own.as_str())).await?;
             self.check("key", |_| keys.iter().any(|key| key.id.as_str() == id))?;
+        }
+        Ok(Allowed::new(id))
+    }
+
+    /// Allows an alert.
+    ///
+    /// # Errors
+    /// It is not among the latest of the login's account, or the store does not answer.
+    pub async fn alert<'a>(&self, store: &impl Store, id: &'a str) -> Done<Allowed<'a, AlertRow>> {
+        if let Some(own) = self.owner() {
+            let alerts = store.alerts(Allowed::new(own.as_str())).await?;
+            self.check("alert", |_| alerts.iter().any(|alert| alert.id == id))?;
         }
         Ok(Allowed::new(id))
     }

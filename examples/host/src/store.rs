@@ -48,9 +48,9 @@ use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
 use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::rows::{
-    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
-    RecoveryPage, RecoveryRow,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount,
+    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use crate::scope::{Allowed, Among, Operator};
 
@@ -336,8 +336,17 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// What an account's owner should be told, newest first: the latest hundred.
     fn alerts(&self, account: Allowed<'_, Account>) -> impl Doing<Vec<AlertRow>>;
 
-    /// Whether requests can be answered now. [`Refused::Unavailable`] says why not.
-    fn ready(&self) -> impl Doing<()>;
+    /// The alerts of all accounts that were stored after a page with this [`AlertPage::next`], so many at
+    /// most. None is left out, however late its transaction commits. A conflict if this store has not
+    /// come as far as that page.
+    fn alerts_after(&self, by: Operator, after: u64, limit: usize) -> impl Doing<AlertPage>;
+
+    /// Notes who has taken note of an alert. The first one stays.
+    fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> impl Doing<AlertRow>;
+
+    /// Whether requests can be answered now, and how writes are taken. [`Refused::Unavailable`] says why
+    /// not.
+    fn ready(&self) -> impl Doing<Writes>;
 
     /// What this process has counted, and what the store holds if it answers.
     fn metrics(&self) -> impl Future<Output = Metrics> + Send;

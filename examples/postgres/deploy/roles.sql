@@ -27,6 +27,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     recoveries, clocks, logins
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
+GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 
 -- `sender`: no key of a customer, and no call but in the events that it sends.

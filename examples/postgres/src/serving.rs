@@ -138,7 +138,7 @@ pub(crate) async fn monitor(
 ) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
     let listener = listen("--metrics", address).await?;
     let address = listener.local_addr()?;
-    let store = Postgres::at(database, ring)?.counting(counted);
+    let store = Postgres::at(database, ring)?.counting(counted).sending();
     let monitor = Monitor::new(store).until(watch.stop().clone());
     Ok((address, monitoring(listener, monitor, watch)))
 }

@@ -19,9 +19,9 @@ use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::clock;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed, NewAccount,
-    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed,
+    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
@@ -376,6 +376,15 @@ impl Shared for Local {
         Ok(self.store.lock().alerts(account.as_str()))
     }
 
+    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
+        self.store.lock().alerts_after(after, limit)
+    }
+
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+        let (mut tables, now) = self.store.write();
+        tables.acknowledge(id.as_str(), by, now)
+    }
+
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
         Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
     }
@@ -401,8 +410,8 @@ impl Shared for Local {
         Ok(of_it.map(|login| login.ended = true).count().try_into().unwrap_or(u64::MAX))
     }
 
-    async fn ready(&self) -> Done<()> {
-        Ok(())
+    async fn ready(&self) -> Done<Writes> {
+        Ok(Writes::Stored)
     }
 
     async fn metrics(&self) -> Metrics {

@@ -40,8 +40,8 @@ async function start(flags) {
   }
   throw new Error("the service ended without a word");
 }
-async function ask(dashboard, method, path) {
-  const answer = await fetch(dashboard + path, { method, headers: { Authorization: `Bearer ${TOKEN}` } });
+async function ask(dashboard, method, path, body) {
+  const answer = await fetch(dashboard + path, { method, body: body && JSON.stringify(body), headers: { Authorization: `Bearer ${TOKEN}` } });
   return answer.json();
 }
 const link = async (dashboard, account) => dashboard + (await ask(dashboard, "POST", `/accounts/${account}/portal`)).path;
@@ -98,6 +98,53 @@ try {
   await until("the key", `${text("dialog h2")} === "Key created"`);
   await keep();
   await until("the key in the list", `document.querySelector("main").innerText.includes("made by the owner")`);
+
+  // What one endpoint goes through is one alert, which changes, and which somebody takes note of.
+  const receiver = createServer((asked, answer) => { answer.statusCode = asked.url === "/ok" ? 204 : 410; answer.end(); });
+  running.push(receiver);
+  await new Promise((done) => receiver.listen(0, "127.0.0.1", done));
+  const url = `http://127.0.0.1:${receiver.address().port}/`;
+  const { id } = await ask(dashboard, "POST", "/accounts/acct_fjord_dental/endpoints", { url });
+  await ask(dashboard, "POST", `/endpoints/${id}/ping`, {});
+  const alert = (words) => `document.querySelectorAll(".alerts > li").length === 1 && ${words}.test(${text(".alerts > li")})`;
+  await until("the alert", alert("/^criticaldisabled: it answered 410/"));
+  const key = await run(`document.querySelector(".alerts > li").dataset.key`);
+  await run(`window.row = document.querySelector(".alerts > li")`);
+  await ask(dashboard, "POST", "/clock", { advance_seconds: 86_500 });
+  await until("the alert of the next day", alert("/^criticaldisabled for 1 day: .*1 before/"));
+  assert.equal(await run(`window.row.isConnected && window.row.dataset.key`), key, "it is the same row");
+  await run(`document.querySelector(".alerts > li button").click()`);
+  await until("who takes note", `document.querySelector("dialog input[name=by]")?.value === "owner"`);
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("the note", alert("/acknowledged by owner/"));
+  passed += await audit(browser, "alerts");
+
+  // By the keyboard: two that were missed are selected, and redelivered together.
+  const hook = await ask(dashboard, "POST", "/accounts/acct_fjord_dental/endpoints", { url: url + "ok" });
+  await ask(dashboard, "POST", `/endpoints/${hook.id}/pause`, {});
+  for (const type of ["note.one", "note.two"]) await ask(dashboard, "POST", "/accounts/acct_fjord_dental/events", { type, data: {} });
+  await ask(dashboard, "POST", `/endpoints/${hook.id}/enable`, {});
+  await run(`setFilter("endpoint", ${JSON.stringify(hook.id)})`);
+  await until("both", `document.querySelectorAll("tbody .choose").length === 2`);
+  const press = async (key) => { for (const type of ["keyDown", "keyUp"]) await page("Input.dispatchKeyEvent", { type, key, text: type === "keyDown" ? key : undefined }); };
+  await run("document.activeElement?.blur()");
+  await press("?");
+  await until("what the keys do", `${text("dialog h2")} === "Keys" && document.querySelectorAll("dialog kbd").length === 5`);
+  await run(`document.querySelector("dialog form").requestSubmit()`);
+  await until("that list has closed", `!document.querySelector("dialog")`);
+  await press("/");
+  await until("the search", `document.activeElement?.dataset.key === "filter id"`);
+  await press("j");
+  assert.equal(await run("document.activeElement.value"), "j", "whoever types is not disturbed");
+  await run(`document.activeElement.value = ""; document.activeElement.blur()`);
+  for (const key of ["j", "x", "j", "x"]) await press(key);
+  await until("both are selected", `${text('[data-key="chosen"]')}.startsWith("2 selected")`);
+  passed += await audit(browser, "a selection");
+  if (process.env.SHOTS) await browser.shot(join(process.env.SHOTS, "portal-selection.png"), true);
+  await run(`document.querySelector('[data-key="redeliver chosen"]').click()`);
+  await until("both are redelivered", `/2 redeliveries accepted/.test(${text("#toasts")}) && !document.querySelector('[data-key="chosen"]')`);
+  await run(`setFilter("endpoint", "")`);
+
   await run(`location.hash = "#acct_harbour_hair"`);
   await until("no other account", `${text("h1")} === "There is no such account"`);
   assert.doesNotMatch(await run("document.body.innerText"), /Harbour/);

@@ -7,6 +7,7 @@
 //! pages themselves have no data, and ask for it.
 
 mod accounts;
+mod alerts;
 mod calls;
 mod deliveries;
 mod endpoints;
@@ -245,6 +246,10 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
                 self.recover_all(Among::One(login.account(id)?), asked).await
             }
             ["accounts", id, "alerts"] if get => self.alerts(login.account(id)?).await,
+            ["alerts"] if get => self.alerts_after(operator?, asked).await,
+            ["alerts", id, "acknowledge"] if post => {
+                self.acknowledge(login.alert(store, id).await?, asked).await
+            }
             ["keys", id, "revoke"] if post => self.revoke(login.key(store, id).await?, asked).await,
             ["endpoints", id] if get => self.endpoint(login.endpoint(store, id).await?).await,
             ["endpoints", id] if patch => {
@@ -352,9 +357,9 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""] | ["accounts" | "explain" | "portal"] | ["deliveries" | "recoveries", _] => {
-            Some("GET, HEAD")
-        }
+        [""]
+        | ["accounts" | "alerts" | "explain" | "portal"]
+        | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
         ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),
         ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
@@ -364,6 +369,7 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         ["recoveries"]
         | ["accounts", _, "events" | "recover"]
         | ["keys", _, "revoke"]
+        | ["alerts", _, "acknowledge"]
         | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]
         | ["deliveries", _, "redeliver" | "send"]
         | ["recoveries", _, "pause" | "continue" | "cancel"] => Some("POST"),

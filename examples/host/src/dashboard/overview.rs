@@ -65,7 +65,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
             "calls": calls,
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
-            "alerts": alerts,
+            "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
             "sandbox": by.map(|_| self.extension.shown()),
             "now": asked.now,
         });

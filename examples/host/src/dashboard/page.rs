@@ -20,9 +20,11 @@ pub(super) const DASHBOARD: &str = concat!(
     include_str!("page/state.js"),
     include_str!("page/draw.js"),
     include_str!("page/endpoints.js"),
+    include_str!("page/alerts.js"),
     include_str!("page/deliveries.js"),
     include_str!("page/account.js"),
     include_str!("page/dialogs.js"),
+    include_str!("page/keys.js"),
     include_str!("page/start.js"),
     "</script>\n</body>\n</html>\n",
 );

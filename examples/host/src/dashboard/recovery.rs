@@ -1,4 +1,4 @@
-//! Recovering what an endpoint missed, and what owners are told.
+//! Recovering what an endpoint missed.
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventType;
@@ -78,12 +78,6 @@ impl<S: Store, X> Dashboard<S, X> {
         self.store.account(account).await?;
         let recoveries = self.store.recoveries(account).await?;
         Ok(ok(&show::list(recoveries.iter().map(show::recovery).collect())))
-    }
-
-    pub(super) async fn alerts(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
-        self.store.account(account).await?;
-        let alerts = self.store.alerts(account).await?;
-        Ok(ok(&json!({ "data": alerts })))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::plan::key_state;
-use crate::rows::{Account, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow};
+use crate::rows::{Account, AlertRow, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow};
 use crate::scope::Operator;
 
 /// An account, and for an operator how it stands.
@@ -162,6 +162,14 @@ pub(super) fn recovery(row: &RecoveryRow) -> Value {
         "started_at": row.started_at,
         "ended_at": row.ended_at,
     })
+}
+
+/// An alert, with where the page shows what it is about.
+pub(super) fn alert(row: &AlertRow) -> Value {
+    let mut shown = value(row);
+    shown["severity"] = row.severity().into();
+    shown["link"] = format!("/#{}?endpoint={}", row.account_id, row.endpoint_id).into();
+    shown
 }
 
 /// A list.

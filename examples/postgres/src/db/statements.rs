@@ -66,11 +66,18 @@ statements! {
     ACCOUNTS_ONE = "accounts/one";
     ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
+    ALERTS_ACKNOWLEDGE = "alerts/acknowledge";
+    ALERTS_AFTER = "alerts/after";
     ALERTS_DROP = "alerts/drop";
     ALERTS_INSERT = "alerts/insert";
+    ALERTS_LAST = "alerts/last";
     ALERTS_LATEST = "alerts/latest";
     ALERTS_MISSED = "alerts/missed";
+    ALERTS_NEW = "alerts/new";
+    ALERTS_NUMBER = "alerts/number";
+    ALERTS_ONE = "alerts/one";
     ALERTS_REMIND = "alerts/remind";
+    ALERTS_TURN = "alerts/turn";
     API_ADMIT = "api/admit";
     API_CALL = "api/call";
     API_KEYS = "api/keys";
@@ -81,6 +88,7 @@ statements! {
     CALLS_LATEST = "calls/latest";
     CLOCKS_NOW = "clocks/now";
     CLOCKS_SHARE = "clocks/share";
+    COMMIT_WAITS = "commit/waits";
     DAYS_ADD = "days/add";
     DAYS_DROP = "days/drop";
     DAYS_OLDEST = "days/oldest";

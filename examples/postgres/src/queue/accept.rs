@@ -77,6 +77,8 @@ pub async fn accept(
     );
     let (new, endpoints) = (new?, endpoints?);
     if new == 0 {
+        // It may be stored where a COMMIT was given up, and be at no standby yet.
+        query(change, sql::COMMIT_WAITS, &[]).await?;
         return Ok(Accepted::Again);
     }
     let (mut pending, mut skipped) = (NewDeliveries::default(), NewDeliveries::default());

@@ -33,6 +33,9 @@ const TRUSTED: Duration = Duration::from_secs(3);
 /// How often leases are renewed.
 const RENEW: Duration = Duration::from_secs(1);
 
+/// How long a standby may take to know of a renewal: 1.5 s. The next one comes while the leases last.
+const PROMPT: Duration = Duration::from_millis(1500);
+
 /// How long a shard that is to be let go waits for what is in flight. Nothing of it begins meanwhile,
 /// so an endpoint that is silent must not hold up the others of its shard: what is still in flight
 /// then is sent again by the next owner, and the first result that is stored counts.
@@ -194,7 +197,8 @@ impl Owner {
         let mine = self.owned.borrow().shards.clone();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
-        let (kept, renewal) = self.renew(&held).await?;
+        let kept = self.renew(&held).await?;
+        let renewal = self.live().await?;
         self.compare(&renewal);
 
         let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
@@ -293,25 +297,32 @@ impl Owner {
         self.history.read_again();
     }
 
-    /// The shards whose leases are renewed, and what is known then.
-    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<(Vec<i16>, Renewal), DbError> {
+    /// The shards whose leases are renewed. No standby is waited for, so nobody else gets them meanwhile.
+    async fn renew(&self, held: &BTreeMap<i16, i64>) -> Result<Vec<i16>, DbError> {
         let (seconds, (shards, epochs)) = (LEASE.as_secs_f64(), columns(held));
-        self.database
-            .read(async |client| {
-                let live = query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await?;
-                let live = live.ok_or_else(|| DbError::row("a renewal without a row"))?;
-                let renewal = Renewal {
-                    live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
-                    count: live.field("renewals")?,
-                    timeline: live.field("timeline")?,
-                    at: live.field::<At>("at")?.0,
-                };
-                let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
-                let kept = query(client, sql::OWNERS_RENEW, &lease).await?;
-                let kept = kept.iter().map(|row| row.field("shard")).collect::<Result<_, _>>()?;
-                Ok((kept, renewal))
-            })
-            .await
+        let lease: [&(dyn ToSql + Sync); 4] = [&self.id, &shards, &epochs, &seconds];
+        let renew = async |client: &Object| query(client, sql::OWNERS_RENEW, &lease).await;
+        let kept: Vec<Row> = self.database.read(renew).await?;
+        kept.iter().map(|row| row.field("shard")).collect()
+    }
+
+    /// What is known of the senders, once a standby knows it, too: by its count, one history is told from
+    /// another. While that waits, no result is stored either, so nothing begins.
+    async fn live(&self) -> Result<Renewal, DbError> {
+        let seconds = LEASE.as_secs_f64();
+        let live = async |client: &Object| {
+            query_opt(client, sql::OWNERS_LIVE, &[&self.id, &seconds]).await
+        };
+        let live = tokio::time::timeout(PROMPT, self.database.read(live)).await;
+        let live: Row = live
+            .map_err(|_| DbError::TimedOut)??
+            .ok_or_else(|| DbError::row("a renewal without a row"))?;
+        Ok(Renewal {
+            live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
+            count: live.field("renewals")?,
+            timeline: live.field("timeline")?,
+            at: live.field::<At>("at")?.0,
+        })
     }
 
     /// Takes shards. Each comes with its epoch, and with the owner that has not given it back.

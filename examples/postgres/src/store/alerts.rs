@@ -1,36 +1,95 @@
 //! Alerts that were stored for owners.
 
-use call_assistant::id::EndpointId;
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId};
 use call_assistant::webhook::sender::Alert;
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::Row;
 
 use super::unreadable;
 use crate::db::statements as sql;
-use crate::db::{Fields as _, query};
-use host::rows::{AlertRow, MOST_COUNTED};
-use host::store::Done;
+use crate::db::{At, Fields as _, execute, query, query_opt};
+use host::rows::{Acknowledged, AlertPage, AlertRow, MOST_COUNTED};
+use host::store::{Done, Refused};
 
 /// The latest alerts of an account, newest first.
 pub(super) async fn latest(client: &impl GenericClient, account: &str) -> Done<Vec<AlertRow>> {
-    let mut latest = Vec::new();
-    for row in query(client, sql::ALERTS_LATEST, &[&account]).await? {
-        // What a later version tells is for that version to show.
-        let Ok(alert) = serde_json::from_str::<Alert>(row.field("alert")?) else { continue };
-        let missed: Option<i64> = row.field("missed")?;
-        let missed = missed
-            .filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
-        let missed = missed.map(i64::unsigned_abs).map(|missed| match missed > MOST_COUNTED {
-            true => format!("; it has missed more than {MOST_COUNTED} so far"),
-            false => format!("; it has missed {missed} so far"),
-        });
-        latest.push(AlertRow {
-            id: format!("alrt_{}", row.field::<i64>("id")?),
-            endpoint_id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
-            url: row.field("url")?,
-            at: row.instant("at")?,
-            kind: alert.kind().to_owned(),
-            message: format!("{alert}{}", missed.unwrap_or_default()),
-        });
-    }
-    Ok(latest)
+    let rows = query(client, sql::ALERTS_LATEST, &[&account]).await?;
+    rows.iter().filter_map(|row| shown(row).transpose()).collect()
+}
+
+/// Whether there is an alert without a number.
+pub(super) async fn has_new(client: &impl GenericClient) -> Done<bool> {
+    let row = query_opt(client, sql::ALERTS_NEW, &[]).await?;
+    Ok(row.map_or(Ok(false), |row| row.field("has_new"))?)
+}
+
+/// Numbers the alerts that have none. Numbers are given out by one transaction after the other, so whoever has
+/// read one has read all below it.
+pub(super) async fn number(change: &Transaction<'_>) -> Done<()> {
+    query(change, sql::ALERTS_TURN, &[]).await?;
+    execute(change, sql::ALERTS_NUMBER, &[]).await?;
+    Ok(())
+}
+
+/// The alerts behind a number, in the order of their numbers.
+pub(super) async fn after(
+    client: &impl GenericClient,
+    after: u64,
+    limit: usize,
+) -> Done<AlertPage> {
+    let row = query_opt(client, sql::ALERTS_LAST, &[]).await?;
+    let last: i64 = row.ok_or_else(|| unreadable("there is no sequence"))?.field("last_value")?;
+    let after = i64::try_from(after).ok().filter(|after| *after <= last).ok_or_else(|| {
+        let why = "after: this feed has not come as far; begin again without it";
+        Refused::Conflict(why.into())
+    })?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = query(client, sql::ALERTS_AFTER, &[&after, &limit]).await?;
+    let next = rows.last().map_or(Ok(after), |row| row.field("number"))?;
+    let rows = rows.iter().filter_map(|row| shown(row).transpose()).collect::<Done<_>>()?;
+    Ok(AlertPage { rows, next: next.unsigned_abs() })
+}
+
+/// Notes who has taken note of an alert.
+pub(super) async fn acknowledge(
+    change: &Transaction<'_>,
+    id: &str,
+    by: &str,
+    now: Timestamp,
+) -> Done<AlertRow> {
+    let missing = Refused::NotFound("alert");
+    let number = id.strip_prefix("alrt_").and_then(|number| number.parse::<i64>().ok());
+    let number = number.filter(|number| text_of(*number) == id).ok_or(missing.clone())?;
+    execute(change, sql::ALERTS_ACKNOWLEDGE, &[&number, &by, &At(now)]).await?;
+    let row = query_opt(change, sql::ALERTS_ONE, &[&number]).await?.ok_or(missing.clone())?;
+    shown(&row)?.ok_or(missing)
+}
+
+fn text_of(number: i64) -> String {
+    format!("alrt_{number}")
+}
+
+/// What a later version tells is for that version to show.
+fn shown(row: &Row) -> Done<Option<AlertRow>> {
+    let Ok(alert) = serde_json::from_str::<Alert>(row.field("alert")?) else { return Ok(None) };
+    let missed: Option<i64> = row.field("missed")?;
+    let missed =
+        missed.filter(|_| matches!(alert, Alert::Disabled { .. } | Alert::StillDisabled { .. }));
+    let missed = missed.map(i64::unsigned_abs).map(|missed| match missed > MOST_COUNTED {
+        true => format!("; it has missed more than {MOST_COUNTED} so far"),
+        false => format!("; it has missed {missed} so far"),
+    });
+    let by: Option<String> = row.field("acknowledged_by")?;
+    let at = row.instant_opt("acknowledged_at")?;
+    Ok(Some(AlertRow {
+        id: text_of(row.field("id")?),
+        account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
+        endpoint_id: EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?,
+        url: row.field("url")?,
+        at: row.instant("at")?,
+        kind: alert.kind().to_owned(),
+        message: format!("{alert}{}", missed.unwrap_or_default()),
+        acknowledged: by.zip(at).map(|(by, at)| Acknowledged { by, at }),
+    }))
 }

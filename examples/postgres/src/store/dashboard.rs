@@ -11,17 +11,17 @@ use deadpool_postgres::Transaction;
 
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
-use super::{Postgres, accounts, alerts, calls, deliveries, endpoints, logins, recoveries};
+use super::{
+    Postgres, accounts, alerts, calls, deliveries, endpoints, logins, monitoring, recoveries,
+};
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
-use crate::db::query;
-use crate::db::statements as sql;
 use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
-    Account, AccountChange, AccountPage, AlertRow, DeliveryFilter, DeliveryPage, DeliveryRow,
-    Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount, NewEndpoint, NewSecret,
-    RecoveryPage, RecoveryRow,
+    Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
+    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount,
+    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{Done, Refused, Store};
@@ -338,12 +338,24 @@ impl Store for Postgres {
         self.dashboard.read(async |client| alerts::latest(client, account).await).await
     }
 
+    async fn alerts_after(&self, _: Operator, after: u64, limit: usize) -> Done<AlertPage> {
+        if self.dashboard.read(async |client| alerts::has_new(client).await).await? {
+            self.dashboard.change(async |change| alerts::number(change).await).await?;
+        }
+        self.dashboard.read(async |client| alerts::after(client, after, limit).await).await
+    }
+
+    async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
+        let (id, now) = (id.as_str(), clock::now());
+        self.dashboard.change(async |change| alerts::acknowledge(change, id, by, now).await).await
+    }
+
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {
         self.dashboard.read(async |client| logins::one(client, digest).await).await
     }
 
     async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
-        self.dashboard.read(async |client| logins::write(client, digest, &row).await).await
+        self.dashboard.write(async |client| logins::write(client, digest, &row).await).await
     }
 
     async fn end_logins(&self, _: Operator, account: &str) -> Done<u64> {
@@ -354,16 +366,18 @@ impl Store for Postgres {
         self.readings.metrics(&self.monitoring, &self.ring, &self.counted).await
     }
 
-    async fn ready(&self) -> Done<()> {
+    async fn ready(&self) -> Done<Writes> {
         if let Some(why) = self.counted.idle() {
             return Err(Refused::Unavailable(why.into()));
         }
-        self.monitoring
-            .read(async |client| {
-                query(client, sql::API_READY, &[]).await?;
-                Ok(())
-            })
-            .await
+        match monitoring::writes(&self.monitoring).await? {
+            // Requests that read are answered all the same: a load balancer would take out every process.
+            Writes::Waiting if self.only_sends => {
+                let why = "no result can be stored: a COMMIT waits for a standby server";
+                Err(Refused::Unavailable(why.into()))
+            }
+            writes => Ok(writes),
+        }
     }
 }
 

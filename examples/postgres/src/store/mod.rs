@@ -48,6 +48,7 @@ pub(crate) struct Postgres {
     readings: Readings,
     shared: Shared,
     counted: Counted,
+    only_sends: bool,
 }
 
 impl Postgres {
@@ -65,6 +66,7 @@ impl Postgres {
             readings: Readings::default(),
             shared: Shared::default(),
             counted: Counted::default(),
+            only_sends: false,
         })
     }
 
@@ -74,6 +76,11 @@ impl Postgres {
         counted.uses("dashboard", &self.dashboard);
         counted.uses("monitoring", &self.monitoring);
         Self { counted, ..self }
+    }
+
+    /// The store in a process that answers nobody: it is ready where it can store.
+    pub(crate) fn sending(self) -> Self {
+        Self { only_sends: true, ..self }
     }
 
     /// The store with another limit of endpoints.

@@ -13,7 +13,7 @@ use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
 use crate::key_ring::KeyRing;
-use host::rows::{Family, Metrics};
+use host::rows::{Family, Metrics, Writes};
 
 /// How long a reading is shown at least.
 const EVERY: Duration = Duration::from_secs(5);
@@ -21,6 +21,9 @@ const EVERY: Duration = Duration::from_secs(5);
 /// A reading that takes long is shown for twenty times as long: counting costs a twentieth of a
 /// connection at most.
 const SHARE: u32 = 20;
+
+/// How long a COMMIT takes at most, unless it waits for a standby server: 1 s.
+const COMMIT: Duration = Duration::from_secs(1);
 
 /// How long a scrape waits for a reading under way, while there is none to show and while there is.
 const FIRST: Duration = Duration::from_secs(2);
@@ -101,12 +104,37 @@ async fn read(database: &Database, ring: &KeyRing) -> Reading {
         false => None,
     };
     let mut others = state.unwrap_or_default();
+    others.extend(writes(database).await.ok().map(|writes| {
+        Family::gauge(
+            "call_assistant_writes_waiting",
+            "Whether writes wait for a standby server.",
+            u8::from(writes == Writes::Waiting),
+        )
+    }));
     let gauges = counted.map(|(gauges, unreadable)| {
         others.push(unreadable);
         gauges
     });
     let wait = EVERY.max(began.elapsed().saturating_mul(SHARE));
     Reading { again: Instant::now().checked_add(wait), is_up, gauges, others }
+}
+
+/// Finds out how writes are taken.
+pub(super) async fn writes(database: &Database) -> Result<Writes, DbError> {
+    let write = database.write(async |client| {
+        query(client, sql::COMMIT_WAITS, &[]).await?;
+        Ok(Writes::Stored)
+    });
+    match timeout(COMMIT, write).await {
+        Ok(written) => written,
+        Err(_) => {
+            let answers = database.read(async |client| {
+                query(client, sql::API_READY, &[]).await?;
+                Ok(Writes::Waiting)
+            });
+            answers.await
+        }
+    }
 }
 
 /// What costs little.

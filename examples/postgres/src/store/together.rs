@@ -14,12 +14,16 @@ use std::time::Duration;
 
 use host::store::{Done, Refused};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// The most questions in one batch: 256.
 const BATCH: usize = 256;
 
-/// The most batches under way: 2, so that one that is slow does not hold up the next.
+/// The most batches under way: 2. There is a second one only while the first is slow: larger batches cost less.
 const UNDER_WAY: usize = 2;
+
+/// How long a batch is under way before it is slow: 10 ms.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// The longest wait of a caller: 2 seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,6 +37,8 @@ type Caller<A> = oneshot::Sender<Done<A>>;
 struct Queue<Q, A> {
     waiting: VecDeque<(Q, Caller<A>)>,
     under_way: usize,
+    /// When the latest batch was asked.
+    began: Option<Instant>,
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
@@ -60,7 +66,8 @@ impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
     fn enter(&self, question: Q, caller: Caller<A>) -> Option<Turn<Q, A>> {
         let mut queue = self.lock();
         queue.waiting.push_back((question, caller));
-        if queue.under_way >= UNDER_WAY {
+        let is_slow = queue.began.is_none_or(|began| began.elapsed() >= SLOW);
+        if queue.under_way >= if is_slow { UNDER_WAY } else { 1 } {
             return None;
         }
         queue.under_way = queue.under_way.saturating_add(1);
@@ -115,6 +122,7 @@ impl<Q: Send + 'static, A: Send + 'static> Turn<Q, A> {
             self.is_over = true;
             return None;
         }
+        queue.began = Some(Instant::now());
         Some(batch)
     }
 }
@@ -137,7 +145,7 @@ impl<Q, A> Clone for Together<Q, A> {
 
 impl<Q, A> Default for Together<Q, A> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Queue { waiting: VecDeque::new(), under_way: 0 })))
+        Self(Arc::new(Mutex::new(Queue { waiting: VecDeque::new(), under_way: 0, began: None })))
     }
 }
 
@@ -152,7 +160,7 @@ impl<Q, A> fmt::Debug for Together<Q, A> {
 mod tests {
     #![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used)]
 
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -232,13 +240,14 @@ mod tests {
         for (n, task) in (10..60).zip(tasks) {
             assert_eq!(task.await.unwrap(), Ok(n * 10));
         }
-        assert_eq!(asked.sizes(), [1, 1, 48]);
+        // The first one is slow by the time of the eleventh.
+        assert_eq!(asked.sizes(), [1, 10, 39]);
         assert_eq!(began.elapsed(), 2 * WORK);
 
         // More than one statement takes.
         let answers = asked.ask_all(100..700).await;
         assert_eq!(answers, (100..700).map(|n| Ok(n * 10)).collect::<Vec<_>>());
-        assert_eq!(asked.sizes(), [1, 1, 48, 256, 256, 88]);
+        assert_eq!(asked.sizes(), [1, 10, 39, 256, 256, 88]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,6 +30,7 @@ mod retention;
 mod rotation;
 mod schema;
 mod sending;
+mod standby;
 mod store;
 mod support;
 mod tls;

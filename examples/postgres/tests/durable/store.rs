@@ -3,7 +3,11 @@
 use call_assistant_postgres::db::{self, Database, DbError};
 use call_assistant_postgres::queue::SHARDS;
 use private_server::{PrivateServer, Settings};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
+
+use crate::support::running::File;
+use crate::support::{Running, World, data};
 
 #[tokio::test]
 async fn migrations_are_applied_once_and_checked() {
@@ -25,7 +29,7 @@ async fn migrations_are_applied_once_and_checked() {
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 10] = [
+const DIGESTS: [(&str, &str); 11] = [
     ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
     ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
     ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
@@ -39,6 +43,7 @@ const DIGESTS: [(&str, &str); 10] = [
     ("0008_accounts.sql", "da86f3a9a70430ce567828f1568f801d850313ace077c5f8380e0841af8c4230"),
     ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
     ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
+    ("0011_alerts.sql", "1760b9b4c332f193cdeaa2ac81f939f38f4d3ed251cd7eee491f575d1f98e8b3"),
 ];
 
 #[test]
@@ -61,4 +66,52 @@ async fn each_shard_has_its_row() {
     let rows = database.read(async |client| Ok::<_, DbError>(client.query(sql, &[]).await?));
     let shards: Vec<i16> = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
     assert_eq!(shards, (0..i16::try_from(SHARDS.get()).unwrap()).collect::<Vec<_>>());
+}
+
+/// An alert whose transaction ends late is behind all that was read before, and none is read twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_that_is_committed_late_is_not_left_out() {
+    let world = World::new(Settings::default()).await;
+    let file = File::new("alerts.json", &data(1).to_string());
+    let flags = ["--data", file.path(), "--allow-loopback-endpoints"];
+    let [one, two] = [(); 2].map(|()| world.start("api", &flags));
+    let asked = json!({ "url": "http://127.0.0.1:9/" });
+    one.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
+    let alert = |version: u32| {
+        format!(
+            "INSERT INTO alerts (endpoint, version, at, alert)
+             SELECT number, {version}, now(), '{{\"kind\":\"suspect\"}}' FROM endpoints"
+        )
+    };
+    let late = world.database.session().await.unwrap();
+    late.batch_execute(&format!("BEGIN; {}", alert(1))).await.unwrap();
+    let session = world.database.session().await.unwrap();
+    session.batch_execute(&alert(2)).await.unwrap();
+    let read = |at: &Running, after: &str| {
+        let page = at.ask("GET", &format!("/alerts?wait=0&after={after}"), &json!(null), 200);
+        let ids = page["data"].as_array().unwrap().iter();
+        let ids: Vec<String> = ids.map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+        (ids, page["next"].as_str().unwrap().to_owned())
+    };
+    let (ids, next) = read(&one, "");
+    assert_eq!(ids, ["alrt_2"]);
+    assert_eq!(read(&two, &next).0, [""; 0]);
+    late.batch_execute("COMMIT").await.unwrap();
+    // The cursor is of the database, not of a process.
+    drop(one);
+    let (ids, next) = read(&two, &next);
+    assert_eq!(ids, ["alrt_1"], "it was committed after what was read");
+    // Many readers at once give each alert one place.
+    for version in 3..40 {
+        session.batch_execute(&alert(version)).await.unwrap();
+        let reads: Vec<_> = std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..3).map(|_| scope.spawn(|| read(&two, &next).0)).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        });
+        let expected: Vec<String> = (3..=version).map(|id| format!("alrt_{id}")).collect();
+        assert!(reads.iter().all(|ids| *ids == expected), "{version}: {reads:?}");
+    }
+    two.ask("GET", "/alerts?after=9999", &json!(null), 409);
+    let noted = two.ask("POST", "/alerts/alrt_1/acknowledge", &json!({ "by": "Ada" }), 200);
+    assert_eq!(noted["acknowledged"]["by"], "Ada");
 }

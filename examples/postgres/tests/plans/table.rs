@@ -85,6 +85,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
         "':account', true, '2026-03-10 00:00+00', 'infinity', '2026-03-20 00:00+00', '', 101",
     ),
     ("api/ready", ""),
+    ("commit/waits", ""),
     // Accepting an event.
     ("accept/start", ""),
     ("accept/endpoints", "':account', '{pro}', NULL"),

@@ -7,24 +7,59 @@ use call_assistant::id::AccountId;
 use call_assistant::webhook::sender::Alert;
 
 use super::Tables;
-use host::log;
-use host::rows::AlertRow;
+use host::rows::{Acknowledged, AlertPage, AlertRow};
+use host::store::Refused;
+use host::{clock, log};
 
 /// The most alerts of an account.
 const KEPT: usize = 100;
 
-/// The latest alerts of each account, newest first.
+/// The reason why a page is refused.
+const AFTER: &str = "after: this feed has not come as far; begin again without it";
+
+/// The latest alerts of each account, newest first, each with its number in the feed of all.
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
-    next: u64,
-    by_account: BTreeMap<AccountId, VecDeque<AlertRow>>,
+    /// The number of the latest. Those of a process are greater than those of processes before it.
+    last: u64,
+    by_account: BTreeMap<AccountId, VecDeque<(u64, AlertRow)>>,
 }
 
 impl Tables {
     /// Returns the latest alerts of an account, newest first.
     pub fn alerts(&self, account: &str) -> Vec<AlertRow> {
         let of_it = self.alerts.by_account.get(account);
-        of_it.into_iter().flatten().cloned().collect()
+        of_it.into_iter().flatten().map(|(_, alert)| alert.clone()).collect()
+    }
+
+    /// Returns the alerts behind a number, of all accounts.
+    ///
+    /// # Errors
+    /// No alert has come as far as this number.
+    pub fn alerts_after(&self, after: u64, limit: usize) -> Result<AlertPage, Refused> {
+        if after > self.alerts.last.max(micros(clock::machine())) {
+            return Err(Refused::Conflict(AFTER.into()));
+        }
+        let mut found: Vec<_> = self.alerts.by_account.values().flatten().collect();
+        found.retain(|(number, _)| *number > after);
+        found.sort_unstable_by_key(|(number, _)| *number);
+        found.truncate(limit);
+        let next = found.last().map_or(after, |(number, _)| *number);
+        Ok(AlertPage { rows: found.into_iter().map(|(_, alert)| alert.clone()).collect(), next })
+    }
+
+    /// Notes who has taken note of an alert.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn acknowledge(&mut self, id: &str, by: &str, now: Timestamp) -> Result<AlertRow, Refused> {
+        let mut all = self.alerts.by_account.values_mut().flatten();
+        let found = all.find(|(_, alert)| alert.id == id).ok_or(Refused::NotFound("alert"))?;
+        let note = || Acknowledged { by: by.to_owned(), at: now };
+        found.1.acknowledged.get_or_insert_with(note);
+        let shown = found.1.clone();
+        self.changed();
+        Ok(shown)
     }
 
     /// Tells the owner of an endpoint: an entry in the list, and a line on standard error.
@@ -34,23 +69,26 @@ impl Tables {
             let counted = self.count_missed(row.id.as_str(), &missed).ok()?;
             Some(format!("; it has missed {} so far", counted.total()))
         });
+        let number = self.alerts.last.saturating_add(1).max(micros(clock::machine()));
         let (id, account_id) = (row.id.clone(), row.account_id.clone());
         let shown = AlertRow {
-            id: format!("alrt_{}", self.alerts.next),
+            id: format!("alrt_{number}"),
+            account_id: account_id.clone(),
             endpoint_id: id.clone(),
             url: row.target.as_str().to_owned(),
             at: now,
             kind: alert.kind().to_owned(),
             message: format!("{alert}{}", missed.unwrap_or_default()),
+            acknowledged: None,
         };
         // That it is disabled is said where it is disabled, whoever did it.
         if !matches!(alert, Alert::Disabled { .. }) {
             log::line(&format!("endpoint {id} of {account_id}: {}", shown.message));
         }
-        self.alerts.next = self.alerts.next.saturating_add(1);
+        self.alerts.last = number;
         let of_it = self.alerts.by_account.entry(account_id).or_default();
         of_it.truncate(KEPT.saturating_sub(1));
-        of_it.push_front(shown);
+        of_it.push_front((number, shown));
         self.changed();
     }
 
@@ -63,4 +101,9 @@ impl Tables {
             }
         }
     }
+}
+
+/// The machine's time as a number.
+fn micros(now: Timestamp) -> u64 {
+    u64::try_from(now.unix_micros()).unwrap_or_default()
 }

@@ -1,9 +1,12 @@
 //! What an owner is told, and when: each fact once.
 
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use testing::receiver::{Receiver, Reply};
-use testing::running::{FJORD, Service, eventually};
+use testing::running::{FJORD, Folder, Running, Service, endpoint_path, eventually};
 
 fn alerts(service: &Service) -> Vec<Value> {
     let shown = service.show(&format!("{FJORD}/alerts"));
@@ -78,4 +81,99 @@ fn an_endpoint_that_stays_disabled() {
     assert_eq!(last["url"], url);
     service.logged_times(" disabled: gone;", 1);
     service.logged_times(" disabled for ", 2);
+}
+
+/// The feed of all accounts: in order, behind a cursor, with a wait for the next.
+#[test]
+fn one_feed_of_all_accounts() {
+    let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
+    let feed = |query: &str| service.show(&format!("/alerts?{query}"));
+    assert_eq!(feed("wait=0"), json!({ "data": [], "next": "0" }));
+    let began = Instant::now();
+    assert_eq!(feed("wait=1")["data"], json!([]));
+    assert!(began.elapsed() >= Duration::from_secs(1), "it waits");
+
+    let harbour = "/accounts/acct_harbour_hair";
+    service.ask("PATCH", harbour, &json!({ "plan": "business" }), 200);
+    let gone = |account: &str, path: &str| {
+        let asked = json!({ "url": receiver.url(path, &[Reply::Status(410)]) });
+        let made = service.ask("POST", &format!("{account}/endpoints"), &asked, 201);
+        service.ping(&endpoint_path(&made));
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let first = gone(FJORD, "/one");
+    // Whoever waits is answered long before the wait is over.
+    let began = Instant::now();
+    let page = feed("");
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    let alert = &page["data"][0];
+    assert_eq!(alert["endpoint_id"], first.as_str());
+    assert_eq!(alert["account_id"], "acct_fjord_dental");
+    assert_eq!((&alert["kind"], &alert["severity"]), (&json!("disabled"), &json!("critical")));
+    assert_eq!(alert["link"], format!("/#acct_fjord_dental?endpoint={first}"));
+    assert_eq!(alert["acknowledged"], Value::Null);
+    let next = page["next"].as_str().unwrap();
+    let second = gone(harbour, "/two");
+    let page = feed(&format!("after={next}"));
+    assert_eq!(page["data"].as_array().unwrap().len(), 1);
+    assert_eq!(page["data"][0]["endpoint_id"], second.as_str());
+    // In pages, and again from the beginning.
+    let one = feed("limit=1");
+    assert_eq!((&one["data"][0]["endpoint_id"], &one["next"]), (&json!(first), &json!(next)));
+    assert_eq!(feed("")["data"].as_array().unwrap().len(), 2);
+
+    let id = alert["id"].as_str().unwrap();
+    let path = format!("/alerts/{id}/acknowledge");
+    let noted = service.ask("POST", &path, &json!({ "by": "Ada" }), 200);
+    assert_eq!(noted["acknowledged"]["by"], "Ada");
+    assert_eq!(service.ask("POST", &path, &json!({ "by": "Bo" }), 200), noted, "the first stays");
+    assert_eq!(alerts(&service)[0], noted);
+    assert_eq!(feed("")["data"][0], noted);
+    for (method, path, body, status) in [
+        ("GET", "/alerts?after=x", json!({}), 400),
+        ("GET", "/alerts?after=-1", json!({}), 400),
+        ("GET", "/alerts?wait=31", json!({}), 400),
+        ("GET", "/alerts?limit=0", json!({}), 400),
+        ("GET", "/alerts?since=1", json!({}), 400),
+        ("GET", "/alerts?after=18446744073709551615", json!({}), 409),
+        ("POST", "/alerts/alrt_x/acknowledge", json!({ "by": "Ada" }), 404),
+        ("POST", &*path, json!({ "by": "" }), 400),
+        ("POST", &path, json!({ "by": "a".repeat(101) }), 400),
+        ("POST", &path, json!({}), 400),
+    ] {
+        service.ask(method, path, &body, status);
+    }
+}
+
+/// The guide's program sends each alert on.
+#[test]
+fn the_guides_program_tells_a_chat() {
+    let guide = include_str!("../../../../src/guide/operating.md");
+    let (_, program) = guide.split_once("```python\n").unwrap();
+    let (program, _) = program.split_once("```").unwrap();
+    let (service, receiver) = (Service::start(&["--allow-loopback-endpoints"]), Receiver::start());
+    let folder = Folder::new();
+    let chat = receiver.url("/chat", &[Reply::Status(500), Reply::Status(204)]);
+    let mut python = Command::new("python3");
+    python.arg(folder.file("alerts.py", program)).current_dir(folder.path(""));
+    python.env("DASHBOARD_URL", format!("http://{}", service.dashboard()));
+    python.env("CHAT_URL", chat).env("OPERATOR_TOKEN", "none is required");
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let _program = Running::start(&mut python);
+    let url = receiver.url("/gone", &[Reply::Status(410)]);
+    service.ping(&service.hook(&url));
+    // What the chat refused is told again.
+    let told = eventually("the chat is told", || receiver.got("/chat").get(1).cloned());
+    let told: Value = serde_json::from_slice(&told.body).unwrap();
+    let text = told["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("critical: {url}: disabled: it answered 410")), "{text}");
+    let cursor = folder.path("alerts.cursor");
+    eventually("the cursor is kept", || {
+        std::fs::read_to_string(&cursor)
+            .ok()
+            .filter(|text| text.parse::<u64>().is_ok_and(|n| n > 0))
+    });
 }

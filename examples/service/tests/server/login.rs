@@ -40,6 +40,8 @@ const ROUTES: &[(&str, &str, u16)] = &[
     ("GET", "/accounts/acct_fjord_dental/deliveries", 200),
     ("GET", "/accounts/acct_fjord_dental/recoveries", 200),
     ("GET", "/accounts/acct_fjord_dental/alerts", 200),
+    ("GET", "/alerts?wait=0", 200),
+    ("POST", "/alerts/alrt_nobody/acknowledge", 400),
     ("POST", "/keys/cred_nobody/revoke", 404),
     ("GET", "/endpoints/whep_nobody", 404),
     ("PATCH", "/endpoints/whep_nobody", 400),

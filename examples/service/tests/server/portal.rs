@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use testing::running::{Answer, File, Service, request};
+use testing::receiver::{Receiver, Reply};
+use testing::running::{Answer, File, Service, eventually, request};
 
 const TOKEN: &str = "the-operators-own-token";
 
@@ -15,6 +16,7 @@ struct Things {
     endpoint: String,
     delivery: String,
     recovery: String,
+    alert: String,
 }
 
 struct Portal {
@@ -64,7 +66,7 @@ impl Portal {
     }
 
     /// One of each thing in an account. Nothing answers at its endpoint.
-    fn things(&self, account: &str) -> Things {
+    fn things(&self, receiver: &Receiver, account: &str) -> Things {
         let of = |what: &str| format!("/accounts/{account}/{what}");
         let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
         let key = json!({ "name": "a", "mode": "live", "scopes": [] });
@@ -82,7 +84,15 @@ impl Portal {
         let delivery = deliveries.last().unwrap().as_str().unwrap().to_owned();
         let recover = format!("/endpoints/{endpoint}/recover");
         let recovery = id(&self.ask("POST", &recover, &json!({}), 202));
-        Things { account: account.to_owned(), key, endpoint, delivery, recovery }
+        // An endpoint that answers 410 is disabled, and its owner is told.
+        let gone = json!({ "url": receiver.url("/gone", &[Reply::Status(410)]) });
+        let gone = id(&self.ask("POST", &of("endpoints"), &gone, 201));
+        self.ask("POST", &format!("/endpoints/{gone}/ping"), &json!({}), 201);
+        let alert = eventually("an alert", || {
+            let alerts = self.ask("GET", &of("alerts"), &Value::Null, 200);
+            alerts["data"][0]["id"].as_str().map(str::to_owned)
+        });
+        Things { account: account.to_owned(), key, endpoint, delivery, recovery, alert }
     }
 }
 
@@ -121,6 +131,8 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("GET", "/accounts/{account}/recoveries", Value::Null, 200),
         ("POST", "/accounts/{account}/recover", none.clone(), 202),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
+        ("GET", "/alerts", Value::Null, 403),
+        ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
         ("POST", "/recoveries", none.clone(), 403),
         ("GET", "/recoveries/{recovery}", Value::Null, 200),
         // Whether it still runs is its sender's matter.
@@ -146,11 +158,11 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
 }
 
 fn path_of(route: &str, things: &Things) -> String {
-    let Things { account, key, endpoint, delivery, recovery } = things;
-    let names = ["account", "key", "endpoint", "delivery", "recovery"];
+    let Things { account, key, endpoint, delivery, recovery, alert } = things;
+    let names = ["account", "key", "endpoint", "delivery", "recovery", "alert"];
     names
         .iter()
-        .zip([account, key, endpoint, delivery, recovery])
+        .zip([account, key, endpoint, delivery, recovery, alert])
         .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
 }
 
@@ -159,7 +171,7 @@ fn each_route_by_the_owners_of_two_accounts() {
     let portal = Portal::start(&[]);
     let (own, other) = ("acct_fjord_dental", "acct_harbour_hair");
     portal.ask("PATCH", &format!("/accounts/{other}"), &json!({ "plan": "business" }), 200);
-    let things = portal.things(own);
+    let things = portal.things(&Receiver::start(), own);
     let (owner, stranger) = (portal.owner(own), portal.owner(other));
     let state = || {
         let shown =
@@ -219,6 +231,7 @@ fn no_route_is_left_out() {
     let (source, _) = source.split_once("async fn log_in").unwrap();
     let kinds = [
         ("accounts", "account"),
+        ("alerts", "alert"),
         ("keys", "key"),
         ("endpoints", "endpoint"),
         ("deliveries", "delivery"),

@@ -4,9 +4,9 @@ let kept = null;
 const NEWS = "new deliveries";
 function reading() {
   const rows = document.querySelector('[data-key="card deliveries"] tbody');
-  const chosen = getSelection();
-  return !!rows && (open.size > 0 || rows.getBoundingClientRect().top < 0 || rows.matches(":hover") || rows.contains(document.activeElement)
-    || (!chosen.isCollapsed && rows.contains(chosen.anchorNode)));
+  const marked = getSelection();
+  return !!rows && (open.size > 0 || chosen.size > 0 || rows.getBoundingClientRect().top < 0 || rows.matches(":hover") || rows.contains(document.activeElement)
+    || (!marked.isCollapsed && rows.contains(marked.anchorNode)));
 }
 function settle(latest) {
   const of = found?.of ?? selected;
@@ -43,6 +43,9 @@ function deliveriesCard(deliveries, endpoints) {
         written("type", "Type", "text"), h("datalist", { id: "filter-types" }, ["call.ended", ...Object.keys(EXAMPLES)].map((t) => h("option", { value: t }))),
         written("id", "Event id", "text"), h("span", { class: "row" }, h("label", {}, "from", written("from", "From day", "day")), h("label", {}, "to", written("until", "To day", "day"))),
         searching() ? keyed("filter none", button("Clear", { class: "small plain" }, () => { filters = { ...ANY }; turn([""]); })) : null) : null),
+    chosen.size ? keyed("chosen", h("div", { class: "pager" }, h("span", {}, `${chosen.size} selected`),
+      keyed("redeliver chosen", button("Redeliver them", { class: "small primary" }, redeliverChosen)),
+      keyed("choose none", button("Select none", { class: "small" }, () => { chosen.clear(); draw(); })))) : null,
     shown.length ? h("div", { class: "scroll" }, h("table", { "aria-labelledby": "h-deliveries" },
       h("thead", {}, h("tr", {}, h("th", {}, "Event"), h("th", {}, "Status"), h("th", {}, "Endpoint"), h("th", {}, "Attempts"), h("th", {}, "Next or last"), h("th", {}, h("span", { class: "skip" }, "Actions")))),
       h("tbody", {}, shown.flatMap(deliveryRows)))) :
@@ -63,6 +66,7 @@ function deliveryRows(d) {
   const rows = [keyed("row " + d.id, h("tr", {},
     h("td", { class: "nowrap" }, h("div", { class: "row" },
       keyed("open " + d.id, h("button", { type: "button", class: "expand", "aria-expanded": String(isOpen), "aria-label": `Attempts of ${d.type} ${d.event_id} to ${d.url}`, on: { click: toggle } }, chevron())),
+      MISSED.includes(d.status) ? keyed("choose " + d.id, h("input", { type: "checkbox", class: "choose", checked: chosen.has(d.id), "aria-label": `Select: ${d.type} ${d.event_id} to ${d.url}`, on: { change: (e) => { e.target.checked ? chosen.add(d.id) : chosen.delete(d.id); draw(); } } })) : null,
       h("span", { class: "two" }, h("span", { class: "strong" }, d.type), h("span", { class: "mono faint" }, short(d.event_id))))),
     h("td", { "data-label": "Status" }, badge(d.status, KIND[d.status])),
     h("td", { "data-label": "Endpoint" }, h("div", { class: "clip", title: d.url }, d.url.replace(/^https?:\/\//, ""))),
@@ -72,6 +76,17 @@ function deliveryRows(d) {
     h("td", { class: "end" }, MISSED.includes(d.status) ? again("again", "Redeliver", "Redelivery accepted", "redeliver") : d.status === "waiting" ? again("now", "Send now", "It is sent now", "send") : null)))];
   if (isOpen) rows.push(keyed("detail " + d.id, h("tr", { class: "detail" }, h("td", { colspan: "6" }, h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Attempts"), tries(d)), h("div", {}, h("h3", {}, "Body, as it is signed"), bodyOf(d)))))));
   return rows;
+}
+// One after the other: what is refused stays selected, and the first reason is said.
+async function redeliverChosen() {
+  let refused = null, done = 0;
+  for (const id of [...chosen]) {
+    try { await ask("POST", at("deliveries", id, "redeliver")); chosen.delete(id); done++; }
+    catch (error) { refused ??= error.message; }
+  }
+  if (done) toast(done === 1 ? "1 redelivery accepted" : `${done} redeliveries accepted`);
+  if (refused) toast(`${chosen.size} refused: ${refused}`, true);
+  await refresh(true);
 }
 // What is open is fetched with its body, and again while it is not among those that are listed.
 async function fetchOpen() {

@@ -9,14 +9,6 @@ function endpointsCard(a, endpoints) {
         hasWebhooks ? "Add the URL of a receiver to have events delivered to it." : "Webhooks come with Pro and above.",
         hasWebhooks ? h("div", {}, add()) : null));
 }
-function alertsCard(alerts) {
-  if (!alerts.length) return [];
-  return [card("alerts", { "aria-labelledby": "h-alerts" },
-    h("header", {}, h("div", {}, h("h2", { id: "h-alerts" }, "Alerts"), h("p", {}, "What the owner of this account should know."))),
-    h("ul", { class: "alerts" }, alerts.slice(0, 5).map((alert) => keyed(alert.at + alert.url + alert.message, h("li", {},
-      h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ", h("span", { class: "faint", title: alert.url }, clipped(alert.url, 60))),
-      h("span", { class: "faint" }, when(alert.at)))))))];
-}
 // How many of the latest attempts failed, back to the last success: known before a delivery is given up.
 function failing(e) {
   if (e.status !== "active") return null;

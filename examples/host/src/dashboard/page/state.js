@@ -6,6 +6,8 @@ let found = null, pages = [""];
 // Whole deliveries, their bodies included, of those that are open.
 const details = new Map(), missed = new Map();
 const open = new Set();
+// Deliveries that are selected, to be redelivered together.
+const chosen = new Set();
 
 async function refresh(now) {
   if (locked) return;
@@ -81,7 +83,7 @@ function follow() {
   query.getAll("open").forEach((id) => open.add(id));
   return other;
 }
-function forget() { seen = null; found = null; kept = null; details.clear(); missed.clear(); }
+function forget() { seen = null; found = null; kept = null; details.clear(); missed.clear(); chosen.clear(); }
 function choose(id) {
   if (id === selected) return;
   history.pushState(null, "", "#" + encodeURIComponent(id));
@@ -123,7 +125,7 @@ async function look() {
   try { await find(); await fetchOpen(); draw(); } catch (error) { toast(error.message, true); }
 }
 function setFilter(name, value) { filters[name] = value; turn([""]); }
-function turn(to) { pages = to; open.clear(); remember(); look(); }
+function turn(to) { pages = to; open.clear(); chosen.clear(); remember(); look(); }
 const MISSED = ["failed", "gone", "parked", "skipped"];
 
 // How much an active endpoint has missed: counted again when it may have changed, and not each second.

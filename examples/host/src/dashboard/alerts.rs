@@ -1,0 +1,76 @@
+//! What owners are told, and the feed of it for mail, chats and pagers.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::deliveries::{MAX_LIST, limit};
+use super::{Asked, Dashboard, Extension, show};
+use crate::answer::{Answer, Error, ok};
+use crate::input::{Bad, Fields};
+use crate::rows::{Account, AlertRow};
+use crate::scope::{Allowed, Operator};
+use crate::store::Store;
+
+/// The longest wait for an alert: 30 seconds. It is also the default.
+const LONGEST_WAIT: u64 = 30;
+
+/// How often a request that waits looks.
+const EVERY: Duration = Duration::from_millis(500);
+
+impl<S: Store, X: Extension> Dashboard<S, X> {
+    pub(super) async fn alerts(&self, account: Allowed<'_, Account>) -> Result<Answer, Error> {
+        self.store.account(account).await?;
+        let alerts = self.store.alerts(account).await?;
+        Ok(ok(&show::list(alerts.iter().map(show::alert).collect())))
+    }
+
+    /// Answers with alerts of all accounts, and waits for the next where there is none.
+    pub(super) async fn alerts_after(
+        &self,
+        by: Operator,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let (mut after, mut most, mut wait) = (0, MAX_LIST, LONGEST_WAIT);
+        for (name, value) in &asked.query {
+            let wrong = || Bad::new(name, "not the `next` of a page");
+            match name.as_str() {
+                "after" if value.is_empty() => {}
+                "after" => after = value.parse().map_err(|_| wrong())?,
+                "limit" => most = limit(value)?,
+                "wait" => {
+                    let read = value.parse().ok().filter(|wait| *wait <= LONGEST_WAIT);
+                    let wrong = || Bad::new("wait", format!("not from 0 to {LONGEST_WAIT}"));
+                    wait = read.ok_or_else(wrong)?;
+                }
+                _ => return Err(Bad::new("query", "there are after, limit and wait").into()),
+            }
+        }
+        let began = Instant::now();
+        loop {
+            let page = self.store.alerts_after(by, after, most).await?;
+            if !page.rows.is_empty() || began.elapsed() >= Duration::from_secs(wait) {
+                let mut shown = show::list(page.rows.iter().map(show::alert).collect());
+                shown["next"] = page.next.to_string().into();
+                return Ok(ok(&shown));
+            }
+            tokio::select! {
+                () = sleep(EVERY) => {}
+                () = self.stopping() => return Err(Error::Stopping),
+            }
+        }
+    }
+
+    pub(super) async fn acknowledge(
+        &self,
+        id: Allowed<'_, AlertRow>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, "by")?;
+        let by = fields.required("by", fields.text("by")?)?;
+        if by.is_empty() || by.len() > 100 || by.chars().any(char::is_control) {
+            return Err(Bad::new("by", "expected 1 to 100 bytes of plain text").into());
+        }
+        Ok(ok(&show::alert(&self.store.acknowledge(id, by).await?)))
+    }
+}

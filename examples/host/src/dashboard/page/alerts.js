@@ -1,0 +1,45 @@
+// ---- Alerts: what belongs to one trouble of an endpoint is one row, which changes ----
+const SEVERITY = { info: "good", warning: "wait", critical: "bad" };
+const ALERTS = 5;
+let allAlerts = false;
+// Newest first, as they come. A trouble begins after a recovery, and is as its latest alert says.
+function troubles(alerts) {
+  const rows = [], current = new Map();
+  for (const alert of alerts) {
+    const row = current.get(alert.endpoint_id);
+    if (row && alert.kind !== "recovered") row.before.push(alert);
+    else { const next = { alert, before: [] }; rows.push(next); current.set(alert.endpoint_id, next); }
+  }
+  return rows;
+}
+function alertsCard(alerts) {
+  if (!alerts.length) return [];
+  const rows = troubles(alerts);
+  return [card("alerts", { "aria-labelledby": "h-alerts" },
+    h("header", {}, h("div", {}, h("h2", { id: "h-alerts" }, "Alerts"), h("p", {}, "What the owner of this account should know."))),
+    h("ul", { class: "alerts" }, (allAlerts ? rows : rows.slice(0, ALERTS)).map(alertRow)),
+    rows.length > ALERTS ? h("div", { class: "pager" }, keyed("all alerts", button(allAlerts ? "Show fewer" : `Show all ${rows.length}`, { class: "small", "aria-expanded": String(allAlerts) }, () => { allAlerts = !allAlerts; draw(); }))) : null)];
+}
+function alertRow({ alert, before }) {
+  // The first alert of a trouble names its row, so that a later one changes it.
+  const key = (before[before.length - 1] || alert).id;
+  const { by, at: noted } = alert.acknowledged || {};
+  return keyed("alert " + key, h("li", {},
+    badge(alert.severity, SEVERITY[alert.severity]),
+    h("span", { class: "what" }, h("span", { class: "strong" }, alert.message), " ",
+      keyed("about " + key, h("a", { href: alert.link.slice(1), title: alert.url }, clipped(alert.url, 60))),
+      before.length ? h("details", {}, h("summary", {}, `${before.length} before`), h("ul", {}, before.map((old) => h("li", {}, old.message, " ", when(old.at))))) : null),
+    h("span", { class: "faint" }, when(alert.at), by ? h("div", {}, `acknowledged by ${by} `, when(noted)) : null),
+    by ? null :
+      keyed("acknowledge " + key, button("Acknowledge", { class: "small", "aria-label": `Acknowledge: ${alert.message}: ${alert.url}` }, () => acknowledgeDialog(alert)))));
+}
+let operator = "";
+function acknowledgeDialog(alert) {
+  dialog("Acknowledge this alert", alert.message, [
+    field("By", "Whoever reads the feed sees this name.", h("input", { type: "text", name: "by", required: true, maxlength: "100", autofocus: true, value: operator || (portal ? "owner" : ""), autocomplete: "nickname" })),
+  ], "Acknowledge", async (data) => {
+    operator = data.get("by");
+    await ask("POST", at("alerts", alert.id, "acknowledge"), { by: operator });
+    toast("Acknowledged");
+  });
+}

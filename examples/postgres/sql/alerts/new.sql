@@ -1,0 +1,1 @@
+SELECT EXISTS (SELECT FROM alerts WHERE number IS NULL) AS has_new;

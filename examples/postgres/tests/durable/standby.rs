@@ -1,0 +1,104 @@
+//! A standby server that a COMMIT waits for, and that does not answer: writes wait, reads do not.
+
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use call_assistant::webhook::event::EventBody;
+use call_assistant_postgres::db::{Database, DbError};
+use call_assistant_postgres::queue::{self, Accepted};
+use serde_json::json;
+
+use crate::support::Running;
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+/// What `/readyz` says.
+fn readyz(process: &Running) -> (u16, serde_json::Value) {
+    let answer = request(process.metrics(), "GET", "/readyz", "", b"");
+    (answer.status, answer.json())
+}
+
+async fn standby(service: &Service, name: &str) {
+    service.run(&format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'")).await;
+    service.run("SELECT pg_reload_conf()").await;
+    let set = format!(
+        "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = '{name}'"
+    );
+    service.becomes(&set, 1).await;
+}
+
+async fn accept(database: &Database, event: &EventBody) -> Result<Accepted, DbError> {
+    database
+        .change(async |change| {
+            let now = queue::started_at(change).await?;
+            queue::accept(change, event, None, now).await
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_wait_for_a_standby_and_readiness_says_so() {
+    let service = Service::new().await;
+    let flags = ["--metrics", "127.0.0.1:0"];
+    let (api, sender) = (service.world.start("api", &flags), service.world.start("sender", &flags));
+    let stored = (200, json!({ "ready": true, "writes": "stored" }));
+    for process in [&api, &sender] {
+        assert_eq!(readyz(process), stored);
+    }
+
+    standby(&service, "nobody").await;
+    let began = Instant::now();
+    assert_eq!(readyz(&api), (200, json!({ "ready": true, "writes": "waiting" })));
+    assert_eq!(readyz(&sender).0, 503);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    let metrics = request(api.metrics(), "GET", "/metrics", "", b"").text();
+    assert!(metrics.contains("\ncall_assistant_writes_waiting 1\n"), "{metrics}");
+
+    let call = request(api.dashboard(), "POST", "/accounts/acct_1/calls", "", b"{}");
+    assert_eq!((call.status, call.header("retry-after")), (503, Some("1")), "{}", call.text());
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    // Nobody loses a shard meanwhile, for leases are renewed all the same.
+    let others =
+        "SELECT count(*) FROM shards WHERE owner IS NULL OR expires_at < clock_timestamp()";
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(service.count(others).await, 0);
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    // 21 of each `api`, 13 of a sender, those of this test.
+    assert!(service.count(waiting).await <= 21 + 21 + 13 + 4);
+
+    standby(&service, "").await;
+    for process in [&api, &sender] {
+        eventually("ready", || (readyz(process) == stored).then_some(()));
+    }
+    request(api.dashboard(), "POST", "/accounts/acct_1/calls", "", b"{}");
+}
+
+// A COMMIT that was given up has happened on the leader alone. Who repeats the event must not be told
+// that it is accepted before a standby has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_event_is_not_acknowledged_before_the_first_one_is() {
+    let service = Service::new().await;
+    let database = Database::new(&service.world.server.url(), 2).unwrap().answering();
+    let at = Timestamp::from_unix_micros(
+        service.count("SELECT (extract(epoch FROM now()) * 1e6)::bigint").await,
+    );
+    let event = json!({
+        "id": "evt_1",
+        "type": "test.ping",
+        "created_at": at.unwrap(),
+        "api_version": "2026-01-01",
+        "account_id": "acct_1",
+        "origin": { "type": "system", "id": null },
+        "data": { "message": "Hello." },
+    });
+    let event = EventBody::from_stored(event.to_string()).unwrap();
+
+    standby(&service, "nobody").await;
+    for _ in 0..2 {
+        let waited = accept(&database, &event).await.unwrap_err();
+        assert!(matches!(waited, DbError::TimedOut), "{waited}");
+        service.becomes("SELECT count(*) FROM events WHERE id = 'evt_1'", 1).await;
+    }
+    standby(&service, "").await;
+    assert_eq!(accept(&database, &event).await.unwrap(), Accepted::Again);
+}
