@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+mod alerts;
 mod clocks;
 mod fairness;
 mod history;

@@ -135,6 +135,11 @@ impl Running {
         answer.json()
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end, as a service manager does.
     pub(crate) fn ask_to_end(&self) {
         let id = Pid::from_raw(self.child.id().cast_signed()).unwrap();

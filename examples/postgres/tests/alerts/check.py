@@ -1,0 +1,97 @@
+"""Evaluates alert rules over recordings of running processes, with prometheus' own promtool."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+rules, guide, recordings = map(pathlib.Path, sys.argv[1:])
+rules = rules.resolve()
+named = re.findall(r"- alert: (\w+)", rules.read_text())
+
+# Each rule has a section in the runbook, and points to it.
+sections = set(re.findall(r"^## (\w+)$", guide.read_text(), re.M))
+for name in named:
+    assert name in sections, f"{guide} has no section {name}"
+    assert f"/operating/#{name.lower()}\n" in rules.read_text(), f"{name} points elsewhere"
+assert sections <= set(named), f"no alert: {sections - set(named)}"
+
+# Half a second of a recording is a minute of the rules. What is an age in seconds is stretched like this,
+# but for what it is while all is well.
+STRETCH, WELL = 120, 5
+AGES = re.compile(r"call_assistant_(sender_(oldest_due|behind)_seconds|loop_age_seconds\{loop=\"(leases|looks|clocks)\")")
+
+
+def stretched(name, value):
+    if AGES.match(name) and value > WELL:
+        return WELL + (value - WELL) * STRETCH
+    return value
+
+
+def series_of(looks):
+    """The values of each series, `None` where it is missing."""
+    found = {}
+    for at, look in enumerate(looks):
+        for instance, text in look.items():
+            target = f'job="call-assistant",instance="{instance}"'
+            values = {f"up{{{target}}}": 0 if text is None else 1}
+            for line in (text or "").splitlines():
+                if line.startswith("#"):
+                    continue
+                name, value = line.rsplit(" ", 1)
+                value = stretched(name, float(value))
+                name, _, labels = name.partition("{")
+                labels = f"{{{target},{labels}" if labels else f"{{{target}}}"
+                values[name + labels] = value
+            for name, value in values.items():
+                found.setdefault(name, [None] * len(looks))[at] = value
+    return found
+
+
+fired, wrong = set(), []
+for path in sorted(recordings.glob("*.json")):
+    recording = json.loads(path.read_text())
+    looks, fires = recording["looks"], recording["fires"]
+    # What the last look saw goes on: an hour of it for what is only told then.
+    more = 75 if "DayKept" in fires else 0
+    inputs = []
+    for name, values in series_of(looks).items():
+        texts = ["_" if value is None else f"{value:.6f}" for value in values]
+        texts += [texts[-1]] * more
+        inputs.append({"series": name, "values": " ".join(texts)})
+    end = len(looks) + more - 1
+    # Whatever fired at any time; `ALERTS` is what a server writes of its own rules.
+    expr = 'group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[1d]))'
+    if fires:
+        chosen = "|".join(fires)
+        expr = f'group by (alertname) (max_over_time(ALERTS{{alertstate="firing",alertname=~"{chosen}"}}[1d]))'
+    expected = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in fires]
+    test = {
+        "rule_files": [str(rules)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": inputs,
+                "promql_expr_test": [
+                    {"expr": expr, "eval_time": f"{end}m", "exp_samples": expected}
+                ],
+            }
+        ],
+    }
+    file = path.with_suffix(".test.yml")
+    file.write_text(json.dumps(test))
+    told = subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True)
+    if told.returncode != 0:
+        wrong.append(f"{path.stem}: {told.stdout}{told.stderr}")
+        continue
+    fired.update(fires)
+    print(f"{path.stem}: {', '.join(fires) or 'nothing fires'}, over {len(looks)} looks")
+
+assert not wrong, "\n".join(wrong)
+assert (recordings / "one_endpoint_is_broken.json").exists()
+missing = set(named) - fired
+# Without the library of faketime no clock is wrong.
+assert missing <= {"ClockWrong"}, f"never seen to fire: {missing}"
+print(f"{len(fired)} of {len(named)} rules fired")

@@ -1,0 +1,464 @@
+//! What a monitoring system sees of running processes while each thing that somebody is alerted of goes
+//! on. `tests/alerts/run` evaluates the rules over it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EventId};
+use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
+use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
+use call_assistant_postgres::queue::accept;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+
+use crate::support::receiver::Reply;
+use crate::support::service::Service;
+use crate::support::{Running, shifted};
+
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+
+/// How often to look, and how many times: each look stands for a minute of the rules.
+const EVERY: Duration = Duration::from_millis(500);
+const LOOKS: usize = 28;
+
+/// The look at which it begins.
+const BEGIN: usize = 4;
+
+/// The processes that are looked at, and what was seen.
+struct Recording {
+    name: &'static str,
+    /// The alerts that have to fire.
+    fires: &'static [&'static str],
+    targets: BTreeMap<&'static str, Target>,
+    looks: Vec<BTreeMap<&'static str, Option<String>>>,
+}
+
+/// One process, asked on one connection as a monitoring system does.
+struct Target {
+    address: String,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Target {
+    fn look(&mut self) -> Option<String> {
+        let seen = self.ask();
+        if seen.is_none() {
+            self.stream = None;
+        }
+        seen
+    }
+
+    fn ask(&mut self) -> Option<String> {
+        if self.stream.is_none() {
+            let stream = TcpStream::connect(&self.address).ok()?;
+            stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+            self.stream = Some(BufReader::new(stream));
+        }
+        let stream = self.stream.as_mut()?;
+        let head = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
+        stream.get_mut().write_all(head.as_bytes()).ok()?;
+        let (mut length, mut line) = (0, String::new());
+        while stream.read_line(&mut line).ok()? > 2 {
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
+                length = value.trim().parse().ok()?;
+            }
+            line.clear();
+        }
+        let mut text = vec![0; length];
+        stream.read_exact(&mut text).ok()?;
+        String::from_utf8(text).ok().filter(|text| text.ends_with("# EOF\n"))
+    }
+}
+
+impl Recording {
+    fn new(name: &'static str, fires: &'static [&'static str]) -> Self {
+        Self { name, fires, targets: BTreeMap::new(), looks: Vec::new() }
+    }
+
+    fn of(mut self, instance: &'static str, address: &str) -> Self {
+        self.targets.insert(instance, Target { address: address.to_owned(), stream: None });
+        self
+    }
+
+    /// Looks, and does something before each look.
+    async fn run(mut self, mut step: impl AsyncFnMut(usize)) {
+        for look in 0..LOOKS {
+            let began = Instant::now();
+            step(look).await;
+            tokio::time::sleep(EVERY.saturating_sub(began.elapsed())).await;
+            let seen = self.targets.iter_mut().map(|(name, target)| (*name, target.look()));
+            self.looks.push(seen.collect());
+        }
+        let Ok(folder) = std::env::var("ALERTS_RECORDINGS") else { panic!("ALERTS_RECORDINGS") };
+        let text = json!({ "fires": self.fires, "looks": self.looks }).to_string();
+        std::fs::write(format!("{folder}/{}.json", self.name), text).unwrap();
+    }
+}
+
+fn calls(api: &Running) {
+    (0..4).for_each(|_| drop(api.get("/v1/calls?limit=1")));
+}
+
+fn limit_files(process: &Running, most: u64) {
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    let pid = Pid::from_raw(process.id().cast_signed());
+    prlimit(pid, Resource::Nofile, limit).unwrap();
+}
+
+fn open_files(process: &Running) -> u64 {
+    std::fs::read_dir(format!("/proc/{}/fd", process.id())).unwrap().count() as u64
+}
+
+// One endpoint of one customer is silent, and everybody else is well.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn one_endpoint_is_broken() {
+    let service = Service::new().await;
+    let silent = service.endpoint("/silent", &[Reply::Nothing]);
+    let well: Vec<String> = (0..6)
+        .map(|n| service.endpoint_of("acct_2", &format!("/well{n}"), &[Reply::Status(204)]))
+        .collect();
+    let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    let recording = Recording::new("one_endpoint_is_broken", &[])
+        .of("api", service.api.dashboard())
+        .of("sender-1", senders[0].metrics())
+        .of("sender-2", senders[1].metrics());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    recording
+        .run(async |_| {
+            service.ping(&silent);
+            well.iter().for_each(|each| service.ping(each));
+            calls(&service.api);
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn the_database_is_away() {
+    let mut service = Service::new().await;
+    let sender = service.world.start("sender", &SENDER);
+    let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails", "LoopStuck"])
+        .of("api", service.api.dashboard())
+        .of("sender", sender.metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                service.world.server.stop();
+            }
+            calls(&service.api);
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn all_senders_die() {
+    let service = Service::new().await;
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    let mut sender = Some(service.world.start("sender", &SENDER));
+    let recording =
+        Recording::new("all_senders_die", &["NoSender", "WebhooksLate", "ProcessMissing"])
+            .of("api", service.api.dashboard())
+            .of("sender", sender.as_ref().unwrap().metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                sender = None;
+            }
+            service.ping(&well);
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn one_sender_dies() {
+    let service = Service::new().await;
+    let left = service.world.start("sender", &SENDER);
+    let mut dies = Some(service.world.start("sender", &SENDER));
+    let recording = Recording::new("one_sender_dies", &["SenderDied", "ProcessMissing"])
+        .of("sender-1", left.metrics())
+        .of("sender-2", dies.as_ref().unwrap().metrics());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                dies = None;
+            }
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn everything_dies() {
+    let service = Service::new().await;
+    let mut sender = Some(service.world.start("sender", &SENDER));
+    let recording = Recording::new("everything_dies", &["NothingRuns", "ProcessMissing"])
+        .of("sender", sender.as_ref().unwrap().metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                sender = None;
+            }
+        })
+        .await;
+}
+
+// What takes a minute of failures and hours of them is set: some endpoints are suspect, and the others
+// are one failure before they are disabled.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn many_endpoints_fail() {
+    let service = Service::new().await;
+    let bad: Vec<String> = (0..12)
+        .map(|n| service.endpoint_of("acct_2", &format!("/bad{n}"), &[Reply::Close]))
+        .collect();
+    let more = ["--time-scale", "0.00001"];
+    let sender = service.world.start("sender", &[&SENDER[..], &more].concat());
+    let fires = &["WebhooksFailing", "EndpointsDisabled"];
+    let recording = Recording::new("many_endpoints_fail", fires).of("sender", sender.metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                let fail = "UPDATE endpoints SET first_failures = 5, first_failed_at = now()
+                        WHERE url LIKE '%/bad_';
+                    UPDATE endpoints SET failures = 19 WHERE url SIMILAR TO '%/bad(4|5|6|7|8|9|10|11)'";
+                service.run(fail).await;
+            }
+            if look >= BEGIN && look % 2 == 0 {
+                bad.iter().take(4).for_each(|each| service.ping(each));
+            }
+            if look == BEGIN {
+                bad.iter().skip(4).for_each(|each| service.ping(each));
+            }
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_sender_has_no_files_left() {
+    let service = Service::new().await;
+    let silent: Vec<String> = (2..=4)
+        .flat_map(|account| (0..4).map(move |n| (account, n)))
+        .map(|(account, n)| {
+            let account = format!("acct_{account}");
+            service.endpoint_of(&account, &format!("/silent-{account}-{n}"), &[Reply::Nothing])
+        })
+        .collect();
+    let sender = service.world.start("sender", &SENDER);
+    let fires = &["FilesExhausted", "WebhooksUnsent"];
+    let recording =
+        Recording::new("a_sender_has_no_files_left", fires).of("sender", sender.metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                limit_files(&sender, open_files(&sender) + 8);
+                for _ in 0..24 {
+                    silent.iter().for_each(|each| service.ping(each));
+                }
+            }
+        })
+        .await;
+}
+
+// As if others were first each time.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn writes_are_lost() {
+    let service = Service::new().await;
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    let recording =
+        Recording::new("writes_are_lost", &["SendersCollide"]).of("sender", sender.metrics());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                let lose = "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
+                        $$ BEGIN RETURN NULL; END $$;
+                    CREATE TRIGGER lose BEFORE UPDATE OR DELETE ON deliveries FOR EACH ROW
+                        EXECUTE FUNCTION lose();";
+                service.run(lose).await;
+            }
+            service.ping(&well);
+        })
+        .await;
+}
+
+// Events that an outbox relays fifteen seconds after what they report.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn events_come_late() {
+    let service = Service::new().await;
+    service.endpoint("/well", &[Reply::Status(204)]);
+    let sender = service.world.start("sender", &SENDER);
+    let recording =
+        Recording::new("events_come_late", &["DeliveriesSlow"]).of("sender", sender.metrics());
+    let mut session = service.world.database.session().await.unwrap();
+    recording
+        .run(async |look| {
+            let id = EventId::derived(&["acct_1", "ping", &look.to_string()]);
+            let (account, version) =
+                (AccountId::parse("acct_1").unwrap(), ApiVersion::parse("2026-01-15").unwrap());
+            let now = Timestamp::from(std::time::SystemTime::now()).floor_to_micros();
+            let then = now.saturating_sub(Duration::from_secs(15));
+            let event = NewEvent::new(id, account, version, Origin::voice(), then).ping("Hello.");
+            let change = session.transaction().await.unwrap();
+            accept(&change, &event.unwrap(), None, now).await.unwrap();
+            change.commit().await.unwrap();
+        })
+        .await;
+    session.keep();
+}
+
+// Somebody holds a lock on what customers and people ask for.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn the_database_is_slow() {
+    let service = Service::new().await;
+    let mut held = service.world.database.session().await.unwrap();
+    let recording = Recording::new("the_database_is_slow", &["ApiSlow", "PoolExhausted"])
+        .of("api", service.api.dashboard());
+    let (over, ask) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (over, ask) = (&over, &ask);
+    let change = held.transaction().await.unwrap();
+    thread::scope(|scope| {
+        for n in 0..16 {
+            let api = &service.api;
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    match (ask.load(Ordering::Relaxed), n % 2) {
+                        (false, _) => thread::sleep(EVERY),
+                        (true, 0) => drop(api.get("/v1/calls?limit=1")),
+                        (true, _) => drop(crate::support::running::request(
+                            api.dashboard(),
+                            "GET",
+                            "/accounts/acct_1/overview",
+                            "",
+                            b"",
+                        )),
+                    }
+                }
+            });
+        }
+        let recorded = recording.run(async |look| {
+            if look == BEGIN {
+                let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
+                    LOCK TABLE alerts, keys IN ACCESS EXCLUSIVE MODE";
+                change.batch_execute(lock).await.unwrap();
+                ask.store(true, Ordering::Relaxed);
+            }
+        });
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(recorded));
+        over.store(true, Ordering::Relaxed);
+    });
+    change.rollback().await.unwrap();
+    held.keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_look_finds_the_queue_locked() {
+    let service = Service::new().await;
+    let sender = service.world.start("sender", &SENDER);
+    let recording = Recording::new("a_look_finds_the_queue_locked", &["LoopStuck"])
+        .of("sender", sender.metrics());
+    let mut held = service.world.database.session().await.unwrap();
+    let change = held.transaction().await.unwrap();
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                let lock = "SET LOCAL idle_in_transaction_session_timeout = 0;
+                    LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE";
+                change.batch_execute(lock).await.unwrap();
+            }
+        })
+        .await;
+    change.rollback().await.unwrap();
+    held.keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_process_lacks_a_key() {
+    let service = Service::new().await;
+    service.endpoint("/well", &[Reply::Status(204)]);
+    let mut command = service.world.command("sender", &SENDER);
+    command.env(VARIABLE, KeyRing::new_line(2));
+    let sender = Running::of(command);
+    Recording::new("a_process_lacks_a_key", &["SecretsUnreadable"])
+        .of("sender", sender.metrics())
+        .run(async |_| {})
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_clock_is_wrong() {
+    let Some(library) = shifted::faketime() else {
+        println!("skipped: a wrong clock, for `faketime` is not installed");
+        return;
+    };
+    let service = Service::new().await;
+    let mut command = service.world.command("sender", &SENDER);
+    shifted::shift(&mut command, &library, 20);
+    let sender = Running::of(command);
+    Recording::new("a_clock_is_wrong", &["ClockWrong"])
+        .of("sender", sender.metrics())
+        .run(async |_| {})
+        .await;
+}
+
+// As a sender finds it that had renewed its leases often.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn the_database_goes_back() {
+    let service = Service::new().await;
+    let sender = service.world.start("sender", &SENDER);
+    let recording = Recording::new("the_database_goes_back", &["DatabaseWentBack"])
+        .of("sender", sender.metrics());
+    recording
+        .run(async |look| {
+            if look == 2 * BEGIN {
+                service.run("UPDATE senders SET renewals = 0").await;
+            }
+        })
+        .await;
+}
+
+// No sender drops it.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_day_is_kept() {
+    let service = Service::new().await;
+    service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 35))").await;
+    Recording::new("a_day_is_kept", &["DayKept"])
+        .of("api", service.api.dashboard())
+        .run(async |_| {})
+        .await;
+}
+
+// The only process that reaches no database, beside one that does.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn one_process_is_cut_off() {
+    let mut service = Service::new().await;
+    let cut = Service::new().await;
+    let recording = Recording::new("one_process_is_cut_off", &["StoreOutOfReach"])
+        .of("api-1", cut.api.dashboard())
+        .of("api-2", service.api.dashboard());
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                service.world.server.stop();
+            }
+        })
+        .await;
+}
