@@ -25,7 +25,7 @@ use crate::Timestamp;
 ///
 /// // Values are checked where the request is written.
 /// let error = ListCalls::new().with_limit(1_000).query().unwrap_err();
-/// assert_eq!(error.to_string(), "limit is 1000, not from 1 to 100");
+/// assert_eq!(error.to_string(), "limit is not from 1 to 100");
 ///
 /// // `+` is a space in a query. It must be escaped, and the message says so.
 /// let error = ListCalls::from_query("created_after=2026-07-24T12:00:00+02:00").unwrap_err();

@@ -124,5 +124,5 @@ fn a_walk_is_a_value_that_holds_its_list() {
     }
     let unsendable = CallPages::from(ListCalls::new().with_limit(0));
     let error = serde_json::to_string(&unsendable).unwrap_err();
-    assert_eq!(error.to_string(), "limit is 0, not from 1 to 100");
+    assert_eq!(error.to_string(), "limit is not from 1 to 100");
 }
