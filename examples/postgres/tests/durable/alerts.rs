@@ -433,6 +433,24 @@ async fn the_database_goes_back() {
         .await;
 }
 
+// A standby that a COMMIT waits for is away.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_standby_is_away() {
+    let service = Service::new().await;
+    let sender = service.world.start("sender", &SENDER);
+    Recording::new("a_standby_is_away", &["WritesWaiting"])
+        .of("api", service.api.dashboard())
+        .of("sender", sender.metrics())
+        .run(async |look| {
+            if look == BEGIN {
+                service.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
+                service.run("SELECT pg_reload_conf()").await;
+            }
+        })
+        .await;
+}
+
 // No sender drops it.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes a file for another reader"]
