@@ -96,11 +96,17 @@ impl Ancestors {
         }
         for site in &sites {
             let url = url::Url::parse(site).ok();
-            // What a policy reads otherwise than a person does is not the origin of its own URL.
-            let is_origin = url.is_some_and(|url| {
-                let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_local);
-                is_safe && url.origin().is_tuple() && url.origin().ascii_serialization() == *site
-            });
+            // What a policy reads otherwise than a person does: a wildcard, the end of a directive, or what
+            // is not the origin of its own URL.
+            let is_plain =
+                site.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.:/[]".contains(&byte));
+            let is_origin = is_plain
+                && url.is_some_and(|url| {
+                    let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_local);
+                    is_safe
+                        && url.origin().is_tuple()
+                        && url.origin().ascii_serialization() == *site
+                });
             if !is_origin {
                 return Err(format!(
                     "expected origins such as https://app.example.com, not {site}"
@@ -220,6 +226,7 @@ mod tests {
             "http://app.example.com",
             "https://app.example.com/",
             "https://app.example.com;",
+            "https://a;b.example",
             "https://App.example.com",
             "https://u@app.example.com",
             "data:x",

@@ -110,19 +110,19 @@
 
 mod error;
 mod flow;
-mod head;
 mod list;
 mod pace;
 mod request;
+mod response_head;
 mod retry;
 mod retry_after;
 pub mod testing;
 
 pub use error::{Action, ClientError, ClientErrorReason};
 pub use flow::{Flow, Progress, Step, Task, Ticket};
-pub use head::ResponseHead;
 pub use list::{Batch, CallPages, CallSync, FlowError, PagingError};
 pub use pace::Pace;
 pub use request::Client;
+pub use response_head::ResponseHead;
 pub use retry::Retry;
 pub use retry_after::RetryAfter;

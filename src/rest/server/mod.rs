@@ -224,22 +224,22 @@
 //! that the host fills in say so after `Closed:`, such as [`KeyState`] and [`CallRow`].
 
 mod account_status;
+mod call_row;
 mod cursor;
 mod exchange;
 mod rate;
 mod rejection;
-mod row;
 mod stored_key;
 mod tally;
 
 pub use account_status::AccountStatus;
+pub use call_row::{CallRow, RowsReason};
 pub use cursor::{Cursor, CursorError, CursorKeys, KeyIdTakenError};
 pub use exchange::{
     AccountQuery, Admitted, Authorized, CallQuery, CallsQuery, Identified, Received, RequestHead,
 };
 pub use rate::{RateLimitError, RateLimitReason, RateWindows};
 pub use rejection::{Rejection, RejectionReason};
-pub use row::{CallRow, RowsReason};
 pub use stored_key::{KeyDigest, KeyState, StoredKey};
 pub use tally::ServerTally;
 

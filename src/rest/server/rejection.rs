@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 
+use super::call_row::RowsReason;
 use super::cursor::CursorError;
 use super::rate::RateLimitError;
-use super::row::RowsReason;
 use crate::TextError;
 use crate::id::{CredentialId, RequestId};
 use crate::rest::response::response;

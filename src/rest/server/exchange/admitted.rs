@@ -2,7 +2,7 @@
 
 use super::{AccountQuery, Asked, Authorized, CallQuery, CallsQuery, Context};
 use crate::rest::Scope;
-use crate::rest::server::row::Owner;
+use crate::rest::server::call_row::Owner;
 use crate::rest::server::{AccountStatus, CursorKeys, Rejection, RejectionReason};
 
 /// A request that has been counted, and whose account is to be looked up.

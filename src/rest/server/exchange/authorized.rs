@@ -8,7 +8,7 @@ use super::{CallsQuery, Context};
 use crate::id::CallId;
 use crate::model::Account;
 use crate::rest::Mode;
-use crate::rest::server::row::Owner;
+use crate::rest::server::call_row::Owner;
 use crate::rest::server::{CallRow, Rejection, RejectionReason};
 
 /// A request that may be answered, by operation.

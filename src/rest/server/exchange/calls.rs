@@ -9,8 +9,8 @@ use super::Context;
 use crate::Timestamp;
 use crate::id::CallId;
 use crate::model::{Call, CallList};
+use crate::rest::server::call_row::Owner;
 use crate::rest::server::cursor::CursorKey;
-use crate::rest::server::row::Owner;
 use crate::rest::server::{
     CallRow, Cursor, CursorError, CursorKeys, Rejection, RejectionReason, RowsReason,
 };

@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::{Admitted, Asked, Context};
 use crate::Timestamp;
 use crate::id::CredentialId;
+use crate::rest::server::call_row::Owner;
 use crate::rest::server::rate::{RateLimitError, RateLimitReason, RateWindows};
-use crate::rest::server::row::Owner;
 use crate::rest::server::{Rejection, RejectionReason};
 use crate::rest::{Quota, Scope};
 

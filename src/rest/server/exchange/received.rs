@@ -5,7 +5,7 @@ use crate::Timestamp;
 use crate::id::RequestId;
 use crate::rest::Operation;
 use crate::rest::operation::route;
-use crate::rest::server::row::Owner;
+use crate::rest::server::call_row::Owner;
 use crate::rest::server::{KeyDigest, KeyState, Rejection, RejectionReason, StoredKey};
 
 /// A request for one of the operations, of an unknown sender.
