@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, AddressError, Outcome, Target, TargetError,
-};
+use call_assistant::webhook::sender::{AddressError, Outcome, Target, TargetError};
 use http::Request;
 use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -18,7 +17,6 @@ use reqwest::redirect::Policy;
 /// There is no TLS to be had, for instance.
 pub fn http_client(target: ParseTarget) -> Result<Client, reqwest::Error> {
     Client::builder()
-        .timeout(ATTEMPT_TIMEOUT)
         .redirect(Policy::none())
         .pool_max_idle_per_host(0) // each attempt makes a connection, to an address that is checked
         .no_proxy() // a proxy would look up the name, unchecked
@@ -65,8 +63,9 @@ pub fn passing(
 }
 
 /// Sends a request. The status decides: the body of the answer is not read.
-pub async fn post(http: &Client, request: Request<Vec<u8>>) -> Outcome {
-    let Ok(request) = reqwest::Request::try_from(request) else { return Outcome::Forbidden };
+pub async fn post(http: &Client, request: Request<Vec<u8>>, limit: Duration) -> Outcome {
+    let Ok(mut request) = reqwest::Request::try_from(request) else { return Outcome::Forbidden };
+    *request.timeout_mut() = Some(limit);
     let error = match http.execute(request).await {
         Ok(response) => return Outcome::Answered(response.status()),
         Err(error) => error,

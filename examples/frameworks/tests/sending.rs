@@ -13,7 +13,7 @@ use ::testing::running::{Folder, Running, eventually};
 use call_assistant::Timestamp;
 use call_assistant::id::CallId;
 use call_assistant::model::Call;
-use call_assistant::webhook::sender::{Outcome, Target};
+use call_assistant::webhook::sender::{ATTEMPT_TIMEOUT, Outcome, Target};
 use call_assistant_frameworks::posting;
 use http::{Request, StatusCode};
 
@@ -205,7 +205,11 @@ fn reqwest_makes_the_same_of_endpoints() {
         (&public, local("/public", Reply::Status(204)), Outcome::Forbidden),
     ] {
         let request = Request::post(&url).body(b"{}".to_vec()).unwrap();
-        assert_eq!(runtime.block_on(posting::post(http, request)), outcome, "{url}");
+        assert_eq!(
+            runtime.block_on(posting::post(http, request, ATTEMPT_TIMEOUT)),
+            outcome,
+            "{url}"
+        );
     }
     assert_eq!(receiver.got("/elsewhere").len() + receiver.got("/public").len(), 0);
 }

@@ -45,7 +45,8 @@ const LEAST_GIVEN: usize = 2 * 1024 * 1024;
 const LEAST_WORK: usize = 256;
 
 impl Evidence<'_> {
-    /// Finds the cause. This may take thousands of digests: see [`Explanation::work`].
+    /// Finds the cause. `now` is when the delivery was received: for a later one the signature is too
+    /// old besides. This may take thousands of digests: see [`Explanation::work`].
     #[must_use]
     pub fn explain(&self, now: Timestamp) -> Explanation {
         let refused = |error| Explanation::new(vec![Cause::refused(error)], true, 0);

@@ -11,8 +11,7 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::model::Call;
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
 use call_assistant::webhook::sender::{
-    ATTEMPT_TIMEOUT, Alert, Attempt, BeginError, Delivery, Destination, Endpoint, Outcome, Target,
-    TargetError,
+    Alert, Attempt, BeginError, Delivery, Destination, Endpoint, Outcome, Target, TargetError,
 };
 use call_assistant::webhook::{Signer, SigningSecret};
 use http::{Request, Uri};
@@ -197,8 +196,13 @@ fn send(db: &mut Connection, http: &Agent) -> Result<bool> {
     tx.commit()?;
     let Some((attempt, request)) = attempt else { return Ok(true) };
 
-    // Send.
-    let outcome = request.map_or(Outcome::Forbidden, |request| post(http, request));
+    // Send in what is left of ten seconds: this process may have been stopped since it began.
+    let left = attempt.deadline().since(began).saturating_sub(clock.elapsed());
+    let outcome = match request {
+        None => Outcome::Forbidden,
+        Some(_) if left.is_zero() => Outcome::Unsent,
+        Some(request) => post(http, request, left),
+    };
 
     // Finish. If this cannot be stored, the attempt is made again, too.
     let ended = began.saturating_add(clock.elapsed()).floor_to_micros();
@@ -259,9 +263,10 @@ fn finish(
 ) -> Result<Option<Alert>> {
     let (mut delivery, mut endpoint) = read(tx, id)?;
     let report = delivery.finish(attempt, outcome, now)?;
+    let is_late = report.is_late(); // another process has made the attempt since
     let change = endpoint.record(report, now)?;
     delivery.park(&endpoint, now);
-    if outcome == Outcome::Unsent {
+    if outcome == Outcome::Unsent && !is_late {
         delivery.postpone(Duration::from_secs(1), now); // this machine has no socket left
     }
     write(tx, id, &delivery, &endpoint, now)?;
@@ -308,7 +313,6 @@ fn write(
 
 fn http_client() -> Agent {
     let config = Agent::config_builder()
-        .timeout_global(Some(ATTEMPT_TIMEOUT))
         .max_redirects(0)
         .http_status_as_error(false)
         .max_idle_connections(0) // each attempt makes a connection, to an address that is checked
@@ -353,8 +357,8 @@ fn passing(
 }
 
 /// Sends a request. The status decides: the body of the answer is not read.
-fn post(http: &Agent, request: Request<Vec<u8>>) -> Outcome {
-    match http.run(request) {
+fn post(http: &Agent, request: Request<Vec<u8>>, limit: Duration) -> Outcome {
+    match http.run(http.configure_request(request).timeout_global(Some(limit)).build()) {
         Ok(response) => Outcome::Answered(response.status()),
         Err(ureq::Error::Other(_)) => Outcome::Forbidden, // only `Checked` returns this one
         Err(ureq::Error::HostNotFound) => Outcome::Dns,
@@ -414,7 +418,11 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "192.168.7.7"] {
             let request = Request::post(format!("https://{host}:{port}/")).body(Vec::new());
-            assert_eq!(post(&http_client(), request.unwrap()), Outcome::Forbidden, "{host}");
+            assert_eq!(
+                post(&http_client(), request.unwrap(), Duration::from_secs(1)),
+                Outcome::Forbidden,
+                "{host}"
+            );
         }
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     }

@@ -27,6 +27,10 @@ const OTHER: &str = "acct_2";
 /// Most attempts of one account that one sender has in flight: half of its slots.
 const HALF: usize = 224;
 
+/// What a receiver on a busy machine still holds of attempts that were given up: its answer after 9.9 s
+/// comes after more than ten.
+const GIVEN_UP: usize = 24;
+
 /// How late endpoints answer, in the first part of their paths.
 const MANNERS: [&str; 5] = ["late", "failing", "in-turn", "together", "just-in-time"];
 
@@ -225,7 +229,7 @@ async fn others_come_in_time(endpoints: usize, manners: &[&str]) {
     let first = tenants.start();
     tenants.waits(&what("one sender")).await;
     let most = tenants.late.held.most.load(Ordering::SeqCst);
-    assert!(most <= HALF, "{most} held");
+    assert!(most <= HALF + GIVEN_UP, "{most} held");
 
     // It dies, and the next one has learnt nothing yet.
     drop(first);
@@ -238,7 +242,7 @@ async fn others_come_in_time(endpoints: usize, manners: &[&str]) {
     tenants.taken(2 * 64 + 32).await;
     tenants.waits(&what("two senders")).await;
     let most = tenants.late.held.most.load(Ordering::SeqCst);
-    assert!(most <= 2 * HALF, "{most} held");
+    assert!(most <= 2 * HALF + GIVEN_UP, "{most} held");
     drop((second, third));
 }
 

@@ -47,8 +47,11 @@ async fn writes_wait_for_a_standby_and_readiness_says_so() {
     }
 
     standby(&service, "nobody").await;
+    // The server's own processes have read the setting by and by.
+    let waiting = (200, json!({ "ready": true, "writes": "waiting" }));
+    eventually("writes wait", || (readyz(&api) == waiting).then_some(()));
     let began = Instant::now();
-    assert_eq!(readyz(&api), (200, json!({ "ready": true, "writes": "waiting" })));
+    assert_eq!(readyz(&api), waiting);
     assert_eq!(readyz(&sender).0, 503);
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     let metrics = request(api.metrics(), "GET", "/metrics", "", b"").text();

@@ -96,6 +96,8 @@ impl Target {
     }
 
     /// Parses a URL of a public host, or of this machine, also over plain HTTP. For development.
+    /// [`check`](Self::check) then lets only loopback addresses pass for `localhost` and for a
+    /// literal of this machine, and only public ones for any other name.
     ///
     /// # Errors
     /// [`TargetError`] says why the URL is refused.

@@ -97,7 +97,8 @@ async fn a_use_of_a_key_is_noted_when_the_library_says() {
             0 => filled.now.saturating_sub(near),
             _ => filled.now.saturating_add(near),
         };
-        let affected = filled.session.execute(&note, &[&"cred_1", &At(used_at)]).await.unwrap();
+        let affected =
+            filled.session.execute(&note, &[&vec!["cred_1"], &At(used_at)]).await.unwrap();
         let expected = key.note_use(minute, used_at);
         assert_eq!(affected, u64::from(expected), "round {round}: {used_at}");
         noted += affected;
