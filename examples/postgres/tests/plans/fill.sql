@@ -30,8 +30,9 @@ SELECT 'whep_' || n, 'acct_' || n % 5000, n % 64, '2026-01-01 00:00+00', 'https:
     '2026-03-20 00:00+00', n % 3, 1, 1
 FROM generate_series(0, 9999) AS n;
 
-INSERT INTO alerts (endpoint, version, at, alert)
-SELECT n % 10000, n / 10000, '2026-03-20 00:00+00', '{}' FROM generate_series(0, 29999) AS n;
+INSERT INTO alerts (endpoint, version, at, alert, number)
+SELECT n % 10000, n / 10000, '2026-03-20 00:00+00', '{}', CASE WHEN n < 29990 THEN n + 1 END
+FROM generate_series(0, 29999) AS n;
 
 INSERT INTO recoveries (endpoint, shard, recovery, version, started_at, ended_at)
 SELECT n % 2000, n % 2000 % 64, '{}', 1, '2026-03-20 00:00+00',
