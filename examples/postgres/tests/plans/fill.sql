@@ -33,6 +33,7 @@ FROM generate_series(0, 9999) AS n;
 INSERT INTO alerts (endpoint, version, at, alert, number)
 SELECT n % 10000, n / 10000, '2026-03-20 00:00+00', '{}', CASE WHEN n < 29990 THEN n + 1 END
 FROM generate_series(0, 29999) AS n;
+SELECT setval('alert_numbers', 30000);
 
 INSERT INTO recoveries (endpoint, shard, recovery, version, started_at, ended_at)
 SELECT n % 2000, n % 2000 % 64, '{}', 1, '2026-03-20 00:00+00',
