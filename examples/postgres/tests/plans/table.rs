@@ -33,7 +33,6 @@ pub(crate) const FUNCTIONS: &[(&str, &[&str], usize)] = &[
 
 /// What a plan does, and why this one may.
 pub(crate) const REASONS: &[(&str, &str, &str)] = &[
-    ("accounts/page", "reads many pages", "it counts the calls of each"),
     ("monitoring/gauges", "reads all of deliveries", "it counts what is pending"),
     ("monitoring/gauges", "reads all of endpoints", "it counts them"),
     (
