@@ -7,7 +7,6 @@ use call_assistant_postgres::queue::{Accepted, accept};
 use private_server::Settings;
 use serde_json::json;
 
-use crate::support::Running;
 use crate::support::World;
 use crate::support::receiver::Reply;
 use crate::support::running::{eventually, request};
