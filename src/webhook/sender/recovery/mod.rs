@@ -33,7 +33,7 @@ use crate::Timestamp;
 /// # let skipped = Delivery::accept(&event, &endpoint, now);
 /// # let plan = WebhookPlan::Pro;
 /// let missed = endpoint.enable(now).ok_or("not disabled")?;
-/// let counted = 1; // SELECT count(*), by `MissedDeliveries::search`: shown before it is started
+/// let counted = 1; // SELECT count(*), by what `missed` names: shown before it is started
 /// let recovery = missed.recover(RecoveryBy::Dashboard, plan, &endpoint, now)?;
 /// let mut recovery = recovery.with_counted(counted);
 ///
