@@ -15,6 +15,7 @@ use crate::ops::erase::Subject;
 use crate::sender;
 use host::access::{Access, Ancestors};
 use host::flags::{Flag, Flags, Help, last_words};
+use host::log;
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
 
@@ -63,6 +64,16 @@ pub(crate) struct Serving {
     pub(crate) metrics: Option<SocketAddr>,
     /// How long to serve on after the signal for shutdown.
     pub(crate) drain: Duration,
+}
+
+impl Serving {
+    /// Adds the settings to the line about a start.
+    pub(crate) fn told(&self, line: log::Line) -> log::Line {
+        line.with("data", self.data.as_ref().map(|file| file.display().to_string()))
+            .with("allow_loopback_endpoints", self.allow_loopback)
+            .with("max_endpoints", self.endpoint_limit.get())
+            .with("drain_seconds", self.drain.as_secs())
+    }
 }
 
 const USAGE: &str = "\
@@ -155,7 +166,7 @@ const API: Help = Help {
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
             \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
-            \x20              [--drain-seconds N]",
+            \x20              [--drain-seconds N] [--log-format FORMAT] [--log-level LEVEL]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[
         DATABASE,
@@ -170,6 +181,8 @@ const API: Help = Help {
         EndpointLimit::FLAG,
         METRICS,
         DRAIN,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -177,7 +190,8 @@ const API: Help = Help {
 const SENDER: Help = Help {
     usage: "call-assistant-postgres sender --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--trust-ca FILE.pem] [--allow-loopback-endpoints] [--time-scale F]\n\
-            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
+            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]\n\
+            \x20              [--log-format FORMAT] [--log-level LEVEL]",
     about: "Sends webhooks. Several senders share the work, and each may stop at any time.",
     flags: &[
         DATABASE,
@@ -189,6 +203,8 @@ const SENDER: Help = Help {
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
         METRICS,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -213,6 +229,8 @@ const ALL: Help = Help {
         EndpointLimit::FLAG,
         METRICS,
         DRAIN,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -234,6 +252,8 @@ const DEMO: Help = Help {
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -347,7 +367,9 @@ pub(crate) fn read() -> Role {
             std::process::exit(2);
         }
     };
-    build(help, &help.read_or_exit(rest))
+    let flags = help.read_or_exit(rest);
+    log::set_or_exit(help, &flags);
+    build(help, &flags)
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {

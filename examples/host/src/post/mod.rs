@@ -20,7 +20,7 @@ use self::connect::{Trust, connect};
 use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
-use crate::clock;
+use crate::{clock, log};
 
 pub use self::connect::on_thread;
 
@@ -61,6 +61,15 @@ impl Sent {
             reason: Some(FailureReason::Stopping),
             ..Self::without_answer(Outcome::Unsent, clock::now())
         }
+    }
+
+    /// Returns the line of the log for this attempt, to which its host adds whose it was.
+    pub fn line(&self, attempt: u32) -> log::Line {
+        log::info("attempt")
+            .with("attempt", attempt)
+            .with("outcome", self.outcome.to_string())
+            .with("reason", self.reason.as_ref().map(FailureReason::as_str))
+            .with("took_us", log::micros(self.took))
     }
 
     /// Adds to a log entry what only the host has seen.

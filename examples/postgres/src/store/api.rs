@@ -132,7 +132,7 @@ pub(super) fn call_of(row: &Row) -> Done<CallRow> {
 /// Logs why a look-up failed.
 fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     if let Refused::Unavailable(why) = refused {
-        log::line(&format!("store: {why}"));
+        log::warn("store").because(why).write();
     }
     rejection
 }

@@ -63,7 +63,7 @@ async fn a_recovery_waits_for_what_began_before_it() {
         // The test holds it open for as long as a loaded machine takes.
         change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
         let late = event(&format!("{held_for_long}"));
-        let accepted = accept(&change, &late, None, clock::now()).await.unwrap();
+        let accepted = accept(&change, &late, None, None, clock::now()).await.unwrap();
         assert!(matches!(accepted, Accepted::New(_)));
 
         let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
