@@ -65,6 +65,7 @@ const DIGESTS: [(&str, &str); 11] = [
     ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
     ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
     ("0011_alerts.sql", "1760b9b4c332f193cdeaa2ac81f939f38f4d3ed251cd7eee491f575d1f98e8b3"),
+    ("0013_dashboard.sql", "bfdee3601eea7decfedbdb2a0d67194955fc472283cb9a3d70a4c07d05f2ce61"),
 ];
 
 #[test]
