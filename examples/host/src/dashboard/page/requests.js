@@ -18,7 +18,7 @@ function requestOf(d, t) {
   const act = (key, text, run) => keyed(`${key} ${d.id} ${t.began_at}`, button(text, { class: "small", "aria-label": `${text}: ${name}` }, run));
   const why = UNSHOWN[r.signature]?.(r);
   return keyed(`request ${d.id} ${t.began_at}`, h("details", {}, h("summary", { class: "faint" }, "Request"),
-    h("pre", { class: "exact mono", tabindex: "0", "aria-label": `Header fields of the request: ${name}` }, lines(r)),
+    h("pre", { class: "fields", tabindex: "0", "aria-label": `Header fields of the request: ${name}` }, lines(r)),
     why ? h("p", { class: "faint" }, "The signature is ", why, ".") : null,
     h("p", { class: "faint" }, `Signed with ${r.secrets.length === 1 ? "the secret" : "the secrets"} `, h("span", { class: "mono" }, r.secrets.join(", ")), " over a body with the SHA-256 ", h("span", { class: "mono digest" }, whole.body_sha256)),
     h("div", { class: "row" },
