@@ -302,18 +302,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_too_long_is_refused_and_no_longer_asked_for() {
         let (asked, began) = (Asked::default(), Instant::now());
-        let ask_slowly = async || {
+        let ask_slowly = || {
             let slow = asked.clone();
-            let slow = tokio::spawn(async move { slow.ask(6).await });
-            sleep(WORK).await;
-            slow
+            tokio::spawn(async move { slow.ask(6).await })
         };
-        let mut slow = vec![ask_slowly().await];
+        let mut slow = vec![ask_slowly()];
+        sleep(WORK).await;
         // Another turn is free, also while a batch is slow.
         assert_eq!(asked.ask(7).await, Ok(70));
         assert_eq!(began.elapsed(), 2 * WORK);
         while slow.len() < UNDER_WAY {
-            slow.push(ask_slowly().await);
+            slow.push(ask_slowly());
+            sleep(WORK).await;
         }
         let given_up = tokio::time::timeout(WORK, asked.ask(8)).await;
         assert!(given_up.is_err(), "nobody answers");
