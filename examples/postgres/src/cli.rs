@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::MissedDeliveries;
@@ -60,6 +61,8 @@ pub(crate) struct Serving {
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
     pub(crate) metrics: Option<SocketAddr>,
+    /// How long to serve on after the signal for shutdown.
+    pub(crate) drain: Duration,
 }
 
 const DATABASE: Flag =
@@ -106,6 +109,14 @@ const METRICS: Flag = Flag::value(
     "ADDR",
     "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
 );
+const DRAIN: Flag = Flag::value(
+    "--drain-seconds",
+    "N",
+    "at SIGTERM, how long to be not ready and serve on, for load\nbalancers to notice; at most 3600 [0]",
+);
+
+/// The longest drain: 3600 seconds.
+const LONGEST_DRAIN: u64 = 3600;
 
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
@@ -128,7 +139,8 @@ const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
-            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]",
+            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
+            \x20              [--drain-seconds N]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[
         DATABASE,
@@ -142,6 +154,7 @@ const API: Help = Help {
         LOOPBACK,
         EndpointLimit::FLAG,
         METRICS,
+        DRAIN,
     ],
     positional: 0,
 };
@@ -184,6 +197,7 @@ const ALL: Help = Help {
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
+        DRAIN,
     ],
     positional: 0,
 };
@@ -357,6 +371,14 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
         metrics: metrics(help, flags),
+        drain: drain(help, flags),
+    }
+}
+
+fn drain(help: &Help, flags: &Flags) -> Duration {
+    match flags.read("--drain-seconds", 0) {
+        Ok(seconds @ ..=LONGEST_DRAIN) => Duration::from_secs(seconds),
+        _ => help.exit(&format!("--drain-seconds: expected 0 to {LONGEST_DRAIN}")),
     }
 }
 

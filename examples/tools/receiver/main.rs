@@ -187,8 +187,8 @@ impl SetUp {
 async fn receive(set_up: SetUp) -> Result<(), String> {
     let (journal, actions) = recover(&set_up)?;
     let (listener, address) = listen(set_up.listen).await?;
-    let (trigger, shutdown) =
-        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let (trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
+        .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
 
     // The journal's thread tells the actions' thread up to where there is something to read.
     let (stored, to_act) = mpsc::channel();

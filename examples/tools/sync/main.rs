@@ -173,8 +173,8 @@ fn span(text: &str) -> Option<Duration> {
 
 async fn run(set_up: SetUp) -> Result<(), String> {
     let SetUp { client, http, begin, every, time_scale, state, out } = set_up;
-    let (_trigger, shutdown) =
-        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let (_trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
+        .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;
     let mut host = Host { http, report: Report::new(), shutdown, time_scale };
     match keep(&mut host, &client, &mut store, every).await {
