@@ -376,7 +376,7 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
 }
 
 fn drain(help: &Help, flags: &Flags) -> Duration {
-    match flags.read("--drain-seconds", 0) {
+    match flags.read("--drain-seconds", 0, "seconds") {
         Ok(seconds @ ..=LONGEST_DRAIN) => Duration::from_secs(seconds),
         _ => help.exit(&format!("--drain-seconds: expected 0 to {LONGEST_DRAIN}")),
     }
