@@ -183,7 +183,7 @@ impl Store for Postgres {
         };
         let read = self.dashboard.read(async |client| {
             let newest = endpoints::missed(client, &found, &missed, now).await?;
-            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed.0).await?))
+            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed).await?))
         });
         // It is enabled by now, whatever comes of this.
         let (missed, counted) = match read.await {
