@@ -93,7 +93,7 @@ impl EndpointLimit {
     /// # Errors
     /// It is not a number.
     pub fn read(flags: &Flags) -> Result<Self, String> {
-        Ok(Self(flags.read("--max-endpoints", Self::default().0)?))
+        Ok(Self(flags.read("--max-endpoints", Self::default().0, "a number of endpoints")?))
     }
 
     /// Checks that an account with so many endpoints may have one more.

@@ -183,7 +183,7 @@ impl Store for Postgres {
         };
         let read = self.dashboard.read(async |client| {
             let newest = endpoints::missed(client, &found, &missed, now).await?;
-            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed.0).await?))
+            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed).await?))
         });
         // It is enabled by now, whatever comes of this.
         let (missed, counted) = match read.await {
@@ -365,11 +365,15 @@ impl Store for Postgres {
     }
 
     async fn metrics(&self) -> Metrics {
-        self.readings.metrics(&self.monitoring, &self.ring, &self.counted).await
+        self.readings.metrics(&self.monitoring, &self.counted).await
     }
 
     async fn ready(&self) -> Done<Writes> {
         if let Some(why) = self.counted.idle() {
+            return Err(Refused::Unavailable(why.into()));
+        }
+        if self.counted.is_without_key() {
+            let why = "the key ring lacks a key that is in use; `call_assistant_unreadable_secrets` counts";
             return Err(Refused::Unavailable(why.into()));
         }
         match monitoring::writes(&self.monitoring).await? {
