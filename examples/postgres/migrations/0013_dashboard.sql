@@ -5,3 +5,5 @@ ALTER TABLE attempts
     ADD COLUMN signed_by bytea;
 -- What its owner calls an endpoint.
 ALTER TABLE endpoints ADD COLUMN description text;
+-- Accounts by the beginning of their name, to search them. Their key has them by the beginning of their id.
+CREATE INDEX accounts_name ON accounts (lower(business_name) text_pattern_ops);

@@ -148,7 +148,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          same(false, :count), days(:pending, :count), same(20::bigint, :count), same(text '204', :count), \
          same(false, :count), same(text 'delivered', :count), same(NULL::timestamptz, :count), \
          same(NULL::text, :count), same(false, :count), same(NULL::text, :count), \
-         same(false, :count), same(NULL::text, :count), true, (days(:pending, :count))[1], \
+         same(false, :count), same(NULL::text, :count), same(20::bigint, :count), \
+         same(bytea 'mark', :count), true, (days(:pending, :count))[1], \
          (days(:pending, :count))[:count]",
     ),
     ("queue/endpoints", "'{1,2,3,:endpoint}'"),
@@ -235,8 +236,9 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("endpoints/one", "'whep_:endpoint'"),
     (
         "endpoints/insert",
-        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0",
+        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0, NULL",
     ),
+    ("endpoints/describe", ":endpoint, 'what it is for'"),
     ("endpoints/count", "':account'"),
     ("endpoints/move", ":endpoint, 'https://x.example/', false"),
     ("endpoints/secrets", ":endpoint, 'sealed'"),
