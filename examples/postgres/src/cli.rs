@@ -14,7 +14,7 @@ use crate::key_ring::KeyRing;
 use crate::ops::erase::Subject;
 use crate::sender;
 use host::access::{Access, Ancestors};
-use host::flags::{Flag, Flags, Help, last_words};
+use host::flags::{Command, Commands, Flag, Flags, Help};
 use host::log;
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
@@ -75,21 +75,6 @@ impl Serving {
             .with("drain_seconds", self.drain.as_secs())
     }
 }
-
-const USAGE: &str = "\
-Usage: call-assistant-postgres ROLE [FLAGS]
-
-  demo         everything, on a temporary PostgreSQL server
-  migrate      migrates the database to this version, and exits
-  api          serves the public API and the dashboard
-  sender       sends webhooks; several processes share the work
-  all          api and sender in one process
-  erase        erases an account, or a caller in it
-  recover      recovers what the endpoints of an account, or of all accounts, have missed
-  rotate-keys  seals the signing secrets again with the newest key of the ring
-  keygen N     prints key N of a key ring
-
-call-assistant-postgres ROLE --help lists the flags of a role.";
 
 const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
@@ -313,63 +298,85 @@ const KEYGEN: Help = Help {
     positional: 1,
 };
 
+/// What a command line asks for.
+type Build = fn(&Help, &Flags) -> Role;
+
+const COMMANDS: Commands<Build> = Commands {
+    program: "call-assistant-postgres",
+    about: "The service as a host of many machines over PostgreSQL.",
+    groups: &[],
+    commands: &[
+        Command { name: "demo", help: &DEMO, run: demo },
+        Command { name: "migrate", help: &MIGRATE, run: migrate },
+        Command {
+            name: "api",
+            help: &API,
+            run: |help, flags| Role::Api {
+                serving: serving(help, flags),
+                database: database(help, flags),
+                ring: ring(help, flags),
+            },
+        },
+        Command {
+            name: "sender",
+            help: &SENDER,
+            run: |help, flags| Role::Sender {
+                options: sending(help, flags, database, ring),
+                metrics: metrics(help, flags),
+            },
+        },
+        Command {
+            name: "all",
+            help: &ALL,
+            run: |help, flags| Role::All {
+                serving: serving(help, flags),
+                sending: sending(help, flags, database, ring),
+            },
+        },
+        Command { name: "erase", help: &ERASE, run: erase },
+        Command { name: "recover", help: &RECOVER, run: recover },
+        Command {
+            name: "rotate-keys",
+            help: &ROTATE_KEYS,
+            run: |help, flags| Role::RotateKeys {
+                database: database(help, flags),
+                ring: ring(help, flags),
+            },
+        },
+        Command { name: "keygen", help: &KEYGEN, run: keygen },
+    ],
+};
+
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
-    let mut arguments = std::env::args().skip(1);
-    let role = arguments.next().unwrap_or_default();
-    let rest = arguments.collect();
-    let (help, build): (&Help, fn(&Help, &Flags) -> Role) = match role.as_str() {
-        "migrate" => (&MIGRATE, |help, flags| Role::Migrate {
-            database: database(help, flags),
-            only: match (flags.has("--status"), flags.has("--dry-run")) {
-                (false, false) => None,
-                (true, false) => Some(Look::Status),
-                (false, true) => Some(Look::DryRun),
-                (true, true) => help.exit("expected either --status or --dry-run"),
-            },
-        }),
-        "api" => (&API, |help, flags| Role::Api {
-            serving: serving(help, flags),
-            database: database(help, flags),
-            ring: ring(help, flags),
-        }),
-        "sender" => (&SENDER, |help, flags| Role::Sender {
-            options: sending(help, flags, database, ring),
-            metrics: metrics(help, flags),
-        }),
-        "all" => (&ALL, |help, flags| Role::All {
-            serving: serving(help, flags),
-            sending: sending(help, flags, database, ring),
-        }),
-        "demo" => (&DEMO, |help, flags| Role::Demo {
-            serving: serving(help, flags),
-            // The database is created later, once the command line is known to be right.
-            sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
-        }),
-        "erase" => (&ERASE, erase),
-        "recover" => (&RECOVER, recover),
-        "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
-            database: database(help, flags),
-            ring: ring(help, flags),
-        }),
-        "keygen" => (&KEYGEN, |help, flags| {
-            match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
-                Ok(number) => Role::KeyGen { number },
-                Err(_) => help.exit("keygen: expected a number from 0 to 255"),
-            }
-        }),
-        "--help" | "-h" => {
-            println!("{USAGE}");
-            std::process::exit(0);
-        }
-        _ => {
-            last_words(USAGE);
-            std::process::exit(2);
-        }
-    };
-    let flags = help.read_or_exit(rest);
+    let (Command { help, run, .. }, flags) = COMMANDS.parse_or_exit();
     log::set_or_exit(help, &flags);
-    build(help, &flags)
+    run(help, &flags)
+}
+
+fn demo(help: &Help, flags: &Flags) -> Role {
+    Role::Demo {
+        serving: serving(help, flags),
+        // The database is created later, once the command line is known to be right.
+        sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
+    }
+}
+
+fn migrate(help: &Help, flags: &Flags) -> Role {
+    let only = match (flags.has("--status"), flags.has("--dry-run")) {
+        (false, false) => None,
+        (true, false) => Some(Look::Status),
+        (false, true) => Some(Look::DryRun),
+        (true, true) => help.exit("expected either --status or --dry-run"),
+    };
+    Role::Migrate { database: database(help, flags), only }
+}
+
+fn keygen(help: &Help, flags: &Flags) -> Role {
+    match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
+        Ok(number) => Role::KeyGen { number },
+        Err(_) => help.exit("keygen: expected a number from 0 to 255"),
+    }
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
@@ -390,7 +397,7 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
 }
 
 fn drain(help: &Help, flags: &Flags) -> Duration {
-    match flags.read("--drain-seconds", 0) {
+    match flags.read("--drain-seconds", 0, "seconds") {
         Ok(seconds @ ..=LONGEST_DRAIN) => Duration::from_secs(seconds),
         _ => help.exit(&format!("--drain-seconds: expected 0 to {LONGEST_DRAIN}")),
     }
@@ -398,10 +405,8 @@ fn drain(help: &Help, flags: &Flags) -> Duration {
 
 fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
     let default = SocketAddr::from(([127, 0, 0, 1], default));
-    match flags.read(name, default) {
-        Ok(address) => address,
-        Err(_) => help.exit(&format!("{name}: expected an address, such as {default}")),
-    }
+    let expected = format_args!("an address, such as {default}");
+    flags.read(name, default, expected).unwrap_or_else(|error| help.exit(&error))
 }
 
 fn metrics(help: &Help, flags: &Flags) -> Option<SocketAddr> {
@@ -425,7 +430,9 @@ fn sending(
             waits: factor("--time-scale", scale::MOST_WAITS),
             timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
         },
-        per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| help.exit(&error)),
+        per_second: flags
+            .read("--endpoint-rate", 0, "a number of attempts")
+            .unwrap_or_else(|error| help.exit(&error)),
         database: database(help, flags),
         ring: ring(help, flags),
         counted: Counted::default(),

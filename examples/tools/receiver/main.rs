@@ -177,7 +177,7 @@ impl SetUp {
             secrets: texts,
             explains: flags.has("--explain"),
             product,
-            listen: flags.read("--listen", DEFAULT_LISTEN)?,
+            listen: flags.read("--listen", DEFAULT_LISTEN, "an address, such as 127.0.0.1:9090")?,
             journal: flags.text("--journal").unwrap_or("events.journal").into(),
         })
     }

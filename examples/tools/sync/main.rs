@@ -121,9 +121,10 @@ impl SetUp {
             span(text).ok_or("--every: expected a span such as 60s, 5m, 2h or 500ms".to_owned())
         });
         let every = every.transpose()?;
-        let time_scale: f64 = flags.read("--time-scale", 1.0)?;
+        let expected = "a number from 0 to 1000000";
+        let time_scale: f64 = flags.read("--time-scale", 1.0, expected)?;
         if !(0.0..=1e6).contains(&time_scale) {
-            return Err("--time-scale: expected a number from 0 to 1000000".to_owned());
+            return Err(format!("--time-scale: expected {expected}"));
         }
         let state = flags.text("--state").ok_or("missing --state")?;
         let state = PathBuf::from(state);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Alert, Delivery, Destination, Endpoint, Target};
 use deadpool_postgres::Object;
@@ -49,6 +50,7 @@ pub(super) struct Receiver {
     pub(super) health: Endpoint,
     /// `None` where this sender may not call it.
     pub(super) destination: Option<Destination>,
+    pub(super) signer: Signer,
 }
 
 /// What it takes to begin. What is not in it is not pending any more, or not for this version.
@@ -136,7 +138,8 @@ fn receiver(
     let health = endpoint_of(row, "")?;
     let signer = ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?;
     let target = parse(row.field("url")?).ok();
-    let destination = target.map(|target| Destination::new(&health, target, signer));
+    let destination = target.map(|target| Destination::new(&health, target, signer.clone()));
     let (account, endpoint) = (row.field("account_id")?, row.field("id")?);
-    Ok(Receiver { names: Arc::new(Names { account, endpoint }), health, destination })
+    let names = Arc::new(Names { account, endpoint });
+    Ok(Receiver { names, health, destination, signer })
 }
