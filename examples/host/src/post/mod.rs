@@ -185,6 +185,11 @@ impl Client {
     }
 }
 
+/// Returns the host and port of a target, for the log: its path may hold what only its owner should know.
+pub fn host(target: &Target) -> &str {
+    target.uri().authority().map_or("", |authority| authority.as_str())
+}
+
 /// Writes the target as a server expects it, unlike a proxy: only the path, and the host in a header.
 fn in_origin_form(target: &Target, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
     let path = target.uri().path_and_query().map_or("/", |path| path.as_str());

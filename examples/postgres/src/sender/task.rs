@@ -322,12 +322,14 @@ impl SenderTask {
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
         let names = Arc::clone(&receiver.names);
         let (of, event) = (Arc::clone(&names), body.id().clone());
+        let event_type = body.event_type().clone();
         let line = move |sent: &post::Sent| {
             sent.line(attempt.number().into())
                 .with("account", of.account.as_str())
                 .with("endpoint", of.endpoint.as_str())
                 .with("event", event.as_str())
                 .with("delivery", queue::delivery_text(key.endpoint, key.id))
+                .with("type", event_type.as_str())
                 .with("traceparent", traceparent)
         };
         let Some(destination) = &receiver.destination else {
@@ -358,7 +360,7 @@ impl SenderTask {
             let sent = post::Sent { signed: Some(signed), ..sent };
             let (outcome, took) = (sent.outcome, sent.took);
             let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
-            line(&sent).write();
+            line(&sent).with("host", post::host(&target)).write();
             let _ = ended.send(EndedAttempt { key, names, row, attempt, at, sent });
             slot.finish(outcome, took);
         });

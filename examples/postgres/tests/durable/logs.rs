@@ -139,7 +139,10 @@ async fn a_log_has_what_people_search_for_and_no_secret() {
         .collect();
     for (endpoint, outcome) in [(&well, "204"), (&bad, "reset")] {
         let line = attempts[endpoint.as_str()];
-        is(line, &json!({ "account": "acct_1", "outcome": outcome, "traceparent": TRACE }));
+        is(
+            line,
+            &json!({ "account": "acct_1", "outcome": outcome, "type": "ping", "traceparent": TRACE }),
+        );
         assert!(line["delivery"].as_str().unwrap().starts_with("dlv_"), "{line}");
         assert!(line["took_us"].is_u64(), "{line}");
     }

@@ -281,6 +281,8 @@ impl Sender {
                 .with("endpoint", begun.endpoint.as_str())
                 .with("event", begun.body.id().as_str())
                 .with("delivery", begun.delivery.as_str())
+                .with("type", begun.body.event_type().as_str())
+                .with("host", post::host(begun.destination.target()))
                 .write();
             let _ = outbox.0.send(Message::Stored(again));
             slot.finish(sent.outcome, sent.took);
