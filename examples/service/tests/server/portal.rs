@@ -130,6 +130,12 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("GET", "/accounts/{account}/deliveries", Value::Null, 200),
         ("GET", "/accounts/{account}/recoveries", Value::Null, 200),
         ("POST", "/accounts/{account}/recover", none.clone(), 202),
+        ("POST", "/accounts/{account}/cancel", json!({ "type": "ping" }), 403),
+        ("GET", "/levers", Value::Null, 403),
+        ("POST", "/levers", json!({ "per_second": 0 }), 403),
+        ("POST", "/levers/{lever}/undo", none.clone(), 403),
+        ("POST", "/senders/{sender}/drain", none.clone(), 403),
+        ("POST", "/senders/{sender}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
         ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
@@ -164,6 +170,8 @@ fn path_of(route: &str, things: &Things) -> String {
         .iter()
         .zip([account, key, endpoint, delivery, recovery, alert])
         .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
+        .replace("{lever}", "lvr_1")
+        .replace("{sender}", "sender-1")
 }
 
 #[test]
@@ -236,6 +244,8 @@ fn no_route_is_left_out() {
         ("endpoints", "endpoint"),
         ("deliveries", "delivery"),
         ("recoveries", "recovery"),
+        ("levers", "lever"),
+        ("senders", "sender"),
     ];
     let mut found = BTreeSet::new();
     for line in source.lines() {
