@@ -231,6 +231,23 @@ fn each_route_by_the_owners_of_two_accounts() {
     assert!(!log.contains(secret.split_once("\r\n").unwrap().0), "the log has the secret");
 }
 
+#[test]
+fn a_host_with_one_sender_says_that_it_has_no_levers() {
+    let portal = Portal::start(&[]);
+    let none = portal.ask("GET", "/levers", &Value::Null, 200);
+    assert_eq!(none, json!({ "levers": [], "senders": [] }));
+    for (path, body) in [
+        ("/levers", json!({ "per_second": 0 })),
+        ("/levers/lvr_1/undo", json!({})),
+        ("/senders/sender-1/drain", json!({})),
+        ("/accounts/acct_fjord_dental/cancel", json!({ "type": "ping" })),
+    ] {
+        let refused = portal.ask("POST", path, &body, 409);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.contains("no levers"), "{path}: {said}");
+    }
+}
+
 /// The table above has every route that the dashboard has.
 #[test]
 fn no_route_is_left_out() {
