@@ -17,17 +17,12 @@ FROM (
             min(q.at) FILTER (WHERE h.number IS NULL) AS oldest
         FROM deliveries AS q
         LEFT JOIN (
-            SELECT number FROM endpoints WHERE disabled IS NOT NULL OR first_failures >= 5
-            UNION
-            SELECT e.number FROM levers AS l JOIN endpoints AS e ON e.account_id = l.account_id
-            WHERE l.per_second = 0
-            UNION
-            SELECT e.number FROM levers AS l JOIN endpoints AS e ON e.id = l.endpoint_id
-            WHERE l.per_second = 0
-            UNION
             SELECT number FROM endpoints
-            WHERE EXISTS (SELECT FROM levers
-                WHERE per_second = 0 AND account_id IS NULL AND endpoint_id IS NULL)
+            WHERE disabled IS NOT NULL OR first_failures >= 5
+                OR account_id = ANY (ARRAY(SELECT account_id FROM levers WHERE per_second = 0))
+                OR id = ANY (ARRAY(SELECT endpoint_id FROM levers WHERE per_second = 0))
+                OR EXISTS (SELECT FROM levers
+                    WHERE per_second = 0 AND account_id IS NULL AND endpoint_id IS NULL)
         ) AS h ON h.number = q.endpoint
         GROUP BY q.shard
     ) AS p

@@ -46,8 +46,9 @@ pub(super) async fn read(database: &Database) -> Result<Rates, DbError> {
     rows.iter().map(of).collect()
 }
 
-/// Reads what is set again and again, until this is dropped.
+/// Reads what is set again and again, after the first time, until this is dropped.
 pub(super) async fn keep(database: Database, rates: watch::Sender<Rates>, counted: Counted) {
+    counted.round("levers");
     loop {
         sleep(EVERY).await;
         match read(&database).await {
