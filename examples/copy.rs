@@ -15,8 +15,13 @@ use http::{Request, Response};
 use ureq::{Agent, Error};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let [api, path] = <[String; 2]>::try_from(std::env::args().skip(1).collect::<Vec<_>>())
-        .map_err(|_| "usage: copy API_URL FILE")?;
+    let usage = "usage: copy API_URL FILE";
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["--help"] {
+        println!("{usage}");
+        return Ok(());
+    }
+    let [api, path] = <[String; 2]>::try_from(arguments).map_err(|_| usage)?;
     let client = Client::new(&api, &std::env::var("SERVICE_API_KEY")?)?;
     let mut calls = OpenOptions::new().append(true).create(true).open(&path)?;
     calls.try_lock()?; // one copy at a time

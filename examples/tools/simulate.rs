@@ -54,7 +54,7 @@ fn main() -> io::Result<()> {
         seed: 2026,
     };
     // Before the day, so that a wrong path does not waste it.
-    let path = arguments.get(2).map_or("target/simulate.svg", String::as_str);
+    let path = arguments.get(2).copied().unwrap_or("target/simulate.svg");
     let mut file = create(Path::new(path))
         .unwrap_or_else(|error| HELP.exit(&format!("CHART.svg: {path}: {error}")));
 

@@ -11,19 +11,22 @@
 //! let listen: SocketAddr = flags.read("--listen", DEFAULT)?;
 //! ```
 
-use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write as _;
 use std::str::FromStr;
 
-/// The arguments of a program, and its help text.
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches};
+
+/// The arguments of a program or a command, and its help text.
 #[derive(Clone, Copy, Debug)]
 pub struct Help {
-    /// The line after `Usage:`.
+    /// The line after `Usage:`. It begins with the name of the program.
     pub usage: &'static str,
-    /// What the program does, in a few lines.
+    /// What it does, in a few lines.
     pub about: &'static str,
-    /// All flags except `--help`, which every program has.
+    /// All flags except `--help` and `--version`, which every program has.
     pub flags: &'static [Flag],
     /// The most arguments that are not flags.
     pub positional: usize,
@@ -37,6 +40,37 @@ pub struct Flag {
     about: &'static str,
 }
 
+/// A program with several commands.
+#[derive(Clone, Copy, Debug)]
+pub struct Commands<T: 'static> {
+    /// The name of the program.
+    pub program: &'static str,
+    /// What the program is, in a few lines.
+    pub about: &'static str,
+    /// The groups of commands: the first word of their names, and what they are about.
+    pub groups: &'static [(&'static str, &'static str)],
+    pub commands: &'static [Command<T>],
+}
+
+/// One command of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<T: 'static> {
+    /// One word; or two, of which the first is a group.
+    pub name: &'static str,
+    pub help: &'static Help,
+    /// What the program does for it.
+    pub run: T,
+}
+
+/// The name of what is no flag.
+const POSITIONAL: &str = "arguments";
+
+/// A parsed command line.
+#[derive(Clone, Debug)]
+pub struct Flags {
+    matches: ArgMatches,
+}
+
 impl Flag {
     /// Creates a flag without a value.
     pub const fn switch(name: &'static str, about: &'static str) -> Self {
@@ -47,163 +81,104 @@ impl Flag {
     pub const fn value(name: &'static str, value: &'static str, about: &'static str) -> Self {
         Self { name, value: Some(value), about }
     }
-}
 
-/// A parsed command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flags {
-    given: BTreeMap<&'static str, String>,
-    positional: Vec<String>,
-}
-
-/// The reason why the program does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// `--help` was given.
-    Help,
-    /// The command line is wrong: the message for the user.
-    Wrong(String),
+    fn argument(&self) -> Arg {
+        let long = self.name.trim_start_matches('-');
+        let argument = Arg::new(self.name).long(long).help(self.about);
+        match self.value {
+            // A negative number is refused by who reads it, and knows the bounds.
+            Some(value) => argument.value_name(value).allow_negative_numbers(true),
+            None => argument.action(ArgAction::SetTrue),
+        }
+    }
 }
 
 impl Help {
     /// Reads the process's command line. Prints help to standard output; prints an error to standard
     /// error and exits with status 2.
     pub fn parse_or_exit(&self) -> Flags {
-        let mut arguments = Vec::new();
-        for argument in std::env::args_os().skip(1) {
-            match argument.into_string() {
-                Ok(text) => arguments.push(text),
-                Err(_) => self.exit("an argument is not UTF-8"),
-            }
-        }
-        self.read_or_exit(arguments)
-    }
-
-    /// Reads arguments as [`parse_or_exit`](Self::parse_or_exit) does.
-    pub fn read_or_exit(&self, arguments: Vec<String>) -> Flags {
-        match self.parse(arguments) {
-            Ok(flags) => flags,
-            Err(Stop::Help) => {
-                // The reader may have closed the pipe.
-                let _ = std::io::stdout().write_all(self.text().as_bytes());
-                std::process::exit(0);
-            }
-            Err(Stop::Wrong(message)) => self.exit(&message),
-        }
+        let program = self.usage.split(' ').next().unwrap_or_default();
+        Flags { matches: parse_or_exit(self.command(program)) }
     }
 
     /// Prints what is wrong with the command line, and exits with status 2.
     pub fn exit(&self, message: &str) -> ! {
-        last_words(&format!("{message}\nUsage: {}\nTry --help.", self.usage));
-        std::process::exit(2);
+        exit(message, &format!("Usage: {}\n", self.usage))
     }
 
-    /// Reads a command line.
-    ///
-    /// # Errors
-    /// [`Stop`]: help was asked for; a flag is unknown or repeated, lacks its value, or has one that it
-    /// does not take; or there are too many other arguments.
-    pub fn parse(&self, arguments: Vec<String>) -> Result<Flags, Stop> {
-        let mut flags = Flags::default();
-        let mut arguments = arguments.into_iter();
-        while let Some(argument) = arguments.next() {
-            if argument == "--" {
-                flags.positional.extend(arguments.by_ref());
-                break;
-            }
-            if argument == "-h" || argument == "--help" {
-                return Err(Stop::Help);
-            }
-            if !argument.starts_with('-') || argument == "-" {
-                flags.positional.push(argument);
-                continue;
-            }
-            let (name, attached) = match argument.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (argument.as_str(), None),
+    fn command(&self, name: &'static str) -> clap::Command {
+        let positional = Arg::new(POSITIONAL).num_args(0..=self.positional).hide(true);
+        clap::Command::new(name)
+            .about(first_sentence(self.about))
+            .before_help(self.about)
+            .help_template("{before-help}{usage-heading} {usage}\n\n{options}\n")
+            .override_usage(self.usage)
+            .args(self.flags.iter().map(Flag::argument))
+            .args((self.positional > 0).then_some(positional))
+    }
+}
+
+impl<T> Commands<T> {
+    /// Reads the process's command line as [`Help::parse_or_exit`] does, and returns the command with
+    /// its flags.
+    pub fn parse_or_exit(&self) -> (&'static Command<T>, Flags) {
+        let group = |name| clap::Command::new(name).subcommand_required(true);
+        let mut program = group(self.program).about(self.about);
+        for (name, about) in self.groups {
+            program = program.subcommand(group(name).about(about));
+        }
+        for command in self.commands {
+            program = match command.name.split_once(' ') {
+                Some((group, name)) => program
+                    .mut_subcommand(group, |group| group.subcommand(command.help.command(name))),
+                None => program.subcommand(command.help.command(command.name)),
             };
-            let flag = self.find(name)?;
-            let value = match (flag.value, attached) {
-                (None, None) => String::new(),
-                (None, Some(_)) => return Err(wrong(format!("{name} takes no value"))),
-                (Some(_), Some(value)) => value,
-                (Some(what), None) => {
-                    arguments.next().ok_or_else(|| wrong(format!("{name} needs {what}")))?
-                }
-            };
-            if flags.given.insert(flag.name, value).is_some() {
-                return Err(wrong(format!("{name} is repeated")));
-            }
         }
-        match flags.positional.get(self.positional) {
-            // The argument is not shown: it may be a secret that was meant for a flag.
-            Some(_) => Err(wrong("too many arguments".to_owned())),
-            None => Ok(flags),
+        let mut matches = parse_or_exit(program.disable_help_subcommand(true));
+        let mut words = Vec::new();
+        while let Some((word, inner)) = matches.remove_subcommand() {
+            words.push(word);
+            matches = inner;
         }
-    }
-
-    /// Returns the help text.
-    pub fn text(&self) -> String {
-        let mut rows: Vec<(String, &str)> = Vec::new();
-        for flag in self.flags {
-            let value = flag.value.map(|value| format!(" {value}")).unwrap_or_default();
-            rows.push((format!("{}{value}", flag.name), flag.about));
-        }
-        rows.push(("--help".to_owned(), "print this text"));
-        let width = rows.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
-        let mut text = format!("{}\n\nUsage: {}\n\n", self.about, self.usage);
-        for (left, about) in rows {
-            for (line, about) in about.lines().enumerate() {
-                let left = if line == 0 { left.as_str() } else { "" };
-                text.push_str(&format!("  {left:width$}  {about}\n"));
-            }
-        }
-        text
-    }
-
-    fn find(&self, name: &str) -> Result<&'static Flag, Stop> {
-        if let Some(flag) = self.flags.iter().find(|flag| flag.name == name) {
-            return Ok(flag);
-        }
-        // Only a short name is shown, for the same reason.
-        let shown = if name.len() <= 40 { format!(" {name}") } else { String::new() };
-        let near = self.flags.iter().map(|flag| flag.name).find(|known| is_near(known, name));
-        Err(wrong(match near {
-            Some(near) => format!("unknown flag{shown}; did you mean {near}?"),
-            None => format!("unknown flag{shown}"),
-        }))
+        let name = words.join(" ");
+        let command = self.commands.iter().find(|command| command.name == name);
+        #[expect(clippy::expect_used, reason = "what was parsed is made of these commands")]
+        (command.expect("a command of the table"), Flags { matches })
     }
 }
 
 impl Flags {
-    /// Returns whether a switch was given.
+    /// Returns whether a flag was given.
     pub fn has(&self, name: &str) -> bool {
-        self.given.contains_key(name)
+        matches!(self.matches.try_get_one::<bool>(name), Ok(Some(true)))
+            || self.text(name).is_some()
     }
 
     /// Returns the text of a flag's value.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.given.get(name).map(String::as_str)
+        self.matches.try_get_one::<String>(name).ok().flatten().map(String::as_str)
     }
 
     /// Reads the value of a flag, or returns `default` if the flag was not given.
     ///
     /// # Errors
-    /// A message that names the flag.
-    pub fn read<T>(&self, name: &str, default: T) -> Result<T, String>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
+    /// A message that names the flag and what was expected of it.
+    pub fn read<T: FromStr>(
+        &self,
+        name: &str,
+        default: T,
+        expected: impl Display,
+    ) -> Result<T, String> {
         match self.text(name) {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|error| format!("{name}: {error}")),
+            Some(text) => text.parse().map_err(|_| format!("{name}: expected {expected}")),
         }
     }
 
     /// Returns the arguments that are not flags, in their order.
-    pub fn positional(&self) -> &[String] {
-        &self.positional
+    pub fn positional(&self) -> Vec<&str> {
+        let given = self.matches.try_get_many::<String>(POSITIONAL).ok().flatten();
+        given.into_iter().flatten().map(String::as_str).collect()
     }
 }
 
@@ -217,19 +192,65 @@ pub fn last_words(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn wrong(message: String) -> Stop {
-    Stop::Wrong(message)
+fn parse_or_exit(command: clap::Command) -> ArgMatches {
+    let command = command.version(env!("CARGO_PKG_VERSION")).propagate_version(true).term_width(0);
+    let name = OsString::from(command.get_name());
+    let arguments = std::iter::once(name).chain(std::env::args_os().skip(1));
+    let error = match command.try_get_matches_from(arguments) {
+        Ok(matches) => return matches,
+        Err(error) => error,
+    };
+    if !error.use_stderr() {
+        // The reader may have closed the pipe.
+        let _ = error.print();
+        std::process::exit(0);
+    }
+    let usage =
+        error.get(ContextKind::Usage).map(|usage| format!("{}\n", usage.to_string().trim()));
+    exit(&message(&error), &usage.unwrap_or_default())
 }
 
-/// Returns whether two names differ by one letter or one swap, or `name` begins the known one.
-fn is_near(known: &str, name: &str) -> bool {
-    if name.len() > 4 && known.starts_with(name) {
-        return true;
+fn exit(message: &str, usage: &str) -> ! {
+    last_words(&format!("{message}\n{usage}Try --help."));
+    std::process::exit(2);
+}
+
+/// Returns what is wrong, without any argument that is not the name of a flag or like one: it may be a
+/// secret that was meant for a flag.
+fn message(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(one)) => one.clone(),
+        Some(ContextValue::Strings(many)) => many.join(", "),
+        _ => String::new(),
+    };
+    let argument = context(ContextKind::InvalidArg);
+    let flag = argument.split(' ').next().unwrap_or_default();
+    let near = |kind| match context(kind) {
+        near if near.is_empty() => near,
+        near => format!("; did you mean {near}?"),
+    };
+    let shown = |name: &str| if name.len() <= 40 { format!(" {name}") } else { String::new() };
+    match error.kind() {
+        ErrorKind::UnknownArgument if flag.starts_with('-') => {
+            format!("unknown flag{}{}", shown(flag), near(ContextKind::SuggestedArg))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = context(ContextKind::InvalidSubcommand);
+            format!("unknown command{}{}", shown(&name), near(ContextKind::SuggestedSubcommand))
+        }
+        ErrorKind::MissingSubcommand => {
+            format!("expected one of {}", context(ContextKind::ValidSubcommand))
+        }
+        ErrorKind::InvalidValue => format!("{argument}: expected a value"),
+        ErrorKind::ArgumentConflict => format!("{flag} is repeated"),
+        ErrorKind::TooManyValues if flag.starts_with('-') => format!("{flag} takes no value"),
+        ErrorKind::UnknownArgument | ErrorKind::TooManyValues => "too many arguments".to_owned(),
+        ErrorKind::InvalidUtf8 => "an argument is not UTF-8".to_owned(),
+        other => other.to_string(),
     }
-    let (known, name): (Vec<char>, Vec<char>) = (known.chars().collect(), name.chars().collect());
-    let front = known.iter().zip(&name).take_while(|(a, b)| a == b).count();
-    let back = known.iter().rev().zip(name.iter().rev()).take_while(|(a, b)| a == b).count();
-    let longer = known.len().max(name.len());
-    // A swap of two neighbours leaves two letters between what is equal.
-    front.saturating_add(back).saturating_add(2) >= longer && known.len().abs_diff(name.len()) <= 2
+}
+
+fn first_sentence(text: &str) -> String {
+    let line = text.replace('\n', " ");
+    line.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned()
 }

@@ -61,7 +61,7 @@ impl<S: Store> Monitor<S> {
         Self { api: Some(tally), ..self }
     }
 
-    /// Not ready from the request for shutdown on.
+    /// Not ready from the signal for shutdown on.
     pub fn until(self, stop: Shutdown) -> Self {
         Self { stop: Some(stop), ..self }
     }
@@ -113,7 +113,7 @@ impl<S: Store> Monitor<S> {
     }
 
     async fn ready(&self) -> Result<Answer, Error> {
-        if self.stop.as_ref().is_some_and(Shutdown::is_requested) {
+        if self.stop.as_ref().is_some_and(Shutdown::is_near) {
             return Err(Error::Stopping);
         }
         let writes = match self.store.ready().await? {

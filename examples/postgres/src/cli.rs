@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::sender::MissedDeliveries;
@@ -13,7 +14,7 @@ use crate::key_ring::KeyRing;
 use crate::ops::erase::Subject;
 use crate::sender;
 use host::access::{Access, Ancestors};
-use host::flags::{Flag, Flags, Help, last_words};
+use host::flags::{Command, Commands, Flag, Flags, Help};
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
 
@@ -60,22 +61,9 @@ pub(crate) struct Serving {
     pub(crate) allow_loopback: bool,
     pub(crate) endpoint_limit: EndpointLimit,
     pub(crate) metrics: Option<SocketAddr>,
+    /// How long to serve on after the signal for shutdown.
+    pub(crate) drain: Duration,
 }
-
-const USAGE: &str = "\
-Usage: call-assistant-postgres ROLE [FLAGS]
-
-  demo         everything, on a temporary PostgreSQL server
-  migrate      migrates the database to this version, and exits
-  api          serves the public API and the dashboard
-  sender       sends webhooks; several processes share the work
-  all          api and sender in one process
-  erase        erases an account, or a caller in it
-  recover      recovers what the endpoints of an account, or of all accounts, have missed
-  rotate-keys  seals the signing secrets again with the newest key of the ring
-  keygen N     prints key N of a key ring
-
-call-assistant-postgres ROLE --help lists the flags of a role.";
 
 const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
@@ -121,6 +109,14 @@ const METRICS: Flag = Flag::value(
     "ADDR",
     "extra address for /metrics, /healthz and /readyz only; need\nnot be loopback",
 );
+const DRAIN: Flag = Flag::value(
+    "--drain-seconds",
+    "N",
+    "at SIGTERM, how long to be not ready and serve on, for load\nbalancers to notice; at most 3600 [0]",
+);
+
+/// The longest drain: 3600 seconds.
+const LONGEST_DRAIN: u64 = 3600;
 
 const MIGRATE: Help = Help {
     usage: "call-assistant-postgres migrate --database URL [--database-ca FILE.pem]\n\
@@ -143,7 +139,8 @@ const API: Help = Help {
     usage: "call-assistant-postgres api --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
-            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]",
+            \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
+            \x20              [--drain-seconds N]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[
         DATABASE,
@@ -157,6 +154,7 @@ const API: Help = Help {
         LOOPBACK,
         EndpointLimit::FLAG,
         METRICS,
+        DRAIN,
     ],
     positional: 0,
 };
@@ -199,6 +197,7 @@ const ALL: Help = Help {
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
+        DRAIN,
     ],
     positional: 0,
 };
@@ -285,62 +284,85 @@ const KEYGEN: Help = Help {
     positional: 1,
 };
 
+/// What a command line asks for.
+type Build = fn(&Help, &Flags) -> Role;
+
+const COMMANDS: Commands<Build> = Commands {
+    program: "call-assistant-postgres",
+    about: "The service as a host of many machines over PostgreSQL.",
+    groups: &[],
+    commands: &[
+        Command { name: "demo", help: &DEMO, run: demo },
+        Command { name: "migrate", help: &MIGRATE, run: migrate },
+        Command {
+            name: "api",
+            help: &API,
+            run: |help, flags| Role::Api {
+                serving: serving(help, flags),
+                database: database(help, flags),
+                ring: ring(help, flags),
+            },
+        },
+        Command {
+            name: "sender",
+            help: &SENDER,
+            run: |help, flags| Role::Sender {
+                options: sending(help, flags, database, ring),
+                metrics: metrics(help, flags),
+            },
+        },
+        Command {
+            name: "all",
+            help: &ALL,
+            run: |help, flags| Role::All {
+                serving: serving(help, flags),
+                sending: sending(help, flags, database, ring),
+            },
+        },
+        Command { name: "erase", help: &ERASE, run: erase },
+        Command { name: "recover", help: &RECOVER, run: recover },
+        Command {
+            name: "rotate-keys",
+            help: &ROTATE_KEYS,
+            run: |help, flags| Role::RotateKeys {
+                database: database(help, flags),
+                ring: ring(help, flags),
+            },
+        },
+        Command { name: "keygen", help: &KEYGEN, run: keygen },
+    ],
+};
+
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
-    let mut arguments = std::env::args().skip(1);
-    let role = arguments.next().unwrap_or_default();
-    let rest = arguments.collect();
-    let (help, build): (&Help, fn(&Help, &Flags) -> Role) = match role.as_str() {
-        "migrate" => (&MIGRATE, |help, flags| Role::Migrate {
-            database: database(help, flags),
-            only: match (flags.has("--status"), flags.has("--dry-run")) {
-                (false, false) => None,
-                (true, false) => Some(Look::Status),
-                (false, true) => Some(Look::DryRun),
-                (true, true) => help.exit("expected either --status or --dry-run"),
-            },
-        }),
-        "api" => (&API, |help, flags| Role::Api {
-            serving: serving(help, flags),
-            database: database(help, flags),
-            ring: ring(help, flags),
-        }),
-        "sender" => (&SENDER, |help, flags| Role::Sender {
-            options: sending(help, flags, database, ring),
-            metrics: metrics(help, flags),
-        }),
-        "all" => (&ALL, |help, flags| Role::All {
-            serving: serving(help, flags),
-            sending: sending(help, flags, database, ring),
-        }),
-        "demo" => (&DEMO, |help, flags| Role::Demo {
-            serving: serving(help, flags),
-            // The database is created later, once the command line is known to be right.
-            sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
-            cluster: flags.has("--cluster"),
-        }),
-        "erase" => (&ERASE, erase),
-        "recover" => (&RECOVER, recover),
-        "rotate-keys" => (&ROTATE_KEYS, |help, flags| Role::RotateKeys {
-            database: database(help, flags),
-            ring: ring(help, flags),
-        }),
-        "keygen" => (&KEYGEN, |help, flags| {
-            match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
-                Ok(number) => Role::KeyGen { number },
-                Err(_) => help.exit("keygen: expected a number from 0 to 255"),
-            }
-        }),
-        "--help" | "-h" => {
-            println!("{USAGE}");
-            std::process::exit(0);
-        }
-        _ => {
-            last_words(USAGE);
-            std::process::exit(2);
-        }
+    let (Command { help, run, .. }, flags) = COMMANDS.parse_or_exit();
+    run(help, &flags)
+}
+
+fn demo(help: &Help, flags: &Flags) -> Role {
+    Role::Demo {
+        serving: serving(help, flags),
+        // The database is created later, once the command line is known to be right.
+        sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
+        cluster: flags.has("--cluster"),
+    }
+}
+
+fn migrate(help: &Help, flags: &Flags) -> Role {
+    let only = match (flags.has("--status"), flags.has("--dry-run")) {
+        (false, false) => None,
+        (true, false) => Some(Look::Status),
+        (false, true) => Some(Look::DryRun),
+        (true, true) => help.exit("expected either --status or --dry-run"),
     };
-    build(help, &help.read_or_exit(rest))
+    Role::Migrate { database: database(help, flags), only }
+}
+
+fn keygen(help: &Help, flags: &Flags) -> Role {
+    match flags.positional().first().map_or(Ok(1), |number| number.parse()) {
+        Ok(number) => Role::KeyGen { number },
+        Err(_) => help.exit("keygen: expected a number from 0 to 255"),
+    }
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
@@ -356,15 +378,21 @@ fn serving(help: &Help, flags: &Flags) -> Serving {
         allow_loopback: flags.has("--allow-loopback-endpoints"),
         endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
         metrics: metrics(help, flags),
+        drain: drain(help, flags),
+    }
+}
+
+fn drain(help: &Help, flags: &Flags) -> Duration {
+    match flags.read("--drain-seconds", 0, "seconds") {
+        Ok(seconds @ ..=LONGEST_DRAIN) => Duration::from_secs(seconds),
+        _ => help.exit(&format!("--drain-seconds: expected 0 to {LONGEST_DRAIN}")),
     }
 }
 
 fn address(help: &Help, flags: &Flags, name: &str, default: u16) -> SocketAddr {
     let default = SocketAddr::from(([127, 0, 0, 1], default));
-    match flags.read(name, default) {
-        Ok(address) => address,
-        Err(_) => help.exit(&format!("{name}: expected an address, such as {default}")),
-    }
+    let expected = format_args!("an address, such as {default}");
+    flags.read(name, default, expected).unwrap_or_else(|error| help.exit(&error))
 }
 
 fn metrics(help: &Help, flags: &Flags) -> Option<SocketAddr> {
@@ -388,7 +416,9 @@ fn sending(
             waits: factor("--time-scale", scale::MOST_WAITS),
             timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
         },
-        per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| help.exit(&error)),
+        per_second: flags
+            .read("--endpoint-rate", 0, "a number of attempts")
+            .unwrap_or_else(|error| help.exit(&error)),
         database: database(help, flags),
         ring: ring(help, flags),
         counted: Counted::default(),

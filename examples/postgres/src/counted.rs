@@ -30,6 +30,8 @@ struct Inner {
     pools: Mutex<BTreeMap<&'static str, Database>>,
     /// Why this process's sender sends nothing.
     idle: Mutex<Option<&'static str>>,
+    /// Whether a key is missing, and how many endpoints have secrets that cannot be opened.
+    keys: Mutex<(bool, i64)>,
 }
 
 /// How a process's clock compares with its database's.
@@ -99,14 +101,32 @@ impl Counted {
         *lock(&self.0.idle)
     }
 
+    /// Notes whether the ring lacks a key that is in use, and how many endpoints have secrets that cannot be
+    /// opened.
+    pub(crate) fn lacks_keys(&self, is_without: bool, unreadable: i64) {
+        *lock(&self.0.keys) = (is_without, unreadable);
+    }
+
+    /// Returns whether the ring lacks a key that is in use.
+    pub(crate) fn is_without_key(&self) -> bool {
+        lock(&self.0.keys).0
+    }
+
     /// Returns what is known without the database.
     pub(crate) fn families(&self) -> Vec<Family> {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut families = vec![Family::counter(
-            "call_assistant_database_went_back",
-            "How often the database was found to be at an earlier time.",
-            count(&self.0.went_back),
-        )];
+        let mut families = vec![
+            Family::counter(
+                "call_assistant_database_went_back",
+                "How often the database was found to be at an earlier time.",
+                count(&self.0.went_back),
+            ),
+            Family::gauge(
+                "call_assistant_unreadable_secrets",
+                "Endpoints whose secrets need a key that this process does not have.",
+                lock(&self.0.keys).1,
+            ),
+        ];
         if self.load().is_some() {
             families.extend([
                 Family::gauge(

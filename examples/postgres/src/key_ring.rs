@@ -182,6 +182,16 @@ impl KeyRing {
         matches!(sealed, [FORMAT, number, ..] if self.keys.contains_key(number))
     }
 
+    /// Returns the number of the key that a sealed text needs and the ring lacks. The beginning of the text is
+    /// enough.
+    #[must_use]
+    pub fn missing_key_of(&self, sealed: &[u8]) -> Option<u8> {
+        match sealed {
+            [FORMAT, number, ..] if !self.keys.contains_key(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// Returns whether a sealed text should be sealed again, because its key is not the newest.
     #[must_use]
     pub fn is_outdated(&self, sealed: &[u8]) -> bool {

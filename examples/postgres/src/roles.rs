@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::Write as _;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -101,7 +102,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
-            let watch = watch()?;
+            let watch = watch(serving.drain)?;
             let counted = Counted::default();
             let mut clocks = Clocks::new(
                 Database::at(&database, 1)?,
@@ -113,25 +114,27 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
             let _ = std::io::stderr().write_all(api.banner.as_bytes());
-            api.ended().await;
+            api.ended(std::future::ready(())).await;
             clocks.abort();
             watch.outcome()?;
         }
         Role::Sender { options, metrics } => {
-            let watch = watch()?;
+            let watch = watch(Duration::ZERO)?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
             let (mut line, mut monitor) = (Map::new(), None);
             if let Some(address) = metrics {
-                let (address, task) =
+                let (address, monitoring) =
                     serving::monitor(address, &options.database, ring, counted, &watch).await?;
                 line.insert("metrics".to_owned(), format!("http://{address}").into());
-                monitor = Some(task);
+                monitor = Some(monitoring);
             }
             let running = sender::start(options, watch.clone()).await?;
             line.insert("ready".to_owned(), running.is_ready.into());
             say(&line.into());
             running.ended().await;
-            drop(monitor);
+            if let Some(monitor) = monitor {
+                monitor.end().await;
+            }
             watch.outcome()?;
         }
         Role::All { serving, sending } => all(serving, sending, false).await?,
@@ -171,19 +174,19 @@ async fn all(
         true => format!("Its database, while it runs: psql {}\n\n", sending.database.url()),
         false => String::new(),
     };
-    let watch = watch()?;
+    let watch = watch(serving.drain)?;
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
     let api = serving::start(&sending.database, ring, serving, accounts, counted, &watch).await?;
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
     let _ = std::io::stderr().write_all(format!("{}{note}", api.banner).as_bytes());
-    tokio::join!(api.ended(), sender.ended());
+    api.ended(sender.ended()).await;
     Ok(watch.outcome()?)
 }
 
-/// What all tasks of a role are watched by, until Ctrl-C.
-fn watch() -> std::io::Result<Watch> {
-    let (trigger, stop) = shutdown::on_ctrl_c()?;
+/// What all tasks of a role are watched by, until so long after Ctrl-C.
+fn watch(drain: Duration) -> std::io::Result<Watch> {
+    let (trigger, stop) = shutdown::on_ctrl_c(drain)?;
     Ok(Watch::new(trigger, stop))
 }
 

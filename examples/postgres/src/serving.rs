@@ -23,6 +23,7 @@ use host::log;
 use host::monitor::Monitor;
 use host::rows::NewAccount;
 use host::serve::{Limits, serve};
+use host::shutdown::{self, Shutdown, Trigger};
 use host::store::{Refused, Store as _};
 use host::watch::Watch;
 
@@ -39,6 +40,22 @@ pub(crate) struct Running {
     /// The text for people.
     pub(crate) banner: String,
     tasks: Vec<JoinHandle<()>>,
+    monitoring: Option<Monitoring>,
+}
+
+/// The server of monitoring, which ends last: it tells of the end of everything else.
+#[derive(Debug)]
+pub(crate) struct Monitoring {
+    task: JoinHandle<()>,
+    end: Trigger,
+}
+
+impl Monitoring {
+    /// Ends it.
+    pub(crate) async fn end(self) {
+        self.end.pull();
+        let _ = self.task.await;
+    }
 }
 
 /// Adds the accounts, and answers requests until shutdown.
@@ -77,6 +94,7 @@ pub(crate) async fn start(
         Refused::Unavailable(why) | Refused::Conflict(why) => why,
         other => format!("{other:?}"),
     })?;
+    let keys = until(stop.clone(), look_for_keys(&store).await?);
     let api = Api::new(store.clone(), store.cursors()).until(stop.clone());
     let monitor = Monitor::new(store.clone()).with_api(api.tally()).until(stop.clone());
     let dashboard = Dashboard::new(store, serving.access, serving.allow_loopback)
@@ -85,15 +103,10 @@ pub(crate) async fn start(
         .until(stop.clone());
     let answer_api = move |request, peer| api.clone().answer(request, peer);
     let answer_dashboard = move |request, peer| dashboard.clone().answer(request, peer);
-    let (days, stopping) = (sender::add_days(Database::at(database, 1)?), stop.clone());
-    let days = async move {
-        tokio::select! {
-            () = days => {}
-            () = stopping.requested() => {}
-        }
-    };
-    let mut tasks = vec![
+    let days = until(stop.clone(), sender::add_days(Database::at(database, 1)?));
+    let tasks = vec![
         tokio::spawn(watch.until_shutdown("adding days", days)),
+        tokio::spawn(watch.until_shutdown("the look for keys", keys)),
         tokio::spawn(watch.until_shutdown(
             "the server of the public API",
             serve(public, PUBLIC, answer_api, stop.clone()),
@@ -103,26 +116,52 @@ pub(crate) async fn start(
             serve(private, DASHBOARD, answer_dashboard, stop.clone()),
         )),
     ];
-    tasks.extend(metrics.map(|metrics| monitoring(metrics, monitor, watch)));
-    Ok(Running { line, banner, tasks })
+    let monitoring = metrics.map(|metrics| monitoring(metrics, monitor, watch));
+    Ok(Running { line, banner, tasks, monitoring })
 }
 
 impl Running {
-    /// Waits until shutdown was requested and what had begun has been answered.
-    pub(crate) async fn ended(self) {
-        for task in self.tasks {
-            if let Err(error) = task.await {
-                log::line(&format!("a server ended: {error}"));
+    /// Waits until shutdown was requested, what had begun has been answered, and the other has ended.
+    pub(crate) async fn ended(self, other: impl Future<Output = ()>) {
+        let tasks = self.tasks;
+        let servers = async {
+            for task in tasks {
+                if let Err(error) = task.await {
+                    log::line(&format!("a server ended: {error}"));
+                }
             }
+        };
+        tokio::join!(servers, other);
+        if let Some(monitoring) = self.monitoring {
+            monitoring.end().await;
         }
     }
 }
 
+/// Looks for keys that the ring lacks, and returns the loop that looks again.
+async fn look_for_keys(
+    store: &Postgres,
+) -> Result<impl Future<Output = ()> + use<>, Box<dyn Error>> {
+    let mut keys = store.keys_in_use();
+    keys.look().await?;
+    Ok(keys.keep())
+}
+
+/// Runs a loop until shutdown.
+async fn until(stop: Shutdown, task: impl Future<Output = ()>) {
+    tokio::select! {
+        () = task => {}
+        () = stop.requested() => {}
+    }
+}
+
 /// Answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
-fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) -> JoinHandle<()> {
+fn monitoring(listener: TcpListener, monitor: Monitor<Postgres>, watch: &Watch) -> Monitoring {
     let answer = move |request, peer| monitor.clone().answer(request, peer);
-    let serving = serve(listener, DASHBOARD, answer, watch.stop().clone());
-    tokio::spawn(watch.until_shutdown("the server of the metrics", serving))
+    let (end, stop) = shutdown::manual();
+    let serving = serve(listener, DASHBOARD, answer, stop);
+    let task = tokio::spawn(watch.until_shutdown("the server of the metrics", serving));
+    Monitoring { task, end }
 }
 
 /// The same for a process that answers nothing else, and where it listens.
@@ -135,10 +174,12 @@ pub(crate) async fn monitor(
     ring: KeyRing,
     counted: Counted,
     watch: &Watch,
-) -> Result<(SocketAddr, JoinHandle<()>), Box<dyn Error>> {
+) -> Result<(SocketAddr, Monitoring), Box<dyn Error>> {
     let listener = listen("--metrics", address).await?;
     let address = listener.local_addr()?;
     let store = Postgres::at(database, ring)?.counting(counted).sending();
+    let keys = until(watch.stop().clone(), look_for_keys(&store).await?);
+    tokio::spawn(watch.until_shutdown("the look for keys", keys));
     let monitor = Monitor::new(store).until(watch.stop().clone());
     Ok((address, monitoring(listener, monitor, watch)))
 }

@@ -76,10 +76,8 @@ pub fn read() -> Options {
     let flags = HELP.parse_or_exit();
     let address = |name, default: u16| -> SocketAddr {
         let default = SocketAddr::from(([127, 0, 0, 1], default));
-        match flags.read(name, default) {
-            Ok(address) => address,
-            Err(_) => HELP.exit(&format!("{name}: expected an address, such as {default}")),
-        }
+        let expected = format_args!("an address, such as {default}");
+        flags.read(name, default, expected).unwrap_or_else(|error| HELP.exit(&error))
     };
     let factor = |name, most| match scale::factor(flags.text(name).unwrap_or("1"), most) {
         Ok(factor) => factor,
@@ -102,7 +100,9 @@ pub fn read() -> Options {
                 waits: factor("--time-scale", scale::MOST_WAITS),
                 timeouts: factor("--timeout-scale", scale::MOST_TIMEOUTS),
             },
-            per_second: flags.read("--endpoint-rate", 0).unwrap_or_else(|error| HELP.exit(&error)),
+            per_second: flags
+                .read("--endpoint-rate", 0, "a number of attempts")
+                .unwrap_or_else(|error| HELP.exit(&error)),
         },
     }
 }

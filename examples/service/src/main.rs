@@ -51,7 +51,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     };
     let client = post::Client::new(options.trust_ca.as_deref())?;
 
-    let (_trigger, stop) = shutdown::on_ctrl_c()?;
+    let (_trigger, stop) = shutdown::on_ctrl_c(Duration::ZERO)?;
     let public = listen("--listen", options.listen).await?;
     let private = listen("--dashboard", options.dashboard).await?;
     let metrics = match options.metrics {

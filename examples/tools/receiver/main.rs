@@ -177,7 +177,7 @@ impl SetUp {
             secrets: texts,
             explains: flags.has("--explain"),
             product,
-            listen: flags.read("--listen", DEFAULT_LISTEN)?,
+            listen: flags.read("--listen", DEFAULT_LISTEN, "an address, such as 127.0.0.1:9090")?,
             journal: flags.text("--journal").unwrap_or("events.journal").into(),
         })
     }
@@ -187,8 +187,8 @@ impl SetUp {
 async fn receive(set_up: SetUp) -> Result<(), String> {
     let (journal, actions) = recover(&set_up)?;
     let (listener, address) = listen(set_up.listen).await?;
-    let (trigger, shutdown) =
-        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let (trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
+        .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
 
     // The journal's thread tells the actions' thread up to where there is something to read.
     let (stored, to_act) = mpsc::channel();

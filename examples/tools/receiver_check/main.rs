@@ -71,7 +71,7 @@ const HELP: Help = Help {
 fn main() -> ExitCode {
     let flags = HELP.parse_or_exit();
     let set_up = || {
-        let url = flags.positional().first().ok_or("missing URL")?;
+        let url = flags.positional().first().copied().ok_or("missing URL")?;
         let endpoint = Endpoint::new(url, flags.text("--trust-ca").map(Path::new))?;
         let texts = secrets::texts(&flags)?;
         let secrets = secrets::parse(&texts)?;

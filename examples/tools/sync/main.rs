@@ -121,9 +121,10 @@ impl SetUp {
             span(text).ok_or("--every: expected a span such as 60s, 5m, 2h or 500ms".to_owned())
         });
         let every = every.transpose()?;
-        let time_scale: f64 = flags.read("--time-scale", 1.0)?;
+        let expected = "a number from 0 to 1000000";
+        let time_scale: f64 = flags.read("--time-scale", 1.0, expected)?;
         if !(0.0..=1e6).contains(&time_scale) {
-            return Err("--time-scale: expected a number from 0 to 1000000".to_owned());
+            return Err(format!("--time-scale: expected {expected}"));
         }
         let state = flags.text("--state").ok_or("missing --state")?;
         let state = PathBuf::from(state);
@@ -172,8 +173,8 @@ fn span(text: &str) -> Option<Duration> {
 
 async fn run(set_up: SetUp) -> Result<(), String> {
     let SetUp { client, http, begin, every, time_scale, state, out } = set_up;
-    let (_trigger, shutdown) =
-        shutdown::on_ctrl_c().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let (_trigger, shutdown) = shutdown::on_ctrl_c(Duration::ZERO)
+        .map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mut store = Store::open(&state, &out, begin)?;
     let mut host = Host { http, report: Report::new(), shutdown, time_scale };
     match keep(&mut host, &client, &mut store, every).await {

@@ -109,7 +109,8 @@ pub(crate) fn now(flags: &Flags) -> Result<Timestamp, String> {
 /// # Errors
 /// `--tolerance` is not a number of seconds that a verifier takes.
 pub(crate) fn tolerance(flags: &Flags) -> Result<Duration, String> {
-    let seconds = flags.read("--tolerance", Verifier::TOLERANCE.as_secs())?;
+    let seconds =
+        flags.read("--tolerance", Verifier::TOLERANCE.as_secs(), "a number of seconds")?;
     match Duration::from_secs(seconds) {
         Duration::ZERO => Err(format!("--tolerance: {}", SetupError::NoTolerance)),
         long if long > Verifier::MAX_TOLERANCE => {

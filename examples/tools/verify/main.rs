@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use call_assistant::Timestamp;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::{Signer, SigningSecret, Verifier};
-use host::flags::{Flag, Flags, Help, last_words, say};
+use host::flags::{Command, Commands, Flag, Flags, Help, last_words, say};
 use tools::secrets;
 
 use crate::evidence::{captured, hint, known, now, read_body, tolerance};
@@ -63,18 +63,6 @@ const TOLERANCE: Flag =
     Flag::value("--tolerance", "SECONDS", "the largest difference in time, 1 to 3600 [300]");
 const PRODUCT: Flag =
     Flag::value("--product", "NAME", "the product whose header names are used [Service]");
-
-const ALL: Help = Help {
-    usage: "verify check|explain|sign|vectors [FLAGS]",
-    about: "Signatures of webhooks.\n\n\
-            check    is this delivery genuine? The exit status says\n\
-            explain  why is it not genuine?\n\
-            sign     make a signature, or all headers of a delivery\n\
-            vectors  run a file of test vectors\n\n\
-            `verify COMMAND --help` describes a command.",
-    flags: &[],
-    positional: 0,
-};
 
 const CHECK: Help = Help {
     usage: "verify check (--signature TEXT | --headers FILE) [--body FILE] | --request FILE \
@@ -135,35 +123,24 @@ const VECTORS: Help = Help {
 /// What the command line asks for cannot be done.
 const USAGE: u8 = 2;
 
-/// What can be done.
-struct Command {
-    name: &'static str,
-    help: &'static Help,
-    run: fn(&Flags) -> Result<u8, String>,
-}
+/// What a command does: the exit status.
+type Run = fn(&Flags) -> Result<u8, String>;
 
-const COMMANDS: [Command; 4] = [
-    Command { name: "check", help: &CHECK, run: check },
-    Command { name: "explain", help: &EXPLAIN, run: explain },
-    Command { name: "sign", help: &SIGN, run: sign },
-    Command { name: "vectors", help: &VECTORS, run: vectors },
-];
+const COMMANDS: Commands<Run> = Commands {
+    program: "verify",
+    about: "Signatures of webhooks.",
+    groups: &[],
+    commands: &[
+        Command { name: "check", help: &CHECK, run: check },
+        Command { name: "explain", help: &EXPLAIN, run: explain },
+        Command { name: "sign", help: &SIGN, run: sign },
+        Command { name: "vectors", help: &VECTORS, run: vectors },
+    ],
+};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1).map(|text| text.into_string());
-    let command = match arguments.next() {
-        Some(Ok(name)) if name == "-h" || name == "--help" => {
-            say(ALL.text().trim_end());
-            return ExitCode::SUCCESS;
-        }
-        Some(Ok(name)) => COMMANDS.iter().find(|command| command.name == name),
-        _ => None,
-    };
-    let Some(Command { help, run, .. }) = command else {
-        ALL.exit("expected check, explain, sign or vectors as the first argument");
-    };
-    let Ok(arguments) = arguments.collect() else { help.exit("an argument is not UTF-8") };
-    match run(&help.read_or_exit(arguments)) {
+    let (Command { run, .. }, flags) = COMMANDS.parse_or_exit();
+    match run(&flags) {
         Ok(status) => ExitCode::from(status),
         Err(message) => {
             last_words(&format!("verify: {message}"));
@@ -258,7 +235,7 @@ fn sign(flags: &Flags) -> Result<u8, String> {
 }
 
 fn vectors(flags: &Flags) -> Result<u8, String> {
-    let [path] = flags.positional() else { return Err("missing FILE".to_owned()) };
+    let [path] = flags.positional()[..] else { return Err("missing FILE".to_owned()) };
     let text = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let outcome = vectors::run(&text).map_err(|error| format!("{path}: {error}"))?;
     for failure in &outcome.failures {

@@ -12,17 +12,21 @@ mod deliveries;
 mod delivery_key;
 mod endpoints;
 mod keys;
+mod keys_in_use;
 mod logins;
 mod monitoring;
 mod recoveries;
 mod together;
 mod windows;
 
+use std::collections::BTreeSet;
+
 use call_assistant::rest::server::CursorKeys;
 
 use tokio_postgres::error::SqlState;
 
 use self::api::Shared;
+use self::keys_in_use::KeysInUse;
 use self::monitoring::Readings;
 pub(crate) use self::recoveries::start_all as start_recoveries;
 use crate::counted::Counted;
@@ -86,6 +90,16 @@ impl Postgres {
     /// The store with another limit of endpoints.
     pub(crate) fn limited(self, endpoint_limit: EndpointLimit) -> Self {
         Self { endpoint_limit, ..self }
+    }
+
+    /// The look for keys that the ring lacks.
+    pub(crate) fn keys_in_use(&self) -> KeysInUse {
+        KeysInUse {
+            database: self.monitoring.clone(),
+            ring: self.ring.clone(),
+            counted: self.counted.clone(),
+            missing: BTreeSet::new(),
+        }
     }
 
     /// The keys of cursors, the same in every process that has the same ring.

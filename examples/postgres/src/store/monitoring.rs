@@ -12,7 +12,6 @@ use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
 use crate::db::{At, Database, DbError, Fields as _, query, query_opt};
-use crate::key_ring::KeyRing;
 use host::rows::{Family, Metrics, Writes};
 
 /// How long a reading is shown at least.
@@ -55,13 +54,8 @@ impl Default for Readings {
 
 impl Readings {
     /// Returns what this process knows of itself, and of the database what was read last.
-    pub(super) async fn metrics(
-        &self,
-        database: &Database,
-        ring: &KeyRing,
-        counted: &Counted,
-    ) -> Metrics {
-        let Reading { is_up, gauges, mut others, .. } = self.latest(database, ring).await;
+    pub(super) async fn metrics(&self, database: &Database, counted: &Counted) -> Metrics {
+        let Reading { is_up, gauges, mut others, .. } = self.latest(database).await;
         others.extend(counted.families());
         let load = counted.load().map(|load| load.row());
         let behind = load.map(|load| load.behind).unwrap_or_default();
@@ -72,15 +66,14 @@ impl Readings {
         Metrics { sender: counted.read(), load, is_up, gauges, others }
     }
 
-    async fn latest(&self, database: &Database, ring: &KeyRing) -> Reading {
+    async fn latest(&self, database: &Database) -> Reading {
         let mut latest = self.latest.subscribe();
         let shown = latest.borrow_and_update().again;
         if shown.is_none_or(|again| again <= Instant::now()) {
             if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
-                let (to, database, ring) =
-                    (Arc::clone(&self.latest), database.clone(), ring.clone());
+                let (to, database) = (Arc::clone(&self.latest), database.clone());
                 tokio::spawn(async move {
-                    to.send_replace(read(&database, &ring).await);
+                    to.send_replace(read(&database).await);
                     drop(turn);
                 });
             }
@@ -91,16 +84,13 @@ impl Readings {
     }
 }
 
-async fn read(database: &Database, ring: &KeyRing) -> Reading {
+async fn read(database: &Database) -> Reading {
     let began = Instant::now();
     let state = database.read(async |client: &Object| state(client).await).await;
     let is_up = state.is_ok();
-    let counted = match is_up {
+    let gauges = match is_up {
         // It has its own time limit, which is longer than that of who waits for an answer.
-        true => {
-            let whole = async |client: &Transaction<'_>| counts(client, ring).await;
-            database.unhurried().snapshot(whole).await.ok()
-        }
+        true => database.unhurried().snapshot(counts).await.ok(),
         false => None,
     };
     let mut others = state.unwrap_or_default();
@@ -111,10 +101,6 @@ async fn read(database: &Database, ring: &KeyRing) -> Reading {
             u8::from(writes == Writes::Waiting),
         )
     }));
-    let gauges = counted.map(|(gauges, unreadable)| {
-        others.push(unreadable);
-        gauges
-    });
     let wait = EVERY.max(began.elapsed().saturating_mul(SHARE));
     Reading { again: Instant::now().checked_add(wait), is_up, gauges, others }
 }
@@ -166,8 +152,8 @@ async fn state(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
     Ok(families)
 }
 
-/// What reads whole tables: the gauges, and how many endpoints this process cannot sign for.
-async fn counts(client: &Transaction<'_>, ring: &KeyRing) -> Result<(Gauges, Family), DbError> {
+/// What reads whole tables.
+async fn counts(client: &Transaction<'_>) -> Result<Gauges, DbError> {
     batch(client, sql::MONITORING_WHOLE_TABLES).await?;
     let row = query_opt(client, sql::MONITORING_GAUGES, &[&At(clock::now())]).await?;
     let row = row.ok_or_else(|| DbError::row("there is no count"))?;
@@ -178,12 +164,5 @@ async fn counts(client: &Transaction<'_>, ring: &KeyRing) -> Result<(Gauges, Fam
     (gauges.active, gauges.suspect) = (count("active")?, count("suspect")?);
     (gauges.gone, gauges.failing) = (count("gone")?, count("failing")?);
     gauges.paused = count("paused")?;
-    let mut unreadable = 0_i64;
-    for row in &query(client, sql::MONITORING_SECRETS, &[]).await? {
-        if !ring.has_key_of(row.field("sealed_by")?) {
-            unreadable = unreadable.saturating_add(row.field("endpoints")?);
-        }
-    }
-    let help = "Endpoints whose secrets need a key that this process does not have.";
-    Ok((gauges, Family::gauge("call_assistant_unreadable_secrets", help, unreadable)))
+    Ok(gauges)
 }

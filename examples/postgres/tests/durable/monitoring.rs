@@ -1,6 +1,8 @@
 //! What monitoring shows: what is true, also while the database is away.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use call_assistant::webhook::sender::{DisabledReason, FIRST_FAILURES_TO_SUSPECT};
 use call_assistant_postgres::db::endpoint_of;
@@ -181,4 +183,67 @@ async fn endpoints_are_counted_as_the_library_has_them() {
         command
     });
     shows(other.metrics(), &[("unreadable_secrets", rows.len() as f64 - deleted)]);
+}
+
+fn ready(address: &str) -> u16 {
+    request(address, "GET", "/readyz", "", b"").status
+}
+
+// D-95: a load balancer notices the end of a process before a request of a customer does.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_ends_is_not_ready_first_and_is_watched_to_its_end() {
+    const DRAIN: Duration = Duration::from_secs(3);
+    let service = Service::new().await;
+    let held = service.endpoint("/held", &[Reply::Held(204)]);
+    let drain = DRAIN.as_secs().to_string();
+    let mut ending =
+        service.world.start("all", &[&SENDER[..], &["--drain-seconds", &drain]].concat());
+    service.ping(&held);
+    eventually("an attempt", || (service.receiver.got("/held").len() == 1).then_some(()));
+    let metrics = ending.metrics().to_owned();
+    assert_eq!((ready(ending.dashboard()), ready(&metrics)), (200, 200));
+
+    let began = Instant::now();
+    ending.ask_to_end();
+    eventually("it is not ready", || (ready(&metrics) == 503).then_some(()));
+    let (api, page) = (ending.get("/v1/account").status, ready(ending.dashboard()));
+    assert!(began.elapsed() < DRAIN, "this machine is too slow for this test");
+    assert_eq!((api, page), (200, 503));
+
+    // The attempt goes on when nobody is answered any more but who watches.
+    for address in [ending.api(), ending.dashboard()] {
+        eventually("it is closed", || TcpStream::connect(address).is_err().then_some(()));
+    }
+    assert!(began.elapsed() >= DRAIN, "{:?}", began.elapsed());
+    assert_eq!(ready(&metrics), 503);
+    service.receiver.release();
+    assert!(ending.ended().success());
+    assert!(TcpStream::connect(&metrics).is_err());
+    service.becomes("SELECT count(*) FROM ended WHERE status = 'delivered'", 1).await;
+}
+
+// D-95: it could not sign, and would not say so to anybody before a customer does.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_lacks_a_key_in_use_is_not_ready() {
+    let service = Service::new().await;
+    service.endpoint("/well", &[Reply::Status(204)]);
+    let other = |role, ring: &str| {
+        let mut command = service.world.command(role, &SENDER[1..]);
+        command.env(VARIABLE, ring);
+        Running::of(command)
+    };
+    let lacking = KeyRing::new_line(2);
+    let processes = ["api", "sender"].map(|role| other(role, &lacking));
+    for process in &processes {
+        assert_eq!(ready(process.metrics()), 503);
+        let log = process.log();
+        assert!(log.contains("the key ring lacks keys that are in use: {1}"), "{log}");
+    }
+    assert_eq!(ready(service.api.dashboard()), 200);
+    // What was damaged is nobody's key: a process without it would be no better.
+    service.run("UPDATE endpoints SET secrets = '\\x00'").await;
+    for process in &processes {
+        eventually("it is ready", || (ready(process.metrics()) == 200).then_some(()));
+        shows(process.metrics(), &[("unreadable_secrets", 1.0)]);
+    }
 }

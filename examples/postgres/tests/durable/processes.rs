@@ -329,6 +329,48 @@ async fn a_login_that_has_ended_has_ended_in_every_process() {
     assert_eq!(left.await.unwrap().get::<_, i64>(0), 0);
 }
 
+/// Every role says what it takes, to whoever reads standard output, and so does the program.
+#[test]
+fn each_role_has_a_help_text() {
+    let run = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_call-assistant-postgres");
+        Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
+    };
+    let said = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let version = concat!("call-assistant-postgres ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(said(&["--version"]), version);
+    let mut waiting = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(path) = waiting.pop() {
+        let help = said(&[&path[..], &["--help"]].concat());
+        assert!(help.contains("\nUsage: call-assistant-postgres"), "{path:?}: {help}");
+        seen += 1;
+        // The commands of a group stand below each other, with what they do.
+        let Some((_, commands)) = help.split_once("\nCommands:\n") else { continue };
+        for line in commands.lines().take_while(|line| line.starts_with("  ")) {
+            let name = line.split_whitespace().next().unwrap().to_owned().leak();
+            waiting.push([&path[..], &[&*name]].concat());
+        }
+    }
+    assert!(seen > 9, "{seen}");
+    for (arguments, words) in [
+        (&["migrat"][..], "unknown command migrat; did you mean migrate?\nUsage: "),
+        (&[], "expected one of demo, migrate, api, "),
+        (&["api", "--databse", "x"], "unknown flag --databse; did you mean --database?\nUsage: "),
+        (&["api", "whsec_secret"], "too many arguments\nUsage: call-assistant-postgres api "),
+        (&["whsec_0123456789abcdef0123456789abcdef0123456789"], "unknown command\n"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with(words) && !told.contains("whsec"), "{arguments:?}: {told}");
+    }
+}
+
 // A process does not start on a database that is not as it needs it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_start() {

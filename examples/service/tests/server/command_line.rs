@@ -14,12 +14,21 @@ fn mistakes_end_it_with_a_word() {
         (["--timeout-scale", "NaN"], "--timeout-scale: expected a number above 0"),
         (["--timeout-scale", "3"], "--timeout-scale: expected a number above 0, at most 2.5"),
         (["--allow-loopback-endpoints", "x"], "too many arguments"),
+        (["--endpoint-rate", "-1"], "--endpoint-rate: expected a number of attempts"),
+        (["--max-endpoints", "many"], "--max-endpoints: expected a number of endpoints"),
         (["--data=a", "--data=b"], "--data is repeated"),
+        (
+            ["--allow-loopback-endpoints=yes", "--data=b"],
+            "--allow-loopback-endpoints takes no value",
+        ),
+        (["--metrics", "--data"], "--metrics <ADDR>: expected a value"),
     ] {
         let told = run(command().args(arguments), b"").is(2, message);
         assert!(told.stderr.starts_with(message) && told.stdout.is_empty(), "{arguments:?}");
     }
     let help = run(command().arg("--help"), b"").is(0, "").stdout;
+    let version = run(command().arg("--version"), b"").is(0, "").stdout;
+    assert_eq!(version, concat!("service ", env!("CARGO_PKG_VERSION"), "\n"));
     for flag in ["--listen", "--dashboard", "--data", "--trust-ca", "--time-scale"] {
         assert!(help.contains(flag), "{flag}");
     }

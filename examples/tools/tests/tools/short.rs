@@ -24,6 +24,19 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// Every program with a command line says what it takes and which version it is, to whoever reads a pipe.
+#[test]
+fn each_program_has_a_help_text_and_a_version() {
+    let programs = ["receiver", "receiver-check", "simulate", "sync", "tour", "verify"];
+    for program in programs {
+        for (flag, words) in [("--help", "Usage: "), ("--version", program)] {
+            let told = run(example(program).arg(flag), b"").is(0, "");
+            assert!(told.stdout.contains(words) && told.stderr.is_empty(), "{program} {flag}");
+        }
+    }
+    assert!(run(example("copy").arg("--help"), b"").is(0, "").stdout.starts_with("usage: copy"));
+}
+
 #[test]
 fn each_runs_without_arguments() {
     for (name, lines, logged) in PROGRAMS {

@@ -234,8 +234,8 @@ fn vectors_of_this_repository_pass_and_a_changed_one_does_not() {
 #[test]
 fn a_wrong_command_line_is_named_and_never_shows_a_secret() {
     let cases: [(&[&str], &str); 14] = [
-        (&[], "expected check, explain"),
-        (&["chek"], "expected check, explain"),
+        (&[], "expected one of check, explain"),
+        (&["chek"], "unknown command chek; did you mean check?"),
         (&["check"], "expected one of --signature"),
         (&["check", "--singature", "x"], "did you mean --signature?"),
         (&["check", "--secret", SECRET], "unknown flag --secret"),
