@@ -30,6 +30,7 @@ const MIGRATIONS: [Migration; 13] = [
     Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
     Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },
     Migration { number: 11, sql: include_str!("../../migrations/0011_alerts.sql") },
+    Migration { number: 12, sql: include_str!("../../migrations/0012_levers.sql") },
     Migration { number: 13, sql: include_str!("../../migrations/0013_dashboard.sql") },
     Migration { number: 14, sql: include_str!("../../migrations/0014_traces.sql") },
 ];

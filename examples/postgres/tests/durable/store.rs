@@ -65,6 +65,7 @@ const DIGESTS: [(&str, &str); 13] = [
     ("0009_days_as_owner.sql", "6b3868ca69f53346198faea778aeab703f60ac33ed92b73d8df835e0c0f51342"),
     ("0010_logins.sql", "d635522c8acfc8c4e635e3d13914bb893665966729c92f462669ee0fcd8a21b0"),
     ("0011_alerts.sql", "1760b9b4c332f193cdeaa2ac81f939f38f4d3ed251cd7eee491f575d1f98e8b3"),
+    ("0012_levers.sql", "8850172880068bbc8242ceac45f2d35be19f94cb3238400e56e79878656616d3"),
     ("0013_dashboard.sql", "5f0f682dca39b23183c0a4b578975ae123a2bc8fd13c7dfba9671ee923f077c7"),
     ("0014_traces.sql", "0b42341706c59816dd04135a48a6b829f709b538a7f03a1ea44f363eba40648c"),
 ];
