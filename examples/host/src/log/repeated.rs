@@ -1,7 +1,9 @@
 //! Causes that repeat: the first line is written, and at the end how many there were.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use call_assistant::Timestamp;
 
@@ -75,7 +77,9 @@ impl Cause {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use tokio::time::Instant;
 
     use super::super::{Line, warn};
     use super::{MOST, OVER, Repeated};

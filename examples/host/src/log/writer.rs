@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use call_assistant::Timestamp;
 use serde_json::{Map, Value};
