@@ -43,14 +43,14 @@ use call_assistant::rest::server::{
     StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{MissedDeliveries, PlanError, Target};
+use call_assistant::webhook::sender::{MissedDeliveries, PlanError};
 
 use crate::clock;
 use crate::flags::{Flag, Flags};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount,
-    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, Metrics, Missed,
+    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use crate::scope::{Allowed, Among, Operator};
 
@@ -236,12 +236,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         new: NewEndpoint,
     ) -> impl Doing<EndpointRow>;
 
-    /// Gives an endpoint another URL, and a new life: what is pending goes there, its count is zero,
-    /// and answers of the old URL leave it as it is.
-    fn move_endpoint(
+    /// Describes an endpoint, or gives it another URL, and with that a new life: what is pending goes
+    /// there, its count is zero, and answers of the old URL leave it as it is. A conflict if it is deleted.
+    fn edit_endpoint(
         &self,
         id: Allowed<'_, EndpointRow>,
-        target: Target,
+        edit: EndpointEdit,
     ) -> impl Doing<EndpointRow>;
 
     /// Disables an endpoint until it is enabled. A conflict if it is disabled.

@@ -269,7 +269,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["keys", id, "revoke"] if post => self.revoke(login.key(store, id).await?, asked).await,
             ["endpoints", id] if get => self.endpoint(login.endpoint(store, id).await?).await,
             ["endpoints", id] if patch => {
-                self.move_endpoint(login.endpoint(store, id).await?, asked).await
+                self.edit_endpoint(login.endpoint(store, id).await?, asked).await
             }
             ["endpoints", id] if delete => {
                 self.delete_endpoint(login.endpoint(store, id).await?).await

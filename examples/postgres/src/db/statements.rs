@@ -105,6 +105,7 @@ statements! {
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";
+    ENDPOINTS_DESCRIBE = "endpoints/describe";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
     ENDPOINTS_MOVE = "endpoints/move";

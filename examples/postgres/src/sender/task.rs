@@ -28,6 +28,7 @@ use host::post;
 use host::scale::Scale;
 use host::sending::{Load, Slot};
 use host::shutdown::Shutdown;
+use host::signed::Signed;
 use host::watch::Watch;
 
 /// The most deliveries that are read at once.
@@ -328,9 +329,11 @@ impl SenderTask {
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
         // What is stored and planned is by the database's clock; receivers compare with their own.
-        let Ok(request) = attempt.request(destination, &body, machine::now()) else {
+        let machine_now = machine::now();
+        let Ok(request) = attempt.request(destination, &body, machine_now) else {
             return self.put_back(id, endpoint, None);
         };
+        let signed = Signed::new(&receiver.signer, machine_now);
         let begun = Instant::now();
         let request = request.map(Full::from);
         let target = destination.target().clone();
@@ -342,6 +345,7 @@ impl SenderTask {
         self.attempts.spawn(async move {
             let waited = begun.elapsed();
             let sent = client.send(&target, request, patience, &slot).await;
+            let sent = post::Sent { signed: Some(signed), ..sent };
             let (outcome, took) = (sent.outcome, sent.took);
             let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
             let _ = ended.send(EndedAttempt { key, row, attempt, at, sent });

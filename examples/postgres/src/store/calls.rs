@@ -1,18 +1,115 @@
 //! Calls: they are written once, and found by account, mode, and time or id.
 
+use call_assistant::Timestamp;
 use call_assistant::id::AccountId;
 use call_assistant::model::Call;
 use call_assistant::rest::Mode;
+use call_assistant::rest::server::{CallQuery, CallRow, CallsQuery};
 use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::api::call_of;
 use super::{accounts, breaks_reference, unreadable};
-use crate::db::statements as sql;
-use crate::db::{At, execute, query};
+use crate::db::statements::{self as sql, Statement};
+use crate::db::{At, Database, DbError, Fields as _, columns, execute, query};
 use host::store::{Done, Refused};
 
 /// So many calls go into one statement.
 const BATCH: usize = 1_000;
+
+columns! {
+    /// Pages that are asked for.
+    Pages of Page {
+        account_id: String,
+        live: bool,
+        since: At,
+        until: At,
+        at: At,
+        id: String,
+        rows: i64,
+    }
+}
+
+columns! {
+    /// Calls that are asked for by id.
+    Ids of Id {
+        account_id: String,
+        live: bool,
+        id: String,
+    }
+}
+
+impl Page {
+    pub(super) fn of(asked: &CallsQuery) -> Self {
+        let created = asked.created().ceil_to_micros();
+        let (at, id) = match asked.after() {
+            Some((started_at, id)) => (started_at, id.as_str().to_owned()),
+            None => (Timestamp::MAX, String::new()),
+        };
+        Self {
+            account_id: asked.account_id().as_str().to_owned(),
+            live: asked.mode().is_live(),
+            since: At(created.created_after().unwrap_or(Timestamp::MIN)),
+            until: At(created.created_before().unwrap_or(Timestamp::MAX)),
+            at: At(at),
+            id,
+            rows: i64::try_from(asked.rows_to_read()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl Id {
+    pub(super) fn of(asked: &CallQuery) -> Self {
+        Self {
+            account_id: asked.account_id().as_str().to_owned(),
+            live: asked.mode().is_live(),
+            id: asked.call_id().as_str().to_owned(),
+        }
+    }
+}
+
+/// Reads pages. Whoever asked reads the calls of a row.
+pub(super) async fn pages(database: Database, asked: Vec<Page>) -> Done<Vec<Done<Vec<Row>>>> {
+    let (count, mut pages) = (asked.len(), Pages::default());
+    asked.into_iter().for_each(|page| pages.push(page));
+    look_up(database, sql::API_PAGE, &pages.parameters(), count).await
+}
+
+/// Reads calls by their ids: of each, a row or none.
+pub(super) async fn by_id(database: Database, asked: Vec<Id>) -> Done<Vec<Done<Vec<Row>>>> {
+    let (count, mut ids) = (asked.len(), Ids::default());
+    asked.into_iter().for_each(|id| ids.push(id));
+    look_up(database, sql::API_CALL, &ids.parameters(), count).await
+}
+
+/// The rows that belong to each question.
+async fn look_up(
+    database: Database,
+    statement: Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+    questions: usize,
+) -> Done<Vec<Done<Vec<Row>>>> {
+    let rows = database.read(async |client| query(client, statement, parameters).await).await?;
+    let mut found: Vec<Done<Vec<Row>>> = (0..questions).map(|_| Ok(Vec::new())).collect();
+    for row in rows {
+        let nth = usize::try_from(row.field::<i64>("nth")?).map_err(DbError::row)?;
+        let own = nth.checked_sub(1).and_then(|nth| found.get_mut(nth));
+        let Some(Ok(own)) = own else {
+            return Err(DbError::row("a row of a question that was not asked").into());
+        };
+        own.push(row);
+    }
+    Ok(found)
+}
+
+/// A call, with the account and mode that its row names.
+pub(super) fn call_of(row: &Row) -> Done<CallRow> {
+    let live: bool = row.field("livemode")?;
+    let account_id = AccountId::parse(row.field("account_id")?).map_err(unreadable)?;
+    let body: &str = row.field("body")?;
+    let call = Call::from_json(body.as_bytes()).map_err(unreadable)?;
+    Ok(CallRow { account_id, mode: if live { Mode::Live } else { Mode::Test }, call })
+}
 
 /// The newest live calls of an account.
 pub(super) async fn latest(

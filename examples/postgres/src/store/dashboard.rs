@@ -6,7 +6,7 @@ use call_assistant::model::Call;
 use call_assistant::rest::Mode;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{MissedDeliveries, Target};
+use call_assistant::webhook::sender::MissedDeliveries;
 use deadpool_postgres::Transaction;
 
 use super::delivery_key::DeliveryKey;
@@ -20,8 +20,8 @@ use crate::queue::{self, Accepted};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, Metrics, Missed, NewAccount,
-    NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, Metrics, Missed,
+    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{Done, Refused, Store};
@@ -162,15 +162,15 @@ impl Store for Postgres {
             .await
     }
 
-    async fn move_endpoint(
+    async fn edit_endpoint(
         &self,
         id: Allowed<'_, EndpointRow>,
-        target: Target,
+        edit: EndpointEdit,
     ) -> Done<EndpointRow> {
         let now = clock::now();
         self.dashboard
             .change(async |change| {
-                endpoints::change_target(change, &self.ring, id.as_str(), &target, now).await
+                endpoints::edit(change, &self.ring, id.as_str(), &edit, now).await
             })
             .await
     }
@@ -192,7 +192,7 @@ impl Store for Postgres {
         };
         let read = self.dashboard.read(async |client| {
             let newest = endpoints::missed(client, &found, &missed, now).await?;
-            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed.0).await?))
+            Ok::<_, Refused>((newest, recoveries::count(client, &found, &missed).await?))
         });
         // It is enabled by now, whatever comes of this.
         let (missed, counted) = match read.await {
@@ -252,7 +252,9 @@ impl Store for Postgres {
     async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let key: DeliveryKey = id.as_str().parse()?;
         self.dashboard
-            .snapshot(async |client| deliveries::one(client, key, clock::now()).await)
+            .snapshot(async |client| {
+                deliveries::one_with_requests(client, &self.ring, key, clock::now()).await
+            })
             .await
     }
 

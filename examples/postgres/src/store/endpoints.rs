@@ -20,7 +20,7 @@ use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, que
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
+use host::rows::{EndpointEdit, EndpointRow, LastHour, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -98,6 +98,7 @@ pub(super) async fn insert(
             &health.failures,
             &health.generation,
             &health.version,
+            &new.description,
         ],
     )
     .await;
@@ -107,22 +108,29 @@ pub(super) async fn insert(
     }
 }
 
-/// Gives an endpoint another address, and a new life with it.
-pub(super) async fn change_target(
+/// Describes an endpoint, or gives it another address, and a new life with it.
+pub(super) async fn edit(
     change: &Transaction<'_>,
     ring: &KeyRing,
     id: &str,
-    target: &Target,
+    edit: &EndpointEdit,
     now: Timestamp,
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    let parameters: [&(dyn ToSql + Sync); 3] =
-        [&found.number, &target.as_str(), &needs_loopback(target)];
-    execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
-    let _ = found.shown.health.moved(now);
-    write(change, &found).await?;
-    found.shown.url = target.as_str().to_owned();
+    if let Some(description) = &edit.description {
+        let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, description];
+        execute(change, sql::ENDPOINTS_DESCRIBE, &parameters).await?;
+        found.shown.description.clone_from(description);
+    }
+    if let Some(target) = &edit.target {
+        let parameters: [&(dyn ToSql + Sync); 3] =
+            [&found.number, &target.as_str(), &needs_loopback(target)];
+        execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
+        let _ = found.shown.health.moved(now);
+        write(change, &found).await?;
+        found.shown.url = target.as_str().to_owned();
+    }
     Ok(found.shown)
 }
 
@@ -169,40 +177,41 @@ pub(super) async fn disable(
     Ok(found)
 }
 
-/// Makes an endpoint active, and says what it missed, with the number of this transaction. `None` if
-/// it was active.
+/// Makes an endpoint active, and says what it missed. `None` if it was active.
 pub(super) async fn enable(
     change: &Transaction<'_>,
     ring: &KeyRing,
     id: &str,
     now: Timestamp,
-) -> Done<(StoredEndpoint, Option<(MissedDeliveries, String)>)> {
+) -> Done<(StoredEndpoint, Option<MissedDeliveries>)> {
     let (row, mut found) = lock(change, ring, id, now).await?;
     plan_of(&row)?.webhooks.check_webhooks()?;
     refuse_deleted(&found)?;
     let Some(missed) = found.shown.health.enable(now) else { return Ok((found, None)) };
     write(change, &found).await?;
-    let row = query_opt(change, sql::ENDPOINTS_TRANSACTION, &[]).await?;
-    let transaction = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
-    Ok((found, Some((missed, transaction))))
+    Ok((found, Some(missed)))
 }
 
 /// How long to wait for transactions that may have accepted an event while an endpoint was enabled,
 /// and how often to look.
 const SETTLE: (u32, Duration) = (100, Duration::from_millis(10));
 
-/// The newest deliveries that an endpoint missed, newest first, once they are all stored.
+/// The newest deliveries that an endpoint missed, newest first, once they are all stored: call it when
+/// the endpoint's change is committed.
 ///
-/// Events are accepted without a lock on the endpoint, so those of transactions that had begun
-/// before it was enabled are waited for.
+/// Events are accepted without a lock on the endpoint, so transactions that may have read it before that are
+/// waited for, those included that began after the change and before its commit. What one of them stores
+/// later is not told here; a recovery finds it.
 pub(super) async fn missed(
     client: &impl GenericClient,
     found: &StoredEndpoint,
-    (missed, transaction): &(MissedDeliveries, String),
+    missed: &MissedDeliveries,
     now: Timestamp,
 ) -> Done<Vec<DeliveryKey>> {
+    let row = query_opt(client, sql::ENDPOINTS_TRANSACTION, &[]).await?;
+    let last: String = row.ok_or_else(|| unreadable("there is no transaction"))?.field(0)?;
     for _ in 0..SETTLE.0 {
-        let row = query_opt(client, sql::ENDPOINTS_SETTLED, &[transaction]).await?;
+        let row = query_opt(client, sql::ENDPOINTS_SETTLED, &[&last]).await?;
         if row.map(|row| row.field(0)).transpose()?.unwrap_or(true) {
             break;
         }
@@ -286,6 +295,7 @@ fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
         id: EndpointId::parse(id).map_err(unreadable)?,
         account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
         url: row.field("url")?,
+        description: row.field("description")?,
         health: endpoint_of(row, "")?,
         created_at: row.instant("created_at")?,
         previous_secrets: previous,

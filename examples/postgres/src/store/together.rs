@@ -1,11 +1,12 @@
 //! Questions that wait while others are answered, and are then asked together.
 //!
 //! ```text
-//! let key = together.ask(digest, |digests| look_up(database.clone(), digests)).await?;
+//! let key = together.ask(digest, 1, |digests| look_up(database.clone(), digests)).await?;
 //! ```
 //!
 //! Nobody waits for a batch to fill: the first question is asked at once, and the next batch is what came
-//! meanwhile.
+//! meanwhile. Nor does anybody wait long behind large answers: the rows of a batch have a limit, and what is
+//! left waiting by a batch that is full, or slow, begins another.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,11 +17,12 @@ use host::store::{Done, Refused};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// The most questions in one batch: 256.
+/// The most rows that the questions of one batch ask for: 256. A question that asks for more is a batch by itself.
 const BATCH: usize = 256;
 
-/// The most batches under way: 2. There is a second one only while the first is slow: larger batches cost less.
-const UNDER_WAY: usize = 2;
+/// The most batches under way: 4. There is another one only while the latest is full or slow: larger batches cost
+/// less.
+const UNDER_WAY: usize = 4;
 
 /// How long a batch is under way before it is slow: 10 ms.
 const SLOW: Duration = Duration::from_millis(10);
@@ -35,22 +37,33 @@ pub(super) struct Together<Q, A>(Arc<Mutex<Queue<Q, A>>>);
 type Caller<A> = oneshot::Sender<Done<A>>;
 
 struct Queue<Q, A> {
-    waiting: VecDeque<(Q, Caller<A>)>,
+    waiting: VecDeque<Waiting<Q, A>>,
     under_way: usize,
-    /// When the latest batch was asked.
-    began: Option<Instant>,
+    latest: Option<Batch>,
+}
+
+struct Waiting<Q, A> {
+    question: Q,
+    rows: usize,
+    caller: Caller<A>,
+}
+
+/// A batch that was asked.
+struct Batch {
+    began: Instant,
+    is_full: bool,
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
-    /// Asks a question, and waits for its answer. `answer` gives one for each question, in the order of
-    /// the questions; if it fails, each of them is refused.
-    pub(super) async fn ask<F, T>(&self, question: Q, answer: F) -> Done<A>
+    /// Asks a question for so many rows at most, and waits for its answer. `answer` gives one for each
+    /// question, in the order of the questions; if it fails, each of them is refused.
+    pub(super) async fn ask<F, T>(&self, question: Q, rows: usize, answer: F) -> Done<A>
     where
         F: Fn(Vec<Q>) -> T + Send + 'static,
         T: Future<Output = Done<Vec<Done<A>>>> + Send + 'static,
     {
         let (caller, answered) = oneshot::channel();
-        if let Some(turn) = self.enter(question, caller) {
+        if let Some(turn) = self.enter(Waiting { question, rows, caller }) {
             // A task of its own: the batch goes on if this caller does not.
             tokio::spawn(turn.run(answer));
         }
@@ -63,13 +76,15 @@ impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
     }
 
     /// Lets a question wait. Whoever gets a turn has it asked.
-    fn enter(&self, question: Q, caller: Caller<A>) -> Option<Turn<Q, A>> {
+    fn enter(&self, waiting: Waiting<Q, A>) -> Option<Turn<Q, A>> {
         let mut queue = self.lock();
-        queue.waiting.push_back((question, caller));
-        let is_slow = queue.began.is_none_or(|began| began.elapsed() >= SLOW);
-        if queue.under_way >= if is_slow { UNDER_WAY } else { 1 } {
+        queue.waiting.push_back(waiting);
+        let is_enough = |batch: &Batch| !batch.is_full && batch.began.elapsed() < SLOW;
+        let most = if queue.latest.as_ref().is_some_and(is_enough) { 1 } else { UNDER_WAY };
+        if queue.under_way >= most {
             return None;
         }
+        queue.latest = Some(Batch { began: Instant::now(), is_full: false });
         queue.under_way = queue.under_way.saturating_add(1);
         Some(Turn { of: self.clone(), is_over: false })
     }
@@ -114,15 +129,22 @@ impl<Q: Send + 'static, A: Send + 'static> Turn<Q, A> {
     /// The next batch, without the questions of callers that are gone. The turn is over if there is none.
     fn take(&mut self) -> Option<(Vec<Q>, Vec<Caller<A>>)> {
         let mut queue = self.of.lock();
-        let next = std::iter::from_fn(|| queue.waiting.pop_front());
-        let batch: (Vec<_>, Vec<_>) =
-            next.filter(|(_, caller)| !caller.is_closed()).take(BATCH).unzip();
-        if batch.0.is_empty() {
+        queue.waiting.retain(|waiting| !waiting.caller.is_closed());
+        let mut rows: usize = 0;
+        let fits = |waiting: &&Waiting<Q, A>| {
+            let is_first = rows == 0;
+            rows = rows.saturating_add(waiting.rows);
+            is_first || rows <= BATCH
+        };
+        let count = queue.waiting.iter().take_while(fits).count();
+        if count == 0 {
             queue.under_way = queue.under_way.saturating_sub(1);
             self.is_over = true;
             return None;
         }
-        queue.began = Some(Instant::now());
+        let batch = queue.waiting.drain(..count).map(|it| (it.question, it.caller)).unzip();
+        let is_full = !queue.waiting.is_empty();
+        queue.latest = Some(Batch { began: Instant::now(), is_full });
         Some(batch)
     }
 }
@@ -145,7 +167,7 @@ impl<Q, A> Clone for Together<Q, A> {
 
 impl<Q, A> Default for Together<Q, A> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Queue { waiting: VecDeque::new(), under_way: 0, began: None })))
+        Self(Arc::new(Mutex::new(Queue { waiting: VecDeque::new(), under_way: 0, latest: None })))
     }
 }
 
@@ -174,8 +196,8 @@ mod tests {
     }
 
     impl Asked {
-        /// Asks for ten times a number. Of 3 the row is bad, a batch with 4 fails, with 5 it panics, and
-        /// with 6 it takes three seconds.
+        /// Asks for ten times a number: for as many rows as it has thousands. Of 3 the row is bad, a batch with 4
+        /// fails, with 5 it panics, and with 6 it takes three seconds.
         async fn ask(&self, question: u32) -> Done<u32> {
             let batches = Arc::clone(&self.batches);
             let answer = move |questions: Vec<u32>| {
@@ -193,7 +215,8 @@ mod tests {
                         .collect())
                 }
             };
-            self.together.ask(question, answer).await
+            let rows = usize::try_from(question).unwrap() / 1_000;
+            self.together.ask(question, rows.max(1), answer).await
         }
 
         /// Asks all of them at the same time.
@@ -240,36 +263,69 @@ mod tests {
         for (n, task) in (10..60).zip(tasks) {
             assert_eq!(task.await.unwrap(), Ok(n * 10));
         }
-        // The first one is slow by the time of the eleventh.
-        assert_eq!(asked.sizes(), [1, 10, 39]);
+        // The first one is slow by the time of the eleventh, and so on, but four are enough.
+        assert_eq!(asked.sizes(), [1, 10, 10, 10, 19]);
         assert_eq!(began.elapsed(), 2 * WORK);
 
         // More than one statement takes.
         let answers = asked.ask_all(100..700).await;
         assert_eq!(answers, (100..700).map(|n| Ok(n * 10)).collect::<Vec<_>>());
-        assert_eq!(asked.sizes(), [1, 10, 39, 256, 256, 88]);
+        assert_eq!(asked.sizes(), [1, 10, 10, 10, 19, 256, 256, 88]);
+        assert_eq!(began.elapsed(), 5 * WORK);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_for_little_does_not_wait_for_those_who_ask_for_much() {
+        let (asked, began) = (Asked::default(), Instant::now());
+        let ask = |n| {
+            let asked = asked.clone();
+            tokio::spawn(async move { asked.ask(n).await.unwrap() })
+        };
+        let much = [100_000, 100_001, 100_002, 300_000, 200_000, 50_000, 6_000];
+        let mut tasks: Vec<_> = much.into_iter().map(ask).collect();
+        for n in 10..14 {
+            sleep(WORK / 100).await;
+            tasks.push(ask(n));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let batches = asked.batches.lock().unwrap().clone();
+        let last = vec![200_000, 50_000, 6_000];
+        assert_eq!(
+            batches,
+            [vec![100_000, 100_001], vec![100_002], vec![300_000], last, vec![10, 11, 12, 13],]
+        );
+        assert_eq!(began.elapsed(), 2 * WORK);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_too_long_is_refused_and_no_longer_asked_for() {
         let (asked, began) = (Asked::default(), Instant::now());
-        let (slow, other) = (asked.clone(), asked.clone());
-        let slow = tokio::spawn(async move { slow.ask(6).await });
+        let ask_slowly = || {
+            let slow = asked.clone();
+            tokio::spawn(async move { slow.ask(6).await })
+        };
+        let mut slow = vec![ask_slowly()];
         sleep(WORK).await;
-        // The other turn is free, also while a batch is slow.
+        // Another turn is free, also while a batch is slow.
         assert_eq!(asked.ask(7).await, Ok(70));
         assert_eq!(began.elapsed(), 2 * WORK);
-        let slow_too = tokio::spawn(async move { other.ask(6).await });
-        sleep(WORK).await;
+        while slow.len() < UNDER_WAY {
+            slow.push(ask_slowly());
+            sleep(WORK).await;
+        }
         let given_up = tokio::time::timeout(WORK, asked.ask(8)).await;
         assert!(given_up.is_err(), "nobody answers");
         let refused = asked.ask(9).await.unwrap_err();
         assert_eq!(refused, Refused::Unavailable("no response in time".to_owned()));
-        assert_eq!(began.elapsed(), 4 * WORK + PATIENCE);
-        assert!(slow.await.unwrap().is_err() && slow_too.await.unwrap().is_err());
+        assert_eq!(began.elapsed(), 6 * WORK + PATIENCE);
+        for slow in slow {
+            assert!(slow.await.unwrap().is_err());
+        }
         sleep(30 * WORK).await;
         assert_eq!(asked.ask(10).await, Ok(100));
-        assert_eq!(*asked.batches.lock().unwrap(), [[6], [7], [6], [10]]);
+        assert_eq!(*asked.batches.lock().unwrap(), [[6], [7], [6], [6], [6], [10]]);
     }
 
     #[tokio::test(start_paused = true)]

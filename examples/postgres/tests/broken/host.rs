@@ -1,8 +1,9 @@
 //! A database of its own, with one endpoint, and the senders of a scenario.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub(crate) struct Host {
     url: String,
     pub(crate) receiver: Receiver,
     senders: BTreeMap<&'static str, Child>,
+    /// Where each says whether it is ready.
+    monitors: BTreeMap<&'static str, SocketAddr>,
     /// What they wrote to standard error.
     log: Arc<Mutex<String>>,
     accepted: BTreeMap<String, String>,
@@ -58,9 +61,9 @@ impl Host {
         db::migrate(&database).await.unwrap();
         record::begin(&database).await;
         let receiver = Receiver::start().await;
-        let (senders, accepted) = (BTreeMap::new(), BTreeMap::new());
+        let (senders, monitors, accepted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let log = Arc::default();
-        let host = Self { fault, database, url, receiver, senders, log, accepted };
+        let host = Self { fault, database, url, receiver, senders, monitors, log, accepted };
         host.add_endpoint().await;
         host
     }
@@ -94,7 +97,8 @@ impl Host {
     pub(crate) fn sender(&mut self, name: &'static str) {
         let mut command = Command::new(patched::program());
         command
-            .args(["sender", "--allow-loopback-endpoints", "--database"])
+            .args(["sender", "--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"])
+            .arg("--database")
             .arg(record::url_of(&self.url, name))
             .args(SCALE)
             .env(key_ring::VARIABLE, RING)
@@ -116,6 +120,54 @@ impl Host {
         BufReader::new(sender.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         self.senders.insert(name, sender);
         assert!(ready.contains("ready"), "{name}: {ready}");
+        let line: serde_json::Value = serde_json::from_str(&ready).unwrap();
+        let monitor = line["metrics"].as_str().unwrap().trim_start_matches("http://");
+        self.monitors.insert(name, monitor.parse().unwrap());
+    }
+
+    /// Whether a sender says that it is ready.
+    pub(crate) fn is_ready(&self, name: &str) -> bool {
+        let ask = || {
+            let mut stream = TcpStream::connect(self.monitors[name])?;
+            stream.write_all(
+                b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+            )?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    }
+
+    /// Waits until a sender that still runs is not ready.
+    pub(crate) async fn is_no_longer_ready(&mut self, name: &str) {
+        let limit = Instant::now() + PATIENCE;
+        while self.is_ready(name) {
+            assert!(Instant::now() < limit, "{name} is ready");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let sender = self.senders.get_mut(name).unwrap();
+        assert!(sender.try_wait().unwrap().is_none(), "{name} has ended");
+    }
+
+    /// Waits until a sender has ended by itself.
+    pub(crate) async fn ended(&mut self, name: &str) -> ExitStatus {
+        let mut sender = self.senders.remove(name).unwrap();
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = sender.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < limit, "{name} does not end");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Checks that a sender has written this to standard error.
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) {
+        let log = self.log.lock().unwrap();
+        assert!(log.contains(text), "{log}");
     }
 
     pub(crate) fn pause(&self, name: &str) {

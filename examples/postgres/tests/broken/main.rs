@@ -39,6 +39,7 @@ enum Fault {
     DroppedReport,
     RowsIgnored,
     NoEpoch,
+    PollerEnds,
 }
 
 /// What is wrong in the end.
@@ -53,6 +54,7 @@ async fn run(fault: Option<Fault>, scenario: Fault) -> Vec<String> {
         Fault::BeforeCommit => scenarios::cannot_be_stored(&mut host).await,
         Fault::DeliveryAlone | Fault::EndpointAlone => scenarios::fails_once(&mut host).await,
         Fault::EndpointBefore => scenarios::resets(&mut host).await,
+        Fault::PollerEnds => scenarios::ends_by_itself(&mut host).await,
     }
     let wrong = host.end().await;
     println!(
@@ -136,4 +138,11 @@ async fn rows_affected_ignored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_epoch_not_checked() {
     caught(Fault::NoEpoch, "without a lease").await;
+}
+
+// No checker says this: the process does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poller_that_ends() {
+    let wrong = run(Some(Fault::PollerEnds), Fault::PollerEnds).await;
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

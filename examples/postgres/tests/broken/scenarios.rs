@@ -105,3 +105,20 @@ pub(crate) async fn resets(host: &mut Host) {
     long.answer(204);
     host.becomes("SELECT count(*) FROM attempts", 3).await;
 }
+
+/// A task that has to go on ends, with a request in flight: its process is not ready, stores the result
+/// and ends. Another sender goes on.
+pub(crate) async fn ends_by_itself(host: &mut Host) {
+    host.sender("a");
+    assert!(host.is_ready("a"));
+    host.accept(clock::now()).await;
+    let _first = host.receiver.next().await;
+    host.accept(clock::now()).await;
+    host.is_no_longer_ready("a").await;
+    host.receiver.answer_all(204);
+    assert_eq!(host.ended("a").await.code(), Some(1));
+    host.says("the sender's poller ended");
+    host.becomes("SELECT least(count(*), 1) FROM ended WHERE status = 'delivered'", 1).await;
+    host.sender("b");
+    host.becomes("SELECT count(*) FROM deliveries", 0).await;
+}

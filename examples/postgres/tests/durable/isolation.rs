@@ -65,7 +65,7 @@ async fn a_slow_page_of_the_dashboard_refuses_no_customer() {
 }
 
 // Requests that are looked up in one statement: a row that this version cannot read is a failure for who sent its
-// key, and for nobody else.
+// key or asked for it, and for nobody else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
     let world = World::new(Settings::default()).await;
@@ -73,25 +73,42 @@ async fn a_row_that_cannot_be_read_refuses_its_own_caller() {
     let bad_key = KEY.replace("0123", "4567");
     let bad = json!({ "id": "acct_2", "timezone": "UTC",
         "keys": [{ "id": "cred_2", "name": "two", "secret": bad_key }] });
-    accounts["accounts"].as_array_mut().unwrap().push(bad);
+    let call_key = KEY.replace("0123", "cdef");
+    let mut bad_call = data(2)["accounts"][0].take();
+    bad_call["id"] = json!("acct_3");
+    bad_call["keys"] = json!([{ "id": "cred_3", "name": "three", "secret": call_key }]);
+    accounts["accounts"].as_array_mut().unwrap().extend([bad, bad_call]);
     let file = File::new("unreadable.json", &accounts.to_string());
     let api = world.start("api", &["--data", file.path()]);
     let session = world.database.session().await.unwrap();
-    let sql = "UPDATE accounts SET plan = 'of a later version' WHERE id = 'acct_2'";
+    let sql = "UPDATE accounts SET plan = 'of a later version' WHERE id = 'acct_2';
+        UPDATE calls SET body = '{}' WHERE account_id = 'acct_3' AND id = 'call_0'";
     session.batch_execute(sql).await.unwrap();
     session.keep();
 
     let nobody = KEY.replace("0123", "89ab");
+    let (page, long_page) = ("/v1/calls?limit=1", "/v1/calls?limit=100");
     thread::scope(|scope| {
         for _ in 0..4 {
-            for (key, status) in [(KEY, 200), (&bad_key, 500), (&nobody, 401)] {
+            for (key, path, status) in [
+                (KEY, page, 200),
+                (KEY, long_page, 200),
+                (KEY, "/v1/calls/call_0", 200),
+                (KEY, "/v1/calls/call_1", 404),
+                (&bad_key, page, 500),
+                (&nobody, page, 401),
+                (&call_key, page, 500),
+                (&call_key, long_page, 500),
+                (&call_key, "/v1/calls/call_0", 500),
+                (&call_key, "/v1/calls/call_1", 200),
+            ] {
                 let api = &api;
                 scope.spawn(move || {
                     for n in 0..25 {
                         let authorization = format!("Authorization: Bearer {key}\r\n");
-                        let path = "/v1/calls?limit=1";
                         let answer = request(api.api(), "GET", path, &authorization, b"");
-                        assert_eq!(answer.status, status, "request {n}: {}", answer.text());
+                        let what = format!("request {n} for {path}: {}", answer.text());
+                        assert_eq!(answer.status, status, "{what}");
                     }
                 });
             }

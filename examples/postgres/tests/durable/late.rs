@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, EventBody, NewEvent, Origin};
+use call_assistant::webhook::sender::DeliveryStatus;
 use call_assistant_postgres::clock;
 use call_assistant_postgres::db::Session;
 use call_assistant_postgres::queue::{Accepted, accept};
 use private_server::Settings;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
+use crate::support::receiver::Reply;
 use crate::support::running::{self, File, eventually};
+use crate::support::service::Service;
 use crate::support::{Running, World, data};
 
 fn event(change: &str) -> EventBody {
@@ -81,4 +85,38 @@ async fn a_recovery_waits_for_what_began_before_it() {
         assert_eq!(ended["status"], "completed", "{ended}");
         assert_eq!(ended["redelivered"], redelivered, "{ended}");
     }
+}
+
+// D-55: an event that was skipped because enabling was not committed yet is among what was missed, though its
+// transaction began after that of the enabling.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/late", &[Reply::Status(204)]);
+    service.api.ask("POST", &format!("{endpoint}/pause"), &json!({}), 200);
+    service
+        .run(
+            "CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END';
+            CREATE TRIGGER waits BEFORE UPDATE ON endpoints FOR EACH ROW EXECUTE FUNCTION waits()",
+        )
+        .await;
+    let gate = service.world.database.session().await.unwrap();
+    gate.batch_execute("SELECT pg_advisory_lock(7)").await.unwrap();
+    let mut relay = service.world.database.session().await.unwrap();
+
+    let (address, path) = (service.api.dashboard().to_owned(), format!("{endpoint}/enable"));
+    let enabling = spawn_blocking(move || running::request(&address, "POST", &path, "", b"{}"));
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    service.becomes(waits, 1).await;
+    let change = relay.transaction().await.unwrap();
+    let accepted = accept(&change, &event("meanwhile"), None, clock::now()).await.unwrap();
+    let Accepted::New(deliveries) = accepted else { panic!("{accepted:?}") };
+    assert_eq!(deliveries[0].2.status(), DeliveryStatus::Skipped);
+    gate.batch_execute("SELECT pg_advisory_unlock(7)").await.unwrap();
+    service.becomes("SELECT count(*) FROM endpoints WHERE disabled IS NULL", 1).await;
+    change.commit().await.unwrap();
+    let enabled = enabling.await.unwrap().json();
+    assert_eq!(enabled["missed_count"], 1, "{enabled}");
+    assert_eq!(enabled["missed_deliveries"].as_array().unwrap().len(), 1, "{enabled}");
 }

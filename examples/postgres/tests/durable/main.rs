@@ -27,6 +27,7 @@ mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod requests;
 mod retention;
 mod rotation;
 mod schema;

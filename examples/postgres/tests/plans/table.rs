@@ -77,18 +77,41 @@ pub(crate) const REASONS: &[(&str, &str, &str)] = &[
 pub(crate) const STATEMENTS: &[Statement] = &[
     // The public API.
     ("api/admit", "'{cred_17,cred_18}', '{reads,reads}', '{600,600}', '{1,2}'"),
-    ("api/call", "':account', true, 'call_:ended'"),
+    ("api/call", "'{:account,acct_1}', '{true,true}', '{call_:ended,call_1}'"),
     ("api/keys", "ARRAY[sha256('17'), sha256('nobody')]"),
     ("api/note_use", "'{cred_17,cred_18}', ':now'"),
-    // The first page of a walk, one in the middle, and the last; a poll; the pages of a sync.
-    ("api/page", "':account', true, '-infinity', 'infinity', 'infinity', '', 101"),
-    ("api/page", "':account', true, '-infinity', 'infinity', '2026-03-15 00:00+00', 'call_', 101"),
-    ("api/page", "':account', true, '-infinity', 'infinity', '2026-03-01 00:30+00', 'call_', 101"),
-    ("api/page", "':account', true, '2026-03-31 22:00+00', 'infinity', 'infinity', '', 101"),
-    ("api/page", "':account', true, '2026-03-10 00:00+00', 'infinity', 'infinity', '', 101"),
+    // The first page of a walk, one in the middle, and the last; a poll; the pages of a sync; all of them at once.
     (
         "api/page",
-        "':account', true, '2026-03-10 00:00+00', 'infinity', '2026-03-20 00:00+00', '', 101",
+        "'{:account}', '{true}', '{-infinity}', '{infinity}', '{infinity}', '{\"\"}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account}', '{true}', '{-infinity}', '{infinity}', '{2026-03-15 00:00+00}', '{call_}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account}', '{true}', '{-infinity}', '{infinity}', '{2026-03-01 00:30+00}', '{call_}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account}', '{true}', '{2026-03-31 22:00+00}', '{infinity}', '{infinity}', '{\"\"}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account}', '{true}', '{2026-03-10 00:00+00}', '{infinity}', '{infinity}', '{\"\"}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account}', '{true}', '{2026-03-10 00:00+00}', '{infinity}', '{2026-03-20 00:00+00}', '{\"\"}', '{101}'",
+    ),
+    (
+        "api/page",
+        "'{:account,:account,acct_1,:account,acct_2,:account}', '{true,true,true,true,true,true}', \
+         '{-infinity,-infinity,-infinity,2026-03-31 22:00+00,2026-03-10 00:00+00,2026-03-10 00:00+00}', \
+         '{infinity,infinity,infinity,infinity,infinity,infinity}', \
+         '{infinity,2026-03-15 00:00+00,2026-03-01 00:30+00,infinity,infinity,2026-03-20 00:00+00}', \
+         '{\"\",call_,call_,\"\",\"\",\"\"}', '{101,101,2,101,2,101}'",
     ),
     ("api/ready", ""),
     ("commit/waits", ""),
@@ -125,7 +148,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          same(false, :count), days(:pending, :count), same(20::bigint, :count), same(text '204', :count), \
          same(false, :count), same(text 'delivered', :count), same(NULL::timestamptz, :count), \
          same(NULL::text, :count), same(false, :count), same(NULL::text, :count), \
-         same(false, :count), same(NULL::text, :count), true, (days(:pending, :count))[1], \
+         same(false, :count), same(NULL::text, :count), same(20::bigint, :count), \
+         same(bytea 'mark', :count), true, (days(:pending, :count))[1], \
          (days(:pending, :count))[:count]",
     ),
     ("queue/endpoints", "'{1,2,3,:endpoint}'"),
@@ -212,8 +236,9 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("endpoints/one", "'whep_:endpoint'"),
     (
         "endpoints/insert",
-        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0",
+        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0, NULL",
     ),
+    ("endpoints/describe", ":endpoint, 'what it is for'"),
     ("endpoints/count", "':account'"),
     ("endpoints/move", ":endpoint, 'https://x.example/', false"),
     ("endpoints/secrets", ":endpoint, 'sealed'"),
