@@ -77,11 +77,12 @@ pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
         query.retain(|(name, _)| name != "after");
         query.push(("after".to_owned(), next.to_owned()));
     }
-    Ok(match print {
-        Print::Lines => (),
+    match print {
+        Print::Lines => {}
         Print::Json => writeln!(io::stdout(), "{}", json!({ "data": rows }))?,
         Print::Text(columns) => table(columns, &rows)?,
-    })
+    }
+    Ok(())
 }
 
 fn one(print: Print, answered: &Value) -> io::Result<()> {
