@@ -8,7 +8,7 @@
 //!     positional: 0,
 //! };
 //! let flags = HELP.parse_or_exit();
-//! let listen: SocketAddr = flags.read("--listen", DEFAULT)?;
+//! let listen: SocketAddr = flags.read("--listen", DEFAULT, "an address")?;
 //! ```
 
 use std::ffi::OsString;
