@@ -139,6 +139,14 @@ async fn give_up(
 /// The last number of a page, `None` if it was empty, and what is told of each endpoint.
 type Page = (Option<i64>, Vec<(Names, Alert)>);
 
+/// Deliveries of one endpoint that nobody can end, for one reason.
+struct Group {
+    /// The version of the endpoint, if it is there.
+    version: Option<i32>,
+    names: Names,
+    ids: Vec<i64>,
+}
+
 async fn page(
     change: &Transaction<'_>,
     ring: &KeyRing,
@@ -148,22 +156,21 @@ async fn page(
 ) -> Result<Page, DbError> {
     let before = At(now.saturating_sub(OVERDUE));
     let rows = query(change, sql::DAYS_OVERDUE, &[&before, &last]).await?;
-    let mut groups: HashMap<(i32, AbandonedReason), (Option<i32>, Names, Vec<i64>)> =
-        HashMap::new();
+    let mut groups: HashMap<(i32, AbandonedReason), Group> = HashMap::new();
     for row in &rows {
         let unknown = has_tried.then_some(AbandonedReason::Unknown);
         let Some(reason) = reason(row, ring, now)?.or(unknown) else { continue };
-        let group = groups.entry((row.field("endpoint")?, reason));
-        let version = row.field("endpoint_version")?;
         let endpoint: Option<String> = row.field("endpoint_id")?;
         let names = Names {
             account: row.field("account_id")?,
             endpoint: endpoint.unwrap_or_else(|| "missing".to_owned()),
         };
-        group.or_insert((version, names, Vec::new())).2.push(row.field("id")?);
+        let version = row.field("endpoint_version")?;
+        let group = groups.entry((row.field("endpoint")?, reason));
+        group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);
     }
     let mut told = Vec::new();
-    for ((endpoint, reason), (version, names, ids)) in groups {
+    for ((endpoint, reason), Group { version, names, ids }) in groups {
         let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
         if parked == 0 {
             continue;

@@ -139,7 +139,9 @@ async fn store(
     };
     for (endpoint, alert) in &settled.alerts {
         let of = batch.iter().find(|ended| ended.key.endpoint == *endpoint);
-        of.map(|ended| ended.names.told(alert).write());
+        if let Some(ended) = of {
+            ended.names.told(alert).write();
+        }
     }
     if !settled.disabled.is_empty() {
         let (database, endpoints) = (database.clone(), settled.endpoints.clone());
