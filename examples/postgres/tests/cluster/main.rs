@@ -20,15 +20,17 @@
 mod beside;
 mod faults;
 mod fleet;
+mod sync;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use call_assistant_postgres::db::{self, Database};
+use call_assistant_postgres::db::{self, Database, DbError};
 use call_assistant_postgres::key_ring;
 use checker::load::{Addresses, Customers, Receiver};
 use checker::{checks, record};
@@ -48,6 +50,14 @@ const UNLIKE: Duration = Duration::from_secs(2);
 
 /// How long the cluster may take to be whole again, and what is pending to end.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The connections of the pools: 21 of each API process, 13 of each sender, 4 of the customers, and one
+/// of each process that erases a caller, 3 at a time. Those of an API process and a sender that were
+/// killed may be there for a moment.
+const CONNECTIONS: i64 = 21 * 4 + 13 * 3 + 4 + 3;
+
+/// How late the deliveries to good endpoints may be, once nothing fails any more.
+const LATE: Duration = Duration::from_secs(10);
 
 struct Plan {
     is_gate: bool,
@@ -149,6 +159,7 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     let accepting = tokio::spawn(async move { accepting.live(stopped).await });
     fleet.live(Duration::from_secs(3)).await;
 
+    let counting = tokio::spawn(most_connections(url.clone()));
     let mut wrong = Vec::new();
     let mut refused: BTreeMap<Fault, Vec<[Duration; 3]>> = BTreeMap::new();
     let first_fault = Instant::now();
@@ -177,6 +188,11 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
         wrong.push(format!("/readyz is unlike what reads say for {unlike:.1?}"));
     }
 
+    fleet.live(LATE).await;
+    let late = late(&database).await;
+    if late > LATE.as_secs_f64() {
+        wrong.push(format!("a delivery to a good endpoint is {late:.1} s late"));
+    }
     stop.send_replace(true);
     accepting.await.unwrap();
     customers.settled().await;
@@ -186,10 +202,16 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     }
     // What dead senders had sent may still be answered.
     fleet.live(Duration::from_secs(1)).await;
-    drop((fleet, asked));
+    drop(fleet);
+    counting.abort();
+    let most = MOST.load(Ordering::Relaxed);
+    if most > CONNECTIONS {
+        wrong.push(format!("{most} connections to the server, {CONNECTIONS} in the pools"));
+    }
     let database = record::patient(&url);
     let (lost_beside, lost) = beside.end(&database).await;
     wrong.extend(lost);
+    drop(asked);
     let answers = |endpoint: &str, event: &str| receiver.answers(endpoint, event);
     let (figures, unlike) =
         checks::check(&database, customers.accepted(), customers.calls(), answers).await;
@@ -214,9 +236,38 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
         println!("{fault:<40} {:>4}  {}  {}  {}", times.len(), column(0), column(1), column(2));
     }
     println!("\n{figures}\n{done}\n{replayed} changes of rows replayed through the library");
+    println!("at most {most} connections; after the last fault deliveries were {late:.1} s late");
     println!("the bare client has lost {lost_beside} rows that were acknowledged");
     if plan.synchronous && lost_beside > 0 {
         wrong.push(format!("the cluster has lost {lost_beside} rows of a bare client"));
     }
     wrong
+}
+
+/// The most connections of the host that a server had.
+static MOST: AtomicI64 = AtomicI64::new(0);
+
+async fn most_connections(url: String) {
+    let database = Database::new(&url, 1).unwrap();
+    let count = "SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'call-assistant' AND pid <> pg_backend_pid()";
+    loop {
+        let counted = database.read(async |client| {
+            Ok::<i64, DbError>(client.query_one(count, &[]).await?.try_get(0)?)
+        });
+        if let Ok(counted) = counted.await {
+            MOST.fetch_max(counted, Ordering::Relaxed);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// How many seconds the latest delivery to an endpoint that always answers has been due.
+async fn late(database: &Database) -> f64 {
+    let late = "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(d.at)), 0)::float8
+        FROM deliveries AS d JOIN endpoints AS e ON e.number = d.endpoint
+        WHERE e.url ~ '/ok' AND e.disabled IS NULL";
+    let late = database
+        .read(async |client| Ok::<f64, DbError>(client.query_one(late, &[]).await?.try_get(0)?));
+    late.await.unwrap()
 }
