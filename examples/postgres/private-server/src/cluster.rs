@@ -157,9 +157,9 @@ impl Cluster {
         for number in 0..NODES {
             cluster.start_node(number)?;
         }
-        match cluster.is_steady_within(PATIENCE) {
-            true => Ok(cluster),
-            false => Err(StartError::Program("patroni", cluster.log("node1"))),
+        match cluster.steady_within(PATIENCE) {
+            Some(_) => Ok(cluster),
+            None => Err(StartError::Program("patroni", cluster.log("node1"))),
         }
     }
 
@@ -171,35 +171,24 @@ impl Cluster {
         format!("postgresql://postgres@{}/postgres", places.join(","))
     }
 
-    /// Returns the number of the server that leads, if there is one.
+    /// Waits until a server leads and all the others follow it. Returns the numbers of the leader and of
+    /// a standby that has all that is acknowledged; of any, if the cluster is not synchronous.
     #[must_use]
-    pub fn leader(&self) -> Option<usize> {
-        leader(&self.members)
-    }
-
-    /// Returns the number of a standby that has all that is acknowledged, or of any if the cluster is
-    /// not synchronous.
-    #[must_use]
-    pub fn standby(&self) -> Option<usize> {
-        let path = if self.synchronous { "/synchronous" } else { "/replica" };
-        self.members.iter().position(|member| asks(member.rest, "GET", path, ""))
-    }
-
-    /// Waits until a server leads and all the others follow it.
-    #[must_use]
-    pub fn is_steady_within(&self, limit: Duration) -> bool {
+    pub fn steady_within(&self, limit: Duration) -> Option<[usize; 2]> {
         let began = Instant::now();
+        let path = if self.synchronous { "/synchronous" } else { "/replica" };
         while began.elapsed() < limit {
-            let follow = |member: &&Member| asks(member.rest, "GET", "/replica", "");
-            if self.leader().is_some()
-                && self.standby().is_some()
-                && self.members.iter().filter(follow).count() == NODES.saturating_sub(1)
+            let follows = |member: &&Member| asks(member.rest, "GET", "/replica", "");
+            let standby = self.members.iter().position(|member| asks(member.rest, "GET", path, ""));
+            let following = self.members.iter().filter(follows).count();
+            if let (Some(leader), Some(standby)) = (leader(&self.members), standby)
+                && following == NODES - 1
             {
-                return true;
+                return Some([leader, standby]);
             }
             sleep(LOOK);
         }
-        false
+        None
     }
 
     /// Returns the numbers of all servers.

@@ -84,9 +84,18 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Makes it happen, and ends it.
-    pub(crate) async fn happen(self, cluster: &mut Cluster, fleet: &mut Fleet) {
-        let (leader, standby) = (cluster.leader().unwrap(), cluster.standby().unwrap());
+    /// How long writes may be refused although a client that inserts a few bytes may find room for them.
+    pub(crate) fn refuses_writes(self) -> Duration {
+        if self == Self::DiskFull { ENOUGH } else { Duration::ZERO }
+    }
+
+    /// Makes it happen to a cluster with this leader and standby, and ends it.
+    pub(crate) async fn happen(
+        self,
+        cluster: &mut Cluster,
+        [leader, standby]: [usize; 2],
+        fleet: &mut Fleet,
+    ) {
         match self {
             Self::LeaderKilled | Self::StandbyKilled => {
                 let node = if self == Self::LeaderKilled { leader } else { standby };

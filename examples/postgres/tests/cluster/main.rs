@@ -166,8 +166,9 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     for fault in &plan.faults {
         println!("{} s: {fault}", first_fault.elapsed().as_secs());
         let began = Instant::now();
-        fault.happen(&mut cluster, &mut fleet).await;
-        if !cluster.is_steady_within(PATIENCE) {
+        let steady = cluster.steady_within(PATIENCE).expect("the cluster is whole");
+        fault.happen(&mut cluster, steady, &mut fleet).await;
+        if cluster.steady_within(PATIENCE).is_none() {
             wrong.push(format!("{fault}: the cluster is not whole again"));
             break;
         }
@@ -176,8 +177,9 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
         let times = tries.map(|tries| tries.refused(began, Instant::now()));
         let [psql, writes, reads] = times;
         println!("    psql {psql:.1?}, writes {writes:.1?}, reads {reads:.1?}");
-        for (what, time) in [("writes", writes), ("reads", reads)] {
-            if time > psql + LONGER {
+        let full = fault.refuses_writes();
+        for (what, time, least) in [("writes", writes, psql.max(full)), ("reads", reads, psql)] {
+            if time > least + LONGER {
                 wrong.push(format!("{fault}: {what} refused for {time:.1?}, psql {psql:.1?}"));
             }
         }
