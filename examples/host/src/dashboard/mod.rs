@@ -12,6 +12,7 @@ mod calls;
 mod deliveries;
 mod endpoints;
 mod extension;
+mod levers;
 mod overview;
 mod page;
 mod recovery;
@@ -280,6 +281,14 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["deliveries", id, "send"] if post => {
                 self.send_now(login.delivery(store, id).await?, asked).await
             }
+            ["accounts", id, "cancel"] if post => {
+                self.cancel_pending(operator?, login.account(id)?, asked).await
+            }
+            ["levers"] if get => self.levers(operator?).await,
+            ["levers"] if post => self.set_lever(operator?, asked).await,
+            ["levers", id, "undo"] if post => self.undo_lever(operator?, id, asked).await,
+            ["senders", id, "drain"] if post => self.drain(operator?, id, true, asked).await,
+            ["senders", id, "undo"] if post => self.drain(operator?, id, false, asked).await,
             ["recoveries"] if post => self.recover_all(Among::All(operator?), asked).await,
             ["recoveries", id] if get => self.recovery(login.recovery(store, id).await?).await,
             ["recoveries", id, "pause"] if post => {
@@ -365,9 +374,11 @@ fn methods(path: &[&str]) -> Option<&'static str> {
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
-        ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
+        ["levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
         ["recoveries"]
-        | ["accounts", _, "events" | "recover"]
+        | ["accounts", _, "events" | "recover" | "cancel"]
+        | ["levers", _, "undo"]
+        | ["senders", _, "drain" | "undo"]
         | ["keys", _, "revoke"]
         | ["alerts", _, "acknowledge"]
         | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]

@@ -131,6 +131,12 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LEVERS_ALL = "levers/all";
+    LEVERS_DRAIN = "levers/drain";
+    LEVERS_PENDING = "levers/pending";
+    LEVERS_SENDERS = "levers/senders";
+    LEVERS_SET = "levers/set";
+    LEVERS_UNDO = "levers/undo";
     LOGINS_END = "logins/end";
     LOGINS_ONE = "logins/one";
     LOGINS_WRITE = "logins/write";

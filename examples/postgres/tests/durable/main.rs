@@ -18,6 +18,7 @@ mod history;
 mod hosts;
 mod isolation;
 mod late;
+mod levers;
 mod loops;
 mod migrating;
 mod monitoring;
