@@ -4,7 +4,11 @@
 //! cargo test --test cluster                            a leader killed, and a switchover
 //! cargo test --test cluster -- --faults 20 --seed 2    so many faults, of every kind in turn
 //! cargo test --test cluster -- --faults 20 --asynchronous
+//! cargo test --test cluster -- --fault LeaderStopped --expect 'reads refused'
 //! ```
+//!
+//! With `--expect`, something like this has to be wrong: the host is broken on purpose, and
+//! `CLUSTER_PROGRAM` and `BROKEN` say how.
 //!
 //! It needs Debian's packages patroni, etcd-server and postgresql. `CLUSTER_LOG=1` shows what the
 //! processes of the host write.
@@ -23,7 +27,6 @@ mod fleet;
 mod sync;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -39,7 +42,7 @@ use testing::running::{File, Running, eventually};
 
 use crate::beside::Beside;
 use crate::faults::Fault;
-use crate::fleet::{EACH, Fleet, PROGRAM};
+use crate::fleet::{EACH, Fleet, program};
 
 /// How much longer the host may refuse than the bare client. It takes less than a second; the rest is
 /// for a machine that does something else meanwhile.
@@ -64,6 +67,7 @@ struct Plan {
     faults: Vec<Fault>,
     seed: u64,
     synchronous: bool,
+    expected: Option<String>,
 }
 
 fn main() {
@@ -81,36 +85,46 @@ fn main() {
     };
     cluster.follow(|leads| println!("{leads}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let seed = plan.seed;
+    let (seed, expected) = (plan.seed, plan.expected.clone());
     let wrong = runtime.block_on(run(plan, cluster));
     for each in wrong.iter().take(40) {
         println!("WRONG: {each}");
     }
     println!("wrong: {}, seed {seed}", wrong.len());
-    if !wrong.is_empty() {
+    let is_as_expected = match expected {
+        Some(expected) => wrong.iter().any(|wrong| wrong.contains(&expected)),
+        None => wrong.is_empty(),
+    };
+    if !is_as_expected {
         std::process::exit(1);
     }
 }
 
 fn plan() -> Plan {
-    let (mut faults, mut seed, mut synchronous) = (None, 1, true);
+    let gate = vec![Fault::LeaderKilled, Fault::Switchover];
+    let mut plan = Plan { is_gate: true, faults: gate, seed: 1, synchronous: true, expected: None };
+    let mut count = 0;
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
-        let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
+        let mut value = || arguments.next().expect("a value");
         match flag.as_str() {
-            "--faults" => faults = Some(number()),
-            "--seed" => seed = number(),
-            "--asynchronous" => synchronous = false,
+            "--faults" => count = value().parse().expect("a number"),
+            "--seed" => plan.seed = value().parse().expect("a number"),
+            "--asynchronous" => plan.synchronous = false,
+            "--fault" => {
+                let name = value();
+                let named = faults::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
+                (plan.is_gate, plan.faults) = (false, vec![named.expect("the name of a fault")]);
+            }
+            "--expect" => plan.expected = Some(value()),
             // What a test runner says to every test binary.
             _ => {}
         }
     }
-    let is_gate = faults.is_none();
-    let faults = match faults {
-        Some(count) => faults::in_turn(usize::try_from(count).unwrap(), seed),
-        None => vec![Fault::LeaderKilled, Fault::Switchover],
-    };
-    Plan { is_gate, faults, seed, synchronous }
+    if count > 0 {
+        (plan.is_gate, plan.faults) = (false, faults::in_turn(count, plan.seed));
+    }
+    plan
 }
 
 /// A demonstration that is killed: its cluster ends, and its folder goes.
@@ -120,7 +134,7 @@ fn demo_leaves_nothing() {
     // Whoever runs the servers removes their folder from it.
     std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
     let demo = Running::start(
-        Command::new(PROGRAM)
+        Command::new(program())
             .args(["demo", "--cluster", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
             .env("TMPDIR", &folder),
     );
@@ -139,13 +153,12 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
     db::migrate(&database).await.unwrap();
     record::begin(&database).await;
     let (receiver, apis) = (Receiver::start().await, Addresses::of(EACH));
-    let program = OsStr::new(PROGRAM);
     let customers =
-        Customers::add(&database, &url, program, &receiver.url(), apis.clone(), plan.seed).await;
+        Customers::add(&database, &url, &program(), &receiver.url(), apis.clone(), plan.seed).await;
     let mut fleet = Fleet::start(&url, customers.ring(), apis);
     let file = File::new("cluster.json", &beside::accounts().to_string());
     let asked = Running::start(
-        Command::new(PROGRAM)
+        Command::new(program())
             .args(["api", "--database", &url, "--data", file.path()])
             .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
             .env(key_ring::VARIABLE, customers.ring()),
