@@ -188,6 +188,9 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 
+    /// Adds an account. A conflict if its id is taken, or was erased.
+    fn add_account(&self, by: Operator, new: Account) -> impl Doing<Account>;
+
     fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> impl Doing<Account>;
 
     /// The keys of an account, oldest first.

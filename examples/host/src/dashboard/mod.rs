@@ -179,6 +179,21 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         answer
     }
 
+    /// Answers what somebody asks without HTTP: a command at a terminal. The segments of the path are not
+    /// encoded.
+    pub async fn ask(
+        &self,
+        login: &Login,
+        method: &Method,
+        path: Vec<&str>,
+        query: Vec<(String, String)>,
+        body: Value,
+    ) -> Answer {
+        let now = self.store.now();
+        let asked = Asked { method, path, query, headers: &HeaderMap::new(), body, now };
+        self.route(&asked, login).await.unwrap_or_else(Error::answer)
+    }
+
     /// Returns when the end is asked for.
     async fn stopping(&self) {
         match &self.stop {
@@ -219,6 +234,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let store = &self.store;
         match path.as_slice() {
             ["accounts"] if get => self.accounts(operator?, asked).await,
+            ["accounts"] if post => self.create_account(operator?, asked).await,
             ["accounts", id] if get => self.account(login.account(id)?, operator.ok()).await,
             ["accounts", id] if patch => self.change_account(operator?, id, asked).await,
             ["accounts", id, "portal"] if post => self.link(operator?, login, id, asked).await,
@@ -366,15 +382,17 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""]
-        | ["accounts" | "alerts" | "explain" | "portal"]
-        | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
+        [""] | ["alerts" | "explain" | "portal"] | ["deliveries" | "recoveries", _] => {
+            Some("GET, HEAD")
+        }
         ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),
         ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
-        ["levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
+        ["accounts" | "levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => {
+            Some("GET, HEAD, POST")
+        }
         ["recoveries"]
         | ["accounts", _, "events" | "recover" | "cancel"]
         | ["levers", _, "undo"]

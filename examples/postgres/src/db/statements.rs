@@ -101,6 +101,7 @@ statements! {
     DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
     DELIVERIES_REDELIVER_PENDING = "deliveries/redeliver_pending";
     DELIVERIES_SEND_NOW = "deliveries/send_now";
+    DOCTOR_SERVER = "doctor/server";
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";

@@ -48,6 +48,15 @@ impl Store for Postgres {
         self.dashboard.read(async |client| accounts::one(client, id.as_str()).await).await
     }
 
+    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+        self.dashboard
+            .change(async |change| match accounts::insert(change, &new).await? {
+                true => accounts::one(change, new.id.as_str()).await,
+                false => Err(Refused::Conflict("an account with this id already exists".into())),
+            })
+            .await
+    }
+
     async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
         self.dashboard.change(async |stored| accounts::change(stored, id, change).await).await
     }

@@ -13,6 +13,7 @@
 
 mod alerts;
 mod clocks;
+mod commands;
 mod fairness;
 mod history;
 mod hosts;

@@ -253,6 +253,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("monitoring/gauges", "':now'"),
     ("monitoring/secrets", ""),
     ("monitoring/state", ""),
+    ("doctor/server", ""),
     ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",

@@ -115,6 +115,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
     let key = json!({ "name": "b", "mode": "live", "scopes": [] });
     vec![
         ("GET", "/accounts", Value::Null, 403),
+        ("POST", "/accounts", json!({ "id": "acct_new", "timezone": "UTC" }), 403),
         ("GET", "/accounts/{account}", Value::Null, 200),
         ("PATCH", "/accounts/{account}", json!({ "closing": true }), 403),
         ("POST", "/accounts/{account}/portal", none.clone(), 403),
