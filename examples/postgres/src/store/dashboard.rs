@@ -98,7 +98,10 @@ impl Store for Postgres {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
-                    return Err(Refused::Conflict("a call with this id already exists".into()));
+                    // It may be stored where a COMMIT was given up, and be at no standby yet.
+                    queue::wait_for_standby(change).await?;
+                    let exists = Refused::Conflict("a call with this id already exists".into());
+                    return Ok(Err(exists.into()));
                 }
                 match &event {
                     Some(event) => Ok(Ok(queue::accept(change, event, None, None, now).await?)),
