@@ -49,7 +49,34 @@ def series_of(looks):
     return found
 
 
-fired, wrong = set(), []
+
+def tables(page):
+    """The rows of a page's tables: what is seen, and what to do."""
+    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    return [(row[0], row[-1]) for row in rows]
+
+
+ROWS = tables(guide) + tables(guide.with_name("scaling.md"))
+
+
+def minutes(test, begin, file):
+    """How many minutes after its beginning each alert fired first."""
+    # As it is at each minute; what is not expected is told.
+    expr = 'group by (alertname) (ALERTS{alertstate="firing"})'
+    each = [{"expr": expr, "eval_time": f"{at}m"} for at in range(begin, test["end"] + 1)]
+    asked = dict(test["test"], tests=[dict(test["test"]["tests"][0], promql_expr_test=each)])
+    file.write_text(json.dumps(asked))
+    told = subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True)
+    first = {}
+    for at, names in re.findall(r"time: (\w+),[^\n]*\n(.*?)(?=expr:|\Z)", told.stdout + told.stderr, re.S):
+        spent = sum(int(n) * {"h": 60, "m": 1, "s": 0}[unit] for n, unit in re.findall(r"(\d+)([hms])", at))
+        got = names.partition("got:")[2]
+        for name in re.findall(r'alertname="(\w+)"', got):
+            first[name] = min(first.get(name, spent), spent)
+    return {name: at - begin for name, at in sorted(first.items(), key=lambda of: of[1])}
+
+
+fired, wrong, days = set(), [], []
 for path in sorted(recordings.glob("*.json")):
     recording = json.loads(path.read_text())
     looks, fires = recording["looks"], recording["fires"]
@@ -87,6 +114,12 @@ for path in sorted(recordings.glob("*.json")):
         wrong.append(f"{path.stem}: {told.stdout}{told.stderr}")
         continue
     fired.update(fires)
+    if row := recording["row"]:
+        found = [todo for seen, todo in ROWS if seen.startswith(row)]
+        if not found:
+            wrong.append(f"{path.stem}: the guide has no row that begins: {row}")
+        after = minutes({"test": test, "end": end}, recording["begin"], file)
+        days.append((path.stem, after, recording["said"], found[:1]))
     print(f"{path.stem}: {', '.join(fires) or 'nothing fires'}, over {len(looks)} looks")
 
 assert not wrong, "\n".join(wrong)
@@ -95,3 +128,9 @@ missing = set(named) - fired
 # Without the library of faketime no clock is wrong.
 assert missing <= {"ClockWrong"}, f"never seen to fire: {missing}"
 print(f"{len(fired)} of {len(named)} rules fired")
+
+print("\nBad days: when each alert fired, in minutes; what the log said; what the guide tells to do")
+for name, after, said, todo in days:
+    print(f"\n{name}: {', '.join(f'{alert} {at}' for alert, at in after.items()) or 'nothing fires'}")
+    print("\n".join(f"  {line[:200]}" for line in dict.fromkeys(said[:4])))
+    print(f"  guide: {todo[0] if todo else '-'}")

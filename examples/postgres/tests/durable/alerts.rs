@@ -1,10 +1,12 @@
 //! What a monitoring system sees of running processes while each thing that somebody is alerted of goes
-//! on. `tests/alerts/run` evaluates the rules over it.
+//! on. `tests/alerts/run` evaluates the rules over it, and shows for each bad day what the log said and what
+//! the guide tells to do.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,10 +15,14 @@ use call_assistant::id::{AccountId, EventId};
 use call_assistant::webhook::event::{ApiVersion, NewEvent, Origin};
 use call_assistant_postgres::key_ring::{KeyRing, VARIABLE};
 use call_assistant_postgres::queue::accept;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rcgen::{CertificateParams, KeyPair};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::support::receiver::Reply;
+use crate::support::receiver::{Receiver, Reply};
+use crate::support::running::File;
 use crate::support::service::Service;
 use crate::support::{Running, shifted};
 
@@ -34,6 +40,8 @@ struct Recording {
     name: &'static str,
     /// The alerts that have to fire.
     fires: &'static [&'static str],
+    /// The row of the guide that an operator finds, by the words of its beginning.
+    row: Option<&'static str>,
     targets: BTreeMap<&'static str, Target>,
     looks: Vec<BTreeMap<&'static str, Option<String>>>,
 }
@@ -41,6 +49,7 @@ struct Recording {
 /// One process, asked on one connection as a monitoring system does.
 struct Target {
     address: String,
+    log: Arc<Mutex<String>>,
     stream: Option<BufReader<TcpStream>>,
 }
 
@@ -77,17 +86,43 @@ impl Target {
 
 impl Recording {
     fn new(name: &'static str, fires: &'static [&'static str]) -> Self {
-        Self { name, fires, targets: BTreeMap::new(), looks: Vec::new() }
+        Self { name, fires, row: None, targets: BTreeMap::new(), looks: Vec::new() }
     }
 
-    fn of(mut self, instance: &'static str, address: &str) -> Self {
-        self.targets.insert(instance, Target { address: address.to_owned(), stream: None });
+    fn of(mut self, instance: &'static str, process: &Running) -> Self {
+        let (address, log) = (process.monitoring().to_owned(), process.written());
+        self.targets.insert(instance, Target { address, log, stream: None });
         self
+    }
+
+    /// Has a bad day, for which the guide has a row that begins like this.
+    fn row(self, row: &'static str) -> Self {
+        Self { row: Some(row), ..self }
+    }
+
+    /// The lines about failures and shards so far.
+    fn said(&self) -> Vec<String> {
+        let logs = self.targets.iter().map(|(name, target)| (name, target.log.lock().unwrap()));
+        let mut said = Vec::new();
+        for (name, log) in logs {
+            let told = log.lines().filter_map(|line| line.split_once("Z "));
+            let told = told.map(|(_, line)| line).filter(|line| {
+                ["WARN ", "ERROR", "INFO  shards", "INFO  over"]
+                    .iter()
+                    .any(|of| line.starts_with(of))
+            });
+            said.extend(told.map(|line| format!("{name}: {line}")));
+        }
+        said
     }
 
     /// Looks, and does something before each look.
     async fn run(mut self, mut step: impl AsyncFnMut(usize)) {
+        let mut before = 0;
         for look in 0..LOOKS {
+            if look == BEGIN {
+                before = self.said().len();
+            }
             let began = Instant::now();
             step(look).await;
             tokio::time::sleep(EVERY.saturating_sub(began.elapsed())).await;
@@ -95,8 +130,11 @@ impl Recording {
             self.looks.push(seen.collect());
         }
         let Ok(folder) = std::env::var("ALERTS_RECORDINGS") else { panic!("ALERTS_RECORDINGS") };
-        let text = json!({ "fires": self.fires, "looks": self.looks }).to_string();
-        std::fs::write(format!("{folder}/{}.json", self.name), text).unwrap();
+        let said = self.said().split_off(before);
+        let text = json!({
+            "fires": self.fires, "row": self.row, "said": said, "begin": BEGIN, "looks": self.looks,
+        });
+        std::fs::write(format!("{folder}/{}.json", self.name), text.to_string()).unwrap();
     }
 }
 
@@ -125,9 +163,10 @@ async fn one_endpoint_is_broken() {
         .collect();
     let senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
     let recording = Recording::new("one_endpoint_is_broken", &[])
-        .of("api", service.api.dashboard())
-        .of("sender-1", senders[0].metrics())
-        .of("sender-2", senders[1].metrics());
+        .row("one endpoint is suspect")
+        .of("api", &service.api)
+        .of("sender-1", &senders[0])
+        .of("sender-2", &senders[1]);
     tokio::time::sleep(Duration::from_secs(3)).await;
     recording
         .run(async |_| {
@@ -144,8 +183,9 @@ async fn the_database_is_away() {
     let mut service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("the_database_is_away", &["StoreDown", "ApiFails", "LoopStuck"])
-        .of("api", service.api.dashboard())
-        .of("sender", sender.metrics());
+        .row("`call_assistant_store_up` is 0")
+        .of("api", &service.api)
+        .of("sender", &sender);
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -164,8 +204,9 @@ async fn all_senders_die() {
     let mut sender = Some(service.world.start("sender", &SENDER));
     let recording =
         Recording::new("all_senders_die", &["NoSender", "WebhooksLate", "ProcessMissing"])
-            .of("api", service.api.dashboard())
-            .of("sender", sender.as_ref().unwrap().metrics());
+            .row("`call_assistant_shards_unowned` is above 0")
+            .of("api", &service.api)
+            .of("sender", sender.as_ref().unwrap());
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -183,8 +224,9 @@ async fn one_sender_dies() {
     let left = service.world.start("sender", &SENDER);
     let mut dies = Some(service.world.start("sender", &SENDER));
     let recording = Recording::new("one_sender_dies", &["SenderDied", "ProcessMissing"])
-        .of("sender-1", left.metrics())
-        .of("sender-2", dies.as_ref().unwrap().metrics());
+        .row("`call_assistant_shards_taken_total` has risen")
+        .of("sender-1", &left)
+        .of("sender-2", dies.as_ref().unwrap());
     tokio::time::sleep(Duration::from_secs(3)).await;
     recording
         .run(async |look| {
@@ -201,7 +243,7 @@ async fn everything_dies() {
     let service = Service::new().await;
     let mut sender = Some(service.world.start("sender", &SENDER));
     let recording = Recording::new("everything_dies", &["NothingRuns", "ProcessMissing"])
-        .of("sender", sender.as_ref().unwrap().metrics());
+        .of("sender", sender.as_ref().unwrap());
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -223,7 +265,7 @@ async fn many_endpoints_fail() {
     let more = ["--time-scale", "0.00001"];
     let sender = service.world.start("sender", &[&SENDER[..], &more].concat());
     let fires = &["WebhooksFailing", "EndpointsDisabled"];
-    let recording = Recording::new("many_endpoints_fail", fires).of("sender", sender.metrics());
+    let recording = Recording::new("many_endpoints_fail", fires).of("sender", &sender);
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -255,8 +297,7 @@ async fn a_sender_has_no_files_left() {
         .collect();
     let sender = service.world.start("sender", &SENDER);
     let fires = &["FilesExhausted", "WebhooksUnsent"];
-    let recording =
-        Recording::new("a_sender_has_no_files_left", fires).of("sender", sender.metrics());
+    let recording = Recording::new("a_sender_has_no_files_left", fires).of("sender", &sender);
     recording
         .run(async |look| {
             // Nearly all are open first. With none left, how many there are cannot be read either.
@@ -280,8 +321,7 @@ async fn writes_are_lost() {
     let service = Service::new().await;
     let well = service.endpoint("/well", &[Reply::Status(204)]);
     let sender = service.world.start("sender", &SENDER);
-    let recording =
-        Recording::new("writes_are_lost", &["SendersCollide"]).of("sender", sender.metrics());
+    let recording = Recording::new("writes_are_lost", &["SendersCollide"]).of("sender", &sender);
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -303,8 +343,7 @@ async fn events_come_late() {
     let service = Service::new().await;
     service.endpoint("/well", &[Reply::Status(204)]);
     let sender = service.world.start("sender", &SENDER);
-    let recording =
-        Recording::new("events_come_late", &["DeliveriesSlow"]).of("sender", sender.metrics());
+    let recording = Recording::new("events_come_late", &["DeliveriesSlow"]).of("sender", &sender);
     let mut session = service.world.database.session().await.unwrap();
     recording
         .run(async |look| {
@@ -329,7 +368,7 @@ async fn the_database_is_slow() {
     let service = Service::new().await;
     let mut held = service.world.database.session().await.unwrap();
     let recording = Recording::new("the_database_is_slow", &["ApiSlow", "PoolExhausted"])
-        .of("api", service.api.dashboard());
+        .of("api", &service.api);
     let (over, ask) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, ask) = (&over, &ask);
     let change = held.transaction().await.unwrap();
@@ -373,7 +412,8 @@ async fn a_look_finds_the_queue_locked() {
     let service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("a_look_finds_the_queue_locked", &["LoopStuck"])
-        .of("sender", sender.metrics());
+        .row("`call_assistant_loop_age_seconds` grows")
+        .of("sender", &sender);
     let mut held = service.world.database.session().await.unwrap();
     let change = held.transaction().await.unwrap();
     recording
@@ -398,7 +438,8 @@ async fn a_process_lacks_a_key() {
     command.env(VARIABLE, KeyRing::new_line(2));
     let sender = Running::of(command);
     Recording::new("a_process_lacks_a_key", &["SecretsUnreadable"])
-        .of("sender", sender.metrics())
+        .row("`call_assistant_unreadable_secrets` is above 0")
+        .of("sender", &sender)
         .run(async |_| {})
         .await;
 }
@@ -415,7 +456,8 @@ async fn a_clock_is_wrong() {
     shifted::shift(&mut command, &library, 20);
     let sender = Running::of(command);
     Recording::new("a_clock_is_wrong", &["ClockWrong"])
-        .of("sender", sender.metrics())
+        .row("`call_assistant_clock_ahead_seconds` is beyond 5")
+        .of("sender", &sender)
         .run(async |_| {})
         .await;
 }
@@ -427,7 +469,8 @@ async fn the_database_goes_back() {
     let service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     let recording = Recording::new("the_database_goes_back", &["DatabaseWentBack"])
-        .of("sender", sender.metrics());
+        .row("`call_assistant_database_went_back_total` has risen")
+        .of("sender", &sender);
     recording
         .run(async |look| {
             if look == 2 * BEGIN {
@@ -444,8 +487,9 @@ async fn a_standby_is_away() {
     let service = Service::new().await;
     let sender = service.world.start("sender", &SENDER);
     Recording::new("a_standby_is_away", &["WritesWaiting"])
-        .of("api", service.api.dashboard())
-        .of("sender", sender.metrics())
+        .row("`call_assistant_writes_waiting` is 1")
+        .of("api", &service.api)
+        .of("sender", &sender)
         .run(async |look| {
             if look == BEGIN {
                 service.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
@@ -461,10 +505,7 @@ async fn a_standby_is_away() {
 async fn a_day_is_kept() {
     let service = Service::new().await;
     service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 35))").await;
-    Recording::new("a_day_is_kept", &["DayKept"])
-        .of("api", service.api.dashboard())
-        .run(async |_| {})
-        .await;
+    Recording::new("a_day_is_kept", &["DayKept"]).of("api", &service.api).run(async |_| {}).await;
 }
 
 // The only process that reaches no database, beside one that does.
@@ -474,8 +515,8 @@ async fn one_process_is_cut_off() {
     let mut service = Service::new().await;
     let cut = Service::new().await;
     let recording = Recording::new("one_process_is_cut_off", &["StoreOutOfReach"])
-        .of("api-1", cut.api.dashboard())
-        .of("api-2", service.api.dashboard());
+        .of("api-1", &cut.api)
+        .of("api-2", &service.api);
     recording
         .run(async |look| {
             if look == BEGIN {
@@ -483,4 +524,121 @@ async fn one_process_is_cut_off() {
             }
         })
         .await;
+}
+
+/// Endpoints of one customer that never answer, while everybody else is well.
+async fn silent_endpoints(name: &'static str, silent: usize) {
+    let service = Service::new().await;
+    let silent: Vec<String> = (0..silent)
+        .map(|n| service.endpoint_of("acct_2", &format!("/silent{n}"), &[Reply::Nothing]))
+        .collect();
+    let well: Vec<String> = (3..=4)
+        .map(|n| {
+            service.endpoint_of(&format!("acct_{n}"), &format!("/well{n}"), &[Reply::Status(204)])
+        })
+        .collect();
+    let sender = service.world.start("sender", &SENDER);
+    Recording::new(name, &[])
+        .row("many endpoints are `suspect`")
+        .of("api", &service.api)
+        .of("sender", &sender)
+        .run(async |look| {
+            if look == BEGIN {
+                silent.iter().for_each(|each| service.ping(each));
+            }
+            well.iter().for_each(|each| service.ping(each));
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn many_endpoints_of_one_customer_hang() {
+    silent_endpoints("many_endpoints_of_one_customer_hang", 100).await;
+}
+
+// It neither renews its leases nor answers, and goes on later.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_sender_stands_still() {
+    let service = Service::new().await;
+    let (left, stuck) =
+        (service.world.start("sender", &SENDER), service.world.start("sender", &SENDER));
+    let pid = Pid::from_raw(stuck.id().cast_signed()).unwrap();
+    let recording = Recording::new("a_sender_stands_still", &["SenderDied", "ProcessMissing"])
+        .row("`call_assistant_shards_taken_total` has risen")
+        .of("sender-1", &left);
+    let recording = recording.of("sender-2", &stuck);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                kill_process(pid, Signal::STOP).unwrap();
+            }
+        })
+        .await;
+    kill_process(pid, Signal::CONT).unwrap();
+}
+
+// A backlog that a sender works off, in the gate a small one.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_backlog_is_sent() {
+    let service = Service::new().await;
+    let well = service.endpoint("/well", &[Reply::Status(204)]);
+    service.ping(&well);
+    let many =
+        "INSERT INTO deliveries (shard, endpoint, account_id, event_id, event_created_at, status,
+            at, attempts, manual, generation, version)
+        SELECT shard, endpoint, account_id, event_id, event_created_at, 'waiting',
+            now() - interval '10 minutes', 0, false, generation, 0
+        FROM deliveries, generate_series(1, 20000)";
+    let mut sender = None;
+    let recording = Recording::new("a_backlog_is_sent", &["WebhooksLate"])
+        .row("`call_assistant_sender_oldest_due_seconds` grows, and")
+        .of("api", &service.api);
+    recording
+        .run(async |look| {
+            if look == BEGIN {
+                service.run(many).await;
+            }
+            if look == BEGIN + 10 {
+                sender = Some(service.world.start("sender", &SENDER));
+            }
+        })
+        .await;
+    drop(sender);
+}
+
+// The sender verifies, and tells the owner why nothing arrives.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a file for another reader"]
+async fn a_certificate_has_expired() {
+    let service = Service::new().await;
+    let key = KeyPair::generate().unwrap();
+    let mut leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    leaf.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let leaf = leaf.self_signed(&key).unwrap();
+    let (chain, key) =
+        (vec![leaf.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap());
+    let tls = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).unwrap();
+    let receiver = Receiver::with(Some(tls));
+    let asked = json!({ "url": receiver.url("/expired", &[Reply::Status(204)]) });
+    let made = service.api.ask("POST", "/accounts/acct_1/endpoints", &asked, 201);
+    let expired = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    let ca = File::new("expired.pem", &leaf.pem());
+    let flags = [&SENDER[..], &["--trust-ca", ca.path(), "--time-scale", "0.0001"]].concat();
+    let sender = service.world.start("sender", &flags);
+    Recording::new("a_certificate_has_expired", &[])
+        .row("one endpoint is suspect")
+        .of("api", &service.api)
+        .of("sender", &sender)
+        .run(async |look| {
+            if look >= BEGIN {
+                service.ping(&expired);
+            }
+        })
+        .await;
+    let reasons = "SELECT count(*) FROM attempts WHERE reason = 'certificate_expired'";
+    assert!(service.count(reasons).await > 0);
 }

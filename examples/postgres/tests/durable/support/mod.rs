@@ -121,6 +121,16 @@ impl Running {
         self.address("metrics")
     }
 
+    /// The address that a monitoring system asks.
+    pub(crate) fn monitoring(&self) -> &str {
+        self.address(if self.first["metrics"].is_null() { "dashboard" } else { "metrics" })
+    }
+
+    /// What it writes to standard error, from now on too.
+    pub(crate) fn written(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.log)
+    }
+
     /// `GET`s a path of the public API with [`KEY`].
     pub(crate) fn get(&self, path: &str) -> Answer {
         let authorization = format!("Authorization: Bearer {KEY}\r\n");
