@@ -195,14 +195,14 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
 async fn flood(processes: &[&Process], keys: &[String]) -> Flood {
     let addresses: Vec<String> = processes.iter().map(|it| it.address.clone()).collect();
     let unknown: Vec<String> = (0..10_000).map(|n| format!("service_live_{n:032x}")).collect();
-    let customer = || {
-        let asked = Asked { path: PATHS[1], keys, status: 200 };
-        load::run(&addresses, 1, SECONDS * CUSTOMER as usize, Some(CUSTOMER), asked)
-    };
+    let known = Asked { path: PATHS[1], keys, status: 200 };
+    let customer = || load::run(&addresses, 1, SECONDS * CUSTOMER as usize, Some(CUSTOMER), known);
     let flood = || {
         let asked = Asked { path: PATHS[0], keys: &unknown, status: 401 };
         load::run(&addresses, 16, SECONDS * UNKNOWN as usize, Some(UNKNOWN), asked)
     };
+    // Each key is known by then.
+    load::run(&addresses, 1, keys.len(), None, known).await;
     let alone = customer().await;
     let (beside, unknown) = tokio::join!(customer(), flood());
     Flood { alone, beside, unknown }
