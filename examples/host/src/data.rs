@@ -54,15 +54,17 @@ pub fn load(
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
     let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
-    let mut reader = Reader {
-        allow_loopback,
-        now,
-        accounts: HashSet::new(),
-        keys: HashSet::new(),
-        digests: HashSet::new(),
-        endpoints: HashSet::new(),
-    };
+    let mut reader = Reader::new(allow_loopback, now);
     file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
+}
+
+/// Reads one account, without anything in it.
+///
+/// # Errors
+/// The wrong field, and the reason.
+pub fn account(value: &Value, now: Timestamp) -> Result<Account, Bad> {
+    Fields::of("", value, "id, business_name, timezone, plan, subscription_active, closing")?;
+    Ok(Reader::new(false, now).account("", value)?.account)
 }
 
 /// Ids and secrets read so far, to find repeats.
@@ -76,6 +78,17 @@ struct Reader {
 }
 
 impl Reader {
+    fn new(allow_loopback: bool, now: Timestamp) -> Self {
+        Self {
+            allow_loopback,
+            now,
+            accounts: HashSet::new(),
+            keys: HashSet::new(),
+            digests: HashSet::new(),
+            endpoints: HashSet::new(),
+        }
+    }
+
     fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
         let known = "id, business_name, timezone, plan, subscription_active, closing, \
                      keys, endpoints, calls, test_calls";
@@ -126,7 +139,7 @@ impl Reader {
         value: &Value,
         account: &Account,
     ) -> Result<NewEndpoint, Bad> {
-        let fields = Fields::of(path, value, "id, url, secret")?;
+        let fields = Fields::of(path, value, "id, url, secret, description")?;
         let id = fields.read("id", EndpointId::parse)?;
         let id = id.unwrap_or_else(|| EndpointId::from_random(random::bytes()));
         let (target, secret) = (target(&fields, self.allow_loopback)?, secret(&fields)?);
@@ -134,7 +147,8 @@ impl Reader {
         if !self.endpoints.insert(id.clone()) {
             return Err(Bad::new(path, "an endpoint with this id already exists"));
         }
-        Ok(NewEndpoint { id, account_id: account.id.clone(), target, secret })
+        let description = description(&fields)?;
+        Ok(NewEndpoint { id, account_id: account.id.clone(), target, secret, description })
     }
 }
 
@@ -162,6 +176,20 @@ pub fn target(fields: &Fields<'_>, allow_loopback: bool) -> Result<Target, Bad> 
             Err(_) => error.to_string(),
         })
     })
+}
+
+/// The longest description of an endpoint: 200 characters.
+const LONGEST_DESCRIPTION: usize = 200;
+
+/// Reads an endpoint's `description`: none if it is absent, null or empty.
+pub fn description(fields: &Fields<'_>) -> Result<Option<String>, Bad> {
+    let read = fields.read("description", |text| {
+        match text.chars().count() <= LONGEST_DESCRIPTION && !text.chars().any(char::is_control) {
+            true => Ok(text.to_owned()),
+            false => Err(format!("expected at most {LONGEST_DESCRIPTION} characters of one line")),
+        }
+    });
+    Ok(read?.filter(|text| !text.is_empty()))
 }
 
 /// Reads an endpoint's `secret`, or creates one if it is absent.

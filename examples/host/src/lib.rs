@@ -27,7 +27,7 @@
 //! | [`data`], [`demo`], [`input`] | accounts to begin with, from a file or the demonstration |
 //! | [`first_line`] | what a host prints when it has started |
 //! | [`monitor`], [`process`] | `/metrics`, `/healthz`, `/readyz`; what the system knows of a process |
-//! | [`post`] | one POST to an endpoint |
+//! | [`post`], [`signed`] | one POST to an endpoint; its request, shown again |
 //! | [`sending`] | what a sender holds to: limits, waits, slots |
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
 //! | [`program`], [`watch`] | how a program begins and ends; tasks that must not end before it |
@@ -46,6 +46,7 @@ pub mod demo;
 pub mod first_line;
 pub mod flags;
 pub mod input;
+pub mod levers;
 pub mod log;
 pub mod login;
 pub mod monitor;
@@ -61,6 +62,7 @@ pub mod scope;
 pub mod sending;
 pub mod serve;
 pub mod shutdown;
+pub mod signed;
 pub mod store;
 pub mod tls;
 pub mod watch;

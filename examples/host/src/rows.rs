@@ -10,16 +10,17 @@ use call_assistant::metrics::OpenMetrics;
 use call_assistant::model::Call;
 use call_assistant::rest::ApiKey;
 use call_assistant::rest::server::StoredKey;
-use call_assistant::webhook::SigningSecret;
 use call_assistant::webhook::event::{EventBody, EventType};
 use call_assistant::webhook::sender::{
     Delivery, DeliveryStatus, Endpoint, Gauges, LogEntry, MissedDeliveries, Recovery,
     RecoveryStatus, SenderTally, Target,
 };
+use call_assistant::webhook::{Signer, SigningSecret};
 
 use serde::Serialize;
 
 use super::plan::Plan;
+use super::signed::{ShownRequest, Signed};
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -62,6 +63,15 @@ pub struct NewEndpoint {
     pub account_id: AccountId,
     pub target: Target,
     pub secret: SigningSecret,
+    pub description: Option<String>,
+}
+
+/// What changes of an endpoint: the fields that are given.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointEdit {
+    pub target: Option<Target>,
+    /// `None` in it takes the description away.
+    pub description: Option<Option<String>>,
 }
 
 /// One endpoint. Its secrets are the store's alone.
@@ -70,6 +80,8 @@ pub struct EndpointRow {
     pub id: EndpointId,
     pub account_id: AccountId,
     pub url: String,
+    /// What its owner calls it.
+    pub description: Option<String>,
     pub health: Endpoint,
     pub created_at: Timestamp,
     /// Until when replaced secrets still sign, the most recently replaced one first.
@@ -102,10 +114,32 @@ pub struct DeliveryRow {
     /// while one is in flight, and when there is none to come.
     pub next_at: Option<Timestamp>,
     /// Its attempts, oldest first.
-    pub log: Vec<LogEntry>,
+    pub log: Vec<AttemptRow>,
     /// The bytes that are signed. A list may leave them out where they are more than
     /// [`LISTED_BODY`].
     pub body: Option<EventBody>,
+}
+
+/// One attempt of a delivery.
+#[derive(Clone, Debug)]
+pub struct AttemptRow {
+    pub entry: LogEntry,
+    /// What signed its request, if that was noted.
+    pub signed: Option<Signed>,
+    /// Its request, where one delivery is shown.
+    pub request: Option<ShownRequest>,
+}
+
+impl DeliveryRow {
+    /// Adds the request of each attempt, with the secrets that its endpoint still has.
+    pub fn with_requests(mut self, signer: Option<&Signer>, now: Timestamp) -> Self {
+        if let Some(body) = &self.body {
+            for attempt in &mut self.log {
+                attempt.request = attempt.signed.as_ref().map(|it| it.show(body, signer, now));
+            }
+        }
+        self
+    }
 }
 
 /// The longest body that a list shows, in bytes: a thousand of the longest are a gigabyte.

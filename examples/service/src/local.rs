@@ -13,15 +13,15 @@ use call_assistant::rest::server::{
     Rejection, StoredKey,
 };
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{MissedDeliveries, Target};
+use call_assistant::webhook::sender::MissedDeliveries;
 
 use crate::sender::Outbox;
 use crate::store::{AccountRow, Store, Tables, ToSend};
 use host::clock;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
-    DeliveryRow, Enabled, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics, Missed,
-    NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
+    DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics,
+    Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
 use host::scope::{Allowed, Among, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
@@ -165,6 +165,12 @@ impl Shared for Local {
         self.store.lock().account(id.as_str()).map(AccountRow::shown)
     }
 
+    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+        let mut tables = self.store.lock();
+        tables.add_account(AccountRow::new(new.clone()))?;
+        Ok(new)
+    }
+
     async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;
@@ -265,12 +271,12 @@ impl Shared for Local {
         Ok(Enabled { endpoint, missed: newest, counted: Some(counted) })
     }
 
-    async fn move_endpoint(
+    async fn edit_endpoint(
         &self,
         id: Allowed<'_, EndpointRow>,
-        target: Target,
+        edit: EndpointEdit,
     ) -> Done<EndpointRow> {
-        self.changed(id.as_str(), |tables, now| tables.move_to(id.as_str(), target, now))
+        self.changed(id.as_str(), |tables, now| tables.edit_endpoint(id.as_str(), edit, now))
     }
 
     async fn pause(&self, id: Allowed<'_, EndpointRow>) -> Done<EndpointRow> {
@@ -305,7 +311,10 @@ impl Shared for Local {
 
     async fn delivery(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {
         let tables = self.store.lock();
-        tables.shown_delivery(tables.delivery(id.as_str())?)
+        let row = tables.delivery(id.as_str())?;
+        let signer = tables.endpoint_of(row.endpoint).map(|endpoint| &endpoint.signer);
+        // Requests are signed by the machine's clock, wherever the service's has been moved to.
+        Ok(tables.shown_delivery(row)?.with_requests(signer, clock::machine()))
     }
 
     async fn redeliver(&self, id: Allowed<'_, DeliveryRow>) -> Done<DeliveryRow> {

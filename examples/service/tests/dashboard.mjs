@@ -3,9 +3,11 @@
 //   node examples/service/tests/dashboard.mjs target/debug/examples/service [FOLDER FOR SCREENSHOTS]
 //
 // Exit status 0: everything held.
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { createHash, createHmac } from "node:crypto";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { promisify } from "node:util";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 import { audit } from "../../testing/axe.mjs";
@@ -37,8 +39,11 @@ async function line(stream, found) {
 const HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>';
 const LONG = "/hooks/" + "a-rather-long-path/".repeat(12);
 let later = 410; // what the last one answers
+const got = []; // what was posted to it
 const receiver = createServer((request, response) => {
-  request.resume().on("end", () => {
+  const parts = [];
+  request.on("data", (part) => parts.push(part)).on("end", () => {
+    got.push({ url: request.url, headers: request.headers, body: Buffer.concat(parts).toString() });
     response.statusCode = { "/good": 204, "/broken": 503, "/gone": 410, [LONG]: later }[request.url] || 404;
     response.end(response.statusCode === 503 ? HOSTILE : undefined);
   });
@@ -153,6 +158,9 @@ try {
   await until("six attempts", `document.querySelectorAll(".tries .try").length === 6`);
   await until("the body as it is signed", `${text(".exact")}.startsWith('{"id":"evt_')`);
   await until("the receiver's answer as text", `[...document.querySelectorAll(".answer")].some((el) => el.textContent.includes("<script>"))`);
+  // Each attempt has the request as it was sent: its signature once nobody can send it again.
+  await until("a request for each attempt", `document.querySelectorAll('[data-key^="request "]').length === 6 && /shown in [56] minutes, when no receiver accepts it/.test(document.body.textContent)`);
+  assert.equal(await run(`document.body.textContent.includes(${JSON.stringify(got.find((one) => one.url === "/broken").headers["x-service-signature"])})`), false, "a signature that could be replayed");
   await until("the focus stays", `document.activeElement?.classList.contains("expand")`);
   await axe("an open delivery");
   if (shots) await run("scrollTo(0, 0)");
@@ -378,6 +386,48 @@ try {
   const names = await run(`[...document.querySelectorAll("main button, main select, main input, main table")].map((el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby") || el.closest("label")?.textContent || el.textContent)`);
   assert.deepEqual(names.filter((name, at) => !name || names.indexOf(name) !== at), [], "two of one name");
   passed++;
+
+  // One that is signed as of ten minutes ago is shown whole, copied, explained, and sent again with curl.
+  const json = async (method, path, body) => (await fetch(first.dashboard + path, { method, body: body && JSON.stringify(body) })).json();
+  const { id: described, secret: signing } = await json("POST", "/accounts/acct_fjord_dental/endpoints", { url: receiving + "/good", description: "It's the CRM" });
+  await until("its description", `[...document.querySelectorAll(".endpoint .described")].some((el) => el.textContent === "It's the CRM")`);
+  await json("POST", "/faults", { fault: "old_timestamp", next: 1, endpoint: described });
+  const { deliveries: [old] } = await json("POST", `/endpoints/${described}/ping`, {});
+  await until("it is sent", `fetch("/deliveries/${old}").then((answer) => answer.json()).then((d) => d.status === "delivered")`);
+  const sent = got.findLast((one) => one.url === "/good");
+  await run(`location.hash = "#acct_fjord_dental?open=${old}"`);
+  await until("its request", `!!document.querySelector('[data-key^="request ${old}"]')`);
+  await run(`document.querySelector('[data-key^="request ${old}"]').open = true`);
+  await until("as it was sent", `document.querySelector('[data-key^="request ${old}"] pre').textContent === ${JSON.stringify(["content-type", "user-agent", "x-service-signature", "x-service-event", "x-service-delivery"].map((name) => `${name}: ${sent.headers[name]}`).join("\n"))}`);
+  await until("the digest of its body", says(createHash("sha256").update(sent.body).digest("hex")));
+  await axe("a request");
+  await run(`navigator.clipboard.writeText = async (text) => { window.copied = text; }`);
+  await run(`document.querySelector('[data-key^="curl ${old}"]').click()`);
+  await until("the command", `window.copied?.startsWith("# SECRET=whsec_...")`);
+  const again = await promisify(execFile)("bash", ["-c", await run("window.copied")], { env: { ...process.env, SECRET: signing } });
+  assert.match(again.stdout, /^HTTP\/1.1 204/, again.stderr);
+  const by = got.findLast((one) => one.url === "/good");
+  const [, time, digest] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(by.headers["x-service-signature"]);
+  assert.equal(digest, createHmac("sha256", signing).update(`${time}.${by.body}`).digest("hex"));
+  assert.deepEqual([by.body, by.headers["x-service-event"], by.headers["user-agent"]], [sent.body, "ping", sent.headers["user-agent"]]);
+  await run(`window.open = (address) => { window.opened = address; }`);
+  await run(`document.querySelector('[data-key^="explain ${old}"]').click()`);
+  const explained = await run("window.opened");
+  await page("Page.navigate", { url: first.dashboard + explained });
+  await until("both are there", `document.querySelector("#body")?.value === ${JSON.stringify(sent.body)} && document.querySelector("#headers").value.includes("x-service-signature: t=")`);
+  await run(`{ const el = document.querySelector("#secret"); el.value = ${JSON.stringify(signing)}; el.dispatchEvent(new Event("input")); }`);
+  await until("it is explained", `${text("#verdict")} === "Nothing is wrong with the signature."`);
+  assert.equal(await run("location.hash"), "", "what was given does not stay in the address");
+  await page("Page.navigate", { url: first.dashboard + "/#acct_fjord_dental" });
+  await until("back", `${text("h1")} === "Fjord Dental Clinic"`);
+  await opens("edit " + described, `document.querySelector("dialog input[name=description]")?.value === "It's the CRM"`);
+  await run(`document.querySelector("dialog input[name=description]").value = "The other CRM"`);
+  await axe("the dialog to edit an endpoint");
+  await press("Enter");
+  await until("its new description", `[...document.querySelectorAll(".endpoint .described")].some((el) => el.textContent === "The other CRM")`);
+  assert.equal((await json("GET", `/endpoints/${described}`)).since, (await json("GET", `/endpoints/${described}`)).created_at, "no new life");
+  await json("DELETE", `/endpoints/${described}`);
+  await until("it is gone", `!${says("The other CRM")}`);
 
   if (shots) {
     await page("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: "dark" }] });

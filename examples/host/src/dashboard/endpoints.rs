@@ -11,7 +11,7 @@ use crate::answer::{Answer, Error, created, ok};
 use crate::data;
 use crate::input::Fields;
 use crate::random;
-use crate::rows::{Account, EndpointRow, Missed, NewEndpoint, NewSecret};
+use crate::rows::{Account, EndpointEdit, EndpointRow, Missed, NewEndpoint, NewSecret};
 use crate::scope::Allowed;
 use crate::store::Store;
 
@@ -33,25 +33,31 @@ impl<S: Store, X> Dashboard<S, X> {
         account: Allowed<'_, Account>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "url, secret")?;
+        let fields = Fields::of("", &asked.body, "url, secret, description")?;
         let target = data::target(&fields, self.allow_loopback)?;
         let secret = data::secret(&fields)?;
         let account_id = self.store.account(account).await?.id;
         let id = EndpointId::from_random(random::bytes());
-        let new = NewEndpoint { id, account_id, target, secret: secret.clone() };
+        let description = data::description(&fields)?;
+        let new = NewEndpoint { id, account_id, target, secret: secret.clone(), description };
         let mut shown = show::endpoint(&self.store.add_endpoint(account, new).await?);
         shown["secret"] = secret.reveal().into();
         Ok(created(&shown))
     }
 
-    pub(super) async fn move_endpoint(
+    pub(super) async fn edit_endpoint(
         &self,
         id: Allowed<'_, EndpointRow>,
         asked: &Asked<'_>,
     ) -> Result<Answer, Error> {
-        let fields = Fields::of("", &asked.body, "url")?;
-        let target = data::target(&fields, self.allow_loopback)?;
-        Ok(ok(&show::endpoint(&self.store.move_endpoint(id, target).await?)))
+        let fields = Fields::of("", &asked.body, "url, description")?;
+        let description =
+            fields.has("description").then(|| data::description(&fields)).transpose()?;
+        let target = (fields.has("url") || description.is_none())
+            .then(|| data::target(&fields, self.allow_loopback))
+            .transpose()?;
+        let edit = EndpointEdit { target, description };
+        Ok(ok(&show::endpoint(&self.store.edit_endpoint(id, edit).await?)))
     }
 
     pub(super) async fn pause(

@@ -3,16 +3,18 @@
 use call_assistant::Timestamp;
 use call_assistant::rest::server::StoredKey;
 use call_assistant::webhook::event::EventType;
-use call_assistant::webhook::sender::{
-    DeliveryStatus, FAILURES_TO_DISABLE, LogEntry, Outcome, RecoveryBy,
-};
+use call_assistant::webhook::sender::{DeliveryStatus, FAILURES_TO_DISABLE, Outcome, RecoveryBy};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::plan::key_state;
-use crate::rows::{Account, AlertRow, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow};
+use crate::rows::{
+    Account, AlertRow, AttemptRow, DeliveryRow, EndpointRow, LISTED_BODY, RecoveryRow,
+};
 use crate::scope::Operator;
+use crate::signed::{self, ShownRequest, SignatureState};
 
 /// An account, and for an operator how it stands.
 pub(super) fn account(row: &Account, by: Option<Operator>) -> Value {
@@ -64,6 +66,7 @@ pub(super) fn endpoint(row: &EndpointRow) -> Value {
         "id": row.id,
         "account_id": row.account_id,
         "url": row.url,
+        "description": row.description,
         "status": if health.is_active() { "active" } else { "disabled" },
         "reason": health.disabled(),
         "since": health.since(),
@@ -97,11 +100,23 @@ pub(super) struct Delivery<'a> {
     /// The bytes that are signed, which are text. In a list they are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_sha256: Option<String>,
 }
 
 /// A delivery, with all of its body.
 pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
+    let mut shown = listed(row);
+    shown.body = row.body.as_ref().map(|body| body.as_str());
+    shown.body_sha256 = shown.body.map(|body| signed::hex(&Sha256::digest(body)));
+    shown.payload = shown.body.and_then(|body| serde_json::from_str(body).ok());
+    shown
+}
+
+/// A delivery as one of many.
+pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
     let body = row.body.as_ref().map(|body| body.as_str());
+    let body = body.filter(|body| body.len() <= LISTED_BODY);
     Delivery {
         id: row.id.as_str(),
         account_id: row.account_id.as_str(),
@@ -118,20 +133,17 @@ pub(super) fn delivery(row: &DeliveryRow) -> Delivery<'_> {
         ended_at: row.state.ended_at(),
         attempts: row.log.iter().map(attempt).collect(),
         payload: body.and_then(|body| serde_json::from_str(body).ok()),
-        body,
+        body: None,
+        body_sha256: None,
     }
 }
 
-/// A delivery as one of many.
-pub(super) fn listed(row: &DeliveryRow) -> Delivery<'_> {
-    let mut shown = delivery(row);
-    shown.body = None;
-    shown.payload = shown.payload.filter(|payload| payload.get().len() <= LISTED_BODY);
-    shown
-}
-
-fn attempt(entry: &LogEntry) -> Value {
+fn attempt(row: &AttemptRow) -> Value {
+    let AttemptRow { entry, request: sent, .. } = row;
     let mut shown = value(entry);
+    if let Some(sent) = sent {
+        shown["request"] = request(sent);
+    }
     shown["number"] = entry.attempt.into();
     // The dashboard has its own name for it.
     if let Some(manual) = shown.as_object_mut().and_then(|entry| entry.remove("manual")) {
@@ -142,6 +154,22 @@ fn attempt(entry: &LogEntry) -> Value {
         _ => Value::Null,
     };
     shown
+}
+
+/// The request of an attempt: its signature only where nobody can replay it.
+fn request(sent: &ShownRequest) -> Value {
+    let from = match sent.signature {
+        SignatureState::TooRecent(from) => Some(from),
+        _ => None,
+    };
+    json!({
+        "t": sent.signed.t,
+        "secrets": sent.signed.secrets.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "headers": sent.headers,
+        "signature": sent.signature.as_str(),
+        "signature_from": from,
+        "fault": sent.signed.fault,
+    })
 }
 
 /// A recovery, as far as it has come.

@@ -21,6 +21,7 @@ use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
 use crate::clock;
+use crate::signed::Signed;
 
 pub use self::connect::on_thread;
 
@@ -45,13 +46,15 @@ pub struct Sent {
     pub headers: Option<Excerpt>,
     /// The beginning of the response's body, if there was a response.
     pub body: Option<Vec<u8>>,
+    /// What signed the request, if there was one: set by the host.
+    pub signed: Option<Signed>,
 }
 
 impl Sent {
     /// Creates the result of an attempt that ended at this time, without a response and without delay.
     pub fn without_answer(outcome: Outcome, at: Timestamp) -> Self {
         let took = Duration::ZERO;
-        Self { outcome, at, took, reason: None, headers: None, body: None }
+        Self { outcome, at, took, reason: None, headers: None, body: None, signed: None }
     }
 
     /// Creates the result of an attempt that was cancelled because the host shuts down.

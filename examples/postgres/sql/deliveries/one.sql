@@ -1,8 +1,8 @@
--- One delivery, pending or ended, with its event and its endpoint's address.
+-- One delivery, pending or ended, with its event and its endpoint's address and secrets.
 SELECT
     d.id, d.endpoint, d.account_id, d.event_id,
     d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
-    e.id AS endpoint_id, e.url, v.type, v.body
+    e.id AS endpoint_id, e.url, e.secrets, v.type, v.body
 FROM (
     SELECT
         id, endpoint, account_id, event_id,

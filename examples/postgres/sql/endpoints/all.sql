@@ -1,6 +1,6 @@
 -- The endpoints of an account, oldest first; those that were deleted only on request.
 SELECT
-    number, id, account_id, shard, created_at, url, secrets,
+    number, id, account_id, shard, created_at, url, description, secrets,
     disabled, since, failures,
     first_failures, first_failed_at, reminders, generation, version
 FROM endpoints

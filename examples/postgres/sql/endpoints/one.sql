@@ -1,5 +1,5 @@
 SELECT
-    number, id, account_id, shard, created_at, url, secrets,
+    number, id, account_id, shard, created_at, url, description, secrets,
     disabled, since, failures,
     first_failures, first_failed_at, reminders, generation, version
 FROM endpoints

@@ -101,9 +101,11 @@ statements! {
     DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
     DELIVERIES_REDELIVER_PENDING = "deliveries/redeliver_pending";
     DELIVERIES_SEND_NOW = "deliveries/send_now";
+    DOCTOR_SERVER = "doctor/server";
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";
+    ENDPOINTS_DESCRIBE = "endpoints/describe";
     ENDPOINTS_INSERT = "endpoints/insert";
     ENDPOINTS_LAST_HOUR = "endpoints/last_hour";
     ENDPOINTS_MOVE = "endpoints/move";
@@ -130,6 +132,12 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LEVERS_ALL = "levers/all";
+    LEVERS_DRAIN = "levers/drain";
+    LEVERS_PENDING = "levers/pending";
+    LEVERS_SENDERS = "levers/senders";
+    LEVERS_SET = "levers/set";
+    LEVERS_UNDO = "levers/undo";
     LOGINS_END = "logins/end";
     LOGINS_ONE = "logins/one";
     LOGINS_WRITE = "logins/write";

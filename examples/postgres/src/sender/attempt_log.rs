@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 use crate::db::statements as sql;
 use crate::db::{At, DbError, columns, execute, span};
 use crate::queue::Key;
+use host::signed::Signed;
 
 columns! {
     /// Entries of the log.
@@ -29,6 +30,8 @@ columns! {
         headers: Option<String>,
         headers_cut: bool,
         reason: Option<String>,
+        signed_t: Option<i64>,
+        signed_by: Option<Vec<u8>>,
     }
 }
 
@@ -36,14 +39,14 @@ columns! {
 /// answered.
 pub(super) async fn write(
     change: &Transaction<'_>,
-    log: &[(i64, LogEntry)],
+    log: &[(i64, &LogEntry, Option<&Signed>)],
     keys: &BTreeMap<i64, Key>,
     may_be_there: bool,
 ) -> Result<(), DbError> {
     let created_at = |id| keys.get(id).map_or(Timestamp::MIN, |key| key.event_created_at);
-    let (first, last) = span(log.iter().map(|(id, _)| created_at(id)));
+    let (first, last) = span(log.iter().map(|(id, ..)| created_at(id)));
     let mut entries = Entries::default();
-    for (id, entry) in log {
+    for (id, entry, signed) in log {
         let ((response, response_cut), (headers, headers_cut)) =
             (stored(entry.response.as_ref()), stored(entry.headers.as_ref()));
         entries.push(Entry {
@@ -62,6 +65,8 @@ pub(super) async fn write(
             headers,
             headers_cut,
             reason: entry.reason.as_ref().map(FailureReason::as_str).map(str::to_owned),
+            signed_t: signed.map(|signed| signed.t),
+            signed_by: signed.map(|signed| signed.secrets.iter().flat_map(|mark| mark.0).collect()),
         });
     }
     let mut parameters = entries.parameters();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use call_assistant::Timestamp;
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
 use deadpool_postgres::Object;
@@ -27,6 +28,7 @@ pub(super) struct Receiver {
     pub(super) health: Endpoint,
     /// `None` where this sender may not call it.
     pub(super) destination: Option<Destination>,
+    pub(super) signer: Signer,
 }
 
 /// What it takes to begin. What is not in it is not pending any more, or not for this version.
@@ -103,6 +105,6 @@ fn receiver(
     let health = endpoint_of(row, "")?;
     let signer = ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?;
     let target = parse(row.field("url")?).ok();
-    let destination = target.map(|target| Destination::new(&health, target, signer));
-    Ok(Receiver { health, destination })
+    let destination = target.map(|target| Destination::new(&health, target, signer.clone()));
+    Ok(Receiver { health, destination, signer })
 }

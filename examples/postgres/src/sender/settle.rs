@@ -25,6 +25,7 @@ use host::log;
 use host::post::Sent;
 use host::scale::Scale;
 use host::sending::UNSENT;
+use host::signed::Signed;
 use host::watch::Watch;
 
 /// An attempt that has ended.
@@ -219,6 +220,12 @@ async fn try_store(
         settled = settle_rows(batch, scale, &rows, &endpoints);
     }
 
+    let signed: BTreeMap<i64, &Signed> = batch
+        .iter()
+        .filter_map(|ended| Some((ended.key.id, ended.sent.signed.as_ref()?)))
+        .collect();
+    let log: Vec<_> =
+        settled.log.iter().map(|(id, entry)| (*id, entry, signed.get(id).copied())).collect();
     let keys: BTreeMap<i64, Key> = batch.iter().map(|ended| (ended.key.id, ended.key)).collect();
     let writes = settled
         .deliveries
@@ -227,7 +234,7 @@ async fn try_store(
     let (of_deliveries, of_endpoints, ()) = tokio::try_join!(
         queue::write(change, writes.collect::<Vec<_>>()),
         queue::write_endpoints(change, &settled.endpoints),
-        attempt_log::write(change, &settled.log, &keys, how == How::Sure),
+        attempt_log::write(change, &log, &keys, how == How::Sure),
     )?;
     if !(of_deliveries && of_endpoints) {
         return Err(NotStored::Outdated);

@@ -14,10 +14,13 @@ use tokio_postgres::types::ToSql;
 use super::delivery_key::DeliveryKey;
 use super::endpoints::StoredEndpoint;
 use super::unreadable;
+use crate::clock as machine;
 use crate::db::statements as sql;
 use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, query, query_opt};
+use crate::key_ring::KeyRing;
 use crate::queue::{self, Key, Table};
-use host::rows::{DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
+use host::rows::{AttemptRow, DeliveryFilter, DeliveryPage, DeliveryRow, LISTED_BODY};
+use host::signed::{SecretMark, Signed};
 use host::store::{Done, Refused};
 
 /// A page of deliveries of these endpoints, newest first.
@@ -87,13 +90,34 @@ pub(super) async fn one(
     key: DeliveryKey,
     now: Timestamp,
 ) -> Done<DeliveryRow> {
+    Ok(read_one(client, key, now).await?.1)
+}
+
+/// One delivery with its log, and the requests of its attempts.
+pub(super) async fn one_with_requests(
+    client: &impl GenericClient,
+    ring: &KeyRing,
+    key: DeliveryKey,
+    now: Timestamp,
+) -> Done<DeliveryRow> {
+    let (row, shown) = read_one(client, key, now).await?;
+    let signer = ring.open(shown.endpoint_id.as_str(), row.field("secrets")?, now);
+    // Requests are signed by the clocks of machines.
+    Ok(shown.with_requests(signer.ok().as_ref(), machine::now()))
+}
+
+async fn read_one(
+    client: &impl GenericClient,
+    key: DeliveryKey,
+    now: Timestamp,
+) -> Done<(Row, DeliveryRow)> {
     let row = query_opt(client, sql::DELIVERIES_ONE, &[&key.endpoint, &key.id]).await?;
     let row = row.ok_or(Refused::NotFound("delivery"))?;
     let endpoint = EndpointId::parse(row.field("endpoint_id")?).map_err(unreadable)?;
     let mut shown = [shown_of(&row, endpoint, row.field("url")?, now)?];
     fill_logs(client, &mut shown).await?;
     let [shown] = shown;
-    Ok(shown)
+    Ok((row, shown))
 }
 
 /// Makes one manual attempt due.
@@ -182,7 +206,7 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
     };
     let keys = rows.iter().map(|row| row.id.as_str().parse().map(|key: DeliveryKey| key.id));
     let ids = keys.collect::<Done<Vec<i64>>>()?;
-    let mut logs: BTreeMap<i64, Vec<LogEntry>> = BTreeMap::new();
+    let mut logs: BTreeMap<i64, Vec<AttemptRow>> = BTreeMap::new();
     for row in query(client, sql::DELIVERIES_ATTEMPTS, &[&ids, &At(from), &At(until)]).await? {
         // As with a delivery, a status of a later version is not shown.
         if let Some(entry) = entry_of(&row)? {
@@ -196,7 +220,7 @@ async fn fill_logs(client: &impl GenericClient, rows: &mut [DeliveryRow]) -> Don
 }
 
 /// An entry of the log, by its stored form: its fields may grow.
-fn entry_of(row: &Row) -> Done<Option<LogEntry>> {
+fn entry_of(row: &Row) -> Done<Option<AttemptRow>> {
     let excerpt = |text: Option<&str>, cut: bool| match text {
         Some(text) => json!({ "text": text, "cut": cut }),
         None => Value::Null,
@@ -217,5 +241,10 @@ fn entry_of(row: &Row) -> Done<Option<LogEntry>> {
         "headers": excerpt(row.field("headers")?, row.field("headers_cut")?),
         "reason": row.field::<Option<&str>>("reason")?,
     });
-    Ok(serde_json::from_value(entry).ok())
+    let Ok(entry) = serde_json::from_value::<LogEntry>(entry) else { return Ok(None) };
+    let (t, marks): (Option<i64>, Option<&[u8]>) =
+        (row.field("signed_t")?, row.field("signed_by")?);
+    let marks = marks.map(|marks| marks.as_chunks().0.iter().copied().map(SecretMark).collect());
+    let signed = t.zip(marks).map(|(t, secrets)| Signed { t, secrets, fault: None });
+    Ok(Some(AttemptRow { entry, signed, request: None }))
 }

@@ -20,7 +20,7 @@ use crate::db::{At, Fields as _, delivery_of, endpoint_of, execute, plan_of, que
 use crate::key_ring::KeyRing;
 use crate::queue;
 use host::log;
-use host::rows::{EndpointRow, LastHour, NewEndpoint, NewSecret};
+use host::rows::{EndpointEdit, EndpointRow, LastHour, NewEndpoint, NewSecret};
 use host::store::{Done, EndpointLimit, Refused};
 
 /// An endpoint as read, and its place.
@@ -98,6 +98,7 @@ pub(super) async fn insert(
             &health.failures,
             &health.generation,
             &health.version,
+            &new.description,
         ],
     )
     .await;
@@ -107,22 +108,29 @@ pub(super) async fn insert(
     }
 }
 
-/// Gives an endpoint another address, and a new life with it.
-pub(super) async fn change_target(
+/// Describes an endpoint, or gives it another address, and a new life with it.
+pub(super) async fn edit(
     change: &Transaction<'_>,
     ring: &KeyRing,
     id: &str,
-    target: &Target,
+    edit: &EndpointEdit,
     now: Timestamp,
 ) -> Done<EndpointRow> {
     let (_, mut found) = lock(change, ring, id, now).await?;
     refuse_deleted(&found)?;
-    let parameters: [&(dyn ToSql + Sync); 3] =
-        [&found.number, &target.as_str(), &needs_loopback(target)];
-    execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
-    let _ = found.shown.health.moved(now);
-    write(change, &found).await?;
-    found.shown.url = target.as_str().to_owned();
+    if let Some(description) = &edit.description {
+        let parameters: [&(dyn ToSql + Sync); 2] = [&found.number, description];
+        execute(change, sql::ENDPOINTS_DESCRIBE, &parameters).await?;
+        found.shown.description.clone_from(description);
+    }
+    if let Some(target) = &edit.target {
+        let parameters: [&(dyn ToSql + Sync); 3] =
+            [&found.number, &target.as_str(), &needs_loopback(target)];
+        execute(change, sql::ENDPOINTS_MOVE, &parameters).await?;
+        let _ = found.shown.health.moved(now);
+        write(change, &found).await?;
+        found.shown.url = target.as_str().to_owned();
+    }
     Ok(found.shown)
 }
 
@@ -287,6 +295,7 @@ fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
         id: EndpointId::parse(id).map_err(unreadable)?,
         account_id: AccountId::parse(row.field("account_id")?).map_err(unreadable)?,
         url: row.field("url")?,
+        description: row.field("description")?,
         health: endpoint_of(row, "")?,
         created_at: row.instant("created_at")?,
         previous_secrets: previous,

@@ -13,11 +13,13 @@
 
 mod alerts;
 mod clocks;
+mod commands;
 mod fairness;
 mod history;
 mod hosts;
 mod isolation;
 mod late;
+mod levers;
 mod loops;
 mod migrating;
 mod monitoring;
@@ -26,6 +28,7 @@ mod personal_data;
 mod predicates;
 mod processes;
 mod recovery;
+mod requests;
 mod retention;
 mod rotation;
 mod schema;

@@ -148,7 +148,8 @@ pub(crate) const STATEMENTS: &[Statement] = &[
          same(false, :count), days(:pending, :count), same(20::bigint, :count), same(text '204', :count), \
          same(false, :count), same(text 'delivered', :count), same(NULL::timestamptz, :count), \
          same(NULL::text, :count), same(false, :count), same(NULL::text, :count), \
-         same(false, :count), same(NULL::text, :count), true, (days(:pending, :count))[1], \
+         same(false, :count), same(NULL::text, :count), same(20::bigint, :count), \
+         same(bytea 'mark', :count), true, (days(:pending, :count))[1], \
          (days(:pending, :count))[:count]",
     ),
     ("queue/endpoints", "'{1,2,3,:endpoint}'"),
@@ -221,6 +222,12 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("alerts/after", "17, 100"),
     ("alerts/one", "17"),
     ("alerts/acknowledge", "17, 'somebody', ':now'"),
+    ("levers/all", ""),
+    ("levers/set", "':account', NULL, 0, 'operator', ':now'"),
+    ("levers/undo", "17"),
+    ("levers/senders", ""),
+    ("levers/drain", "'sender_17', true"),
+    ("levers/pending", "':account', 0, 0, 'ping'"),
     ("logins/write", "sha256('17'), ':account', ':now', false"),
     ("logins/one", "sha256('17')"),
     ("logins/end", "':account'"),
@@ -235,8 +242,9 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("endpoints/one", "'whep_:endpoint'"),
     (
         "endpoints/insert",
-        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0",
+        "'whep_new', ':account', 1, ':now', 'https://x.example/', false, '', NULL, ':now', 0, 0, 0, NULL",
     ),
+    ("endpoints/describe", ":endpoint, 'what it is for'"),
     ("endpoints/count", "':account'"),
     ("endpoints/move", ":endpoint, 'https://x.example/', false"),
     ("endpoints/secrets", ":endpoint, 'sealed'"),
@@ -245,6 +253,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("monitoring/gauges", "':now'"),
     ("monitoring/secrets", ""),
     ("monitoring/state", ""),
+    ("doctor/server", ""),
     ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",

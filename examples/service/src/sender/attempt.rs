@@ -18,6 +18,7 @@ use crate::store::Begun;
 use host::post;
 use host::scale::Scale;
 use host::sending::Slot;
+use host::signed::Signed;
 use host::{clock, log, random};
 
 /// Twice the tolerance of a receiver.
@@ -75,6 +76,7 @@ pub(super) async fn send(
         )
         | None => {}
     }
+    let signed = signed(begun, fault, now);
     let Ok(mut request) = begun.attempt.request(&begun.destination, &body, now) else {
         return post::Sent::without_answer(Outcome::Unsent, clock::machine());
     };
@@ -91,12 +93,33 @@ pub(super) async fn send(
         let request = request.clone().map(Full::from);
         others.spawn(async move { client.send(&target, request, patience, &slot).await });
     }
-    let sent = post().await;
+    let sent = post::Sent { signed: Some(signed), ..post().await };
     others.join_all().await;
     if fault != Some(DeliveryFault::OutOfOrder) {
         faults.sent(endpoint);
     }
     sent
+}
+
+/// Notes what signs the request, and what it cannot be shown with.
+fn signed(begun: &Begun, fault: Option<DeliveryFault>, now: Timestamp) -> Signed {
+    let mut signed = Signed::new(&begun.signer, now);
+    match fault {
+        None
+        | Some(
+            DeliveryFault::Twice
+            | DeliveryFault::TwiceAtOnce
+            | DeliveryFault::Burst
+            | DeliveryFault::OutOfOrder
+            | DeliveryFault::OldTimestamp
+            | DeliveryFault::FutureTimestamp,
+        ) => {}
+        Some(DeliveryFault::OldSecret) => {
+            signed.secrets = signed.secrets.last().copied().into_iter().collect();
+        }
+        Some(fault) => signed.fault = Some(fault.as_str()),
+    }
+    signed
 }
 
 /// Makes of the header fields what a fault makes of them.

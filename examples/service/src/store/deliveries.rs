@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use call_assistant::Timestamp;
 use call_assistant::id::{AccountId, DeliveryId, EndpointId};
+use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
 use call_assistant::webhook::sender::{
     Attempt, BeginError, Delivery, DeliveryColumns, DeliveryStatus, Destination, Ended, LogEntry,
@@ -20,6 +21,7 @@ use call_assistant::webhook::sender::{
 use super::{AccountRow, Tables};
 use host::post::Sent;
 use host::random;
+use host::rows::AttemptRow;
 use host::scale::Scale;
 use host::sending::UNSENT;
 use host::store::Refused;
@@ -32,7 +34,7 @@ pub struct DeliveryRow {
     pub endpoint: u32,
     pub body: EventBody,
     pub state: Delivery,
-    pub log: Vec<LogEntry>,
+    pub log: Vec<AttemptRow>,
 }
 
 /// A delivery for the planner.
@@ -53,6 +55,7 @@ pub struct Begun {
     pub attempt: Attempt,
     pub body: EventBody,
     pub destination: Destination,
+    pub signer: Signer,
 }
 
 /// What a line of the log calls it: which event, by which delivery, and to where. Of the URL only
@@ -103,12 +106,14 @@ impl DeliveryRow {
         })
     }
 
-    fn add_to_log(&mut self, entry: LogEntry) {
+    fn add_to_log(&mut self, entry: LogEntry, sent: &Sent) {
         if self.log.len() >= KEPT_ATTEMPTS {
-            let beside = |entry: &LogEntry| entry.manual || entry.outcome == Outcome::Unsent;
+            let beside = |AttemptRow { entry, .. }: &AttemptRow| {
+                entry.manual || entry.outcome == Outcome::Unsent
+            };
             self.log.remove(self.log.iter().position(beside).unwrap_or(0));
         }
-        self.log.push(entry);
+        self.log.push(AttemptRow { entry, signed: sent.signed.clone(), request: None });
     }
 }
 
@@ -192,6 +197,7 @@ impl Tables {
                 attempt,
                 body: row.body.clone(),
                 destination: endpoint.destination(),
+                signer: endpoint.signer.clone(),
             }),
             Err(BeginError::Early { at } | BeginError::Leased { until: at }) => Err(Some(at)),
             Err(_) => Err(None),
@@ -241,7 +247,7 @@ impl Tables {
                 entry.next_at = row.next_at();
             }
             sent.describe(&mut entry);
-            row.add_to_log(entry);
+            row.add_to_log(entry, sent);
         }
         let again = settled.again.first().filter(|_| !settled.deliveries.is_empty());
         let again = again.and_then(|_| row.to_send(number, at));

@@ -12,7 +12,7 @@ use call_assistant::webhook::sender::{
 use super::hour::Hour;
 use super::{AccountRow, Tables};
 use host::log;
-use host::rows::{NewEndpoint, NewSecret};
+use host::rows::{EndpointEdit, NewEndpoint, NewSecret};
 use host::store::Refused;
 
 /// One endpoint.
@@ -22,6 +22,7 @@ pub struct EndpointRow {
     account_number: u32,
     pub account_id: AccountId,
     pub target: Target,
+    pub description: Option<String>,
     pub health: Endpoint,
     /// A production service encrypts its secrets.
     pub signer: Signer,
@@ -51,7 +52,7 @@ impl Tables {
     /// There is no such account, its plan has no webhooks, it has as many as the limit allows, or the
     /// id is taken.
     pub fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<(), Refused> {
-        let NewEndpoint { id, account_id, target, secret } = new;
+        let NewEndpoint { id, account_id, target, secret, description } = new;
         let number = u32::try_from(self.endpoints.len())
             .map_err(|_| Refused::Conflict("there are too many endpoints".into()))?;
         if self.endpoint_numbers.contains_key(&id) {
@@ -70,6 +71,7 @@ impl Tables {
             account_number,
             account_id,
             target,
+            description,
             health: Endpoint::new(number, now),
             signer: Signer::new(secret),
             created_at: now,
@@ -154,14 +156,24 @@ impl Tables {
         Ok(())
     }
 
-    /// Gives an endpoint another URL, and a new life. What is pending goes there.
+    /// Describes an endpoint, or gives it another URL, and with that a new life. What is pending goes there.
     ///
     /// # Errors
     /// There is no such endpoint, or it is deleted.
-    pub fn move_to(&mut self, id: &str, target: Target, now: Timestamp) -> Result<(), Refused> {
+    pub fn edit_endpoint(
+        &mut self,
+        id: &str,
+        edit: EndpointEdit,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
         let (_, row) = self.own_endpoint(id)?;
-        row.target = target;
-        let _ = row.health.moved(now);
+        if let Some(description) = edit.description {
+            row.description = description;
+        }
+        if let Some(target) = edit.target {
+            row.target = target;
+            let _ = row.health.moved(now);
+        }
         Ok(())
     }
 

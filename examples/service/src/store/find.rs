@@ -62,6 +62,7 @@ impl Tables {
             id: row.id.clone(),
             account_id: row.account_id.clone(),
             url: row.target.as_str().to_owned(),
+            description: row.description.clone(),
             health: row.health,
             created_at: row.created_at,
             previous_secrets: row.signer.previous(now).map(|(_, end)| end).collect(),

@@ -28,6 +28,7 @@ mod owner;
 mod portal;
 mod recovery;
 mod recovery_pace;
+mod requests;
 mod rest;
 mod steps;
 mod tls;

@@ -15,6 +15,7 @@ use call_assistant_service::faults::Faults;
 use call_assistant_service::sender::{Pace, Sender};
 use call_assistant_service::store::{ClockStep, Store, Tables, ToSend};
 use host::post::{self, Sent};
+use host::rows::EndpointEdit;
 use host::scale::Scale;
 use host::{clock, data, shutdown};
 use testing::receiver::{Receiver, Reply};
@@ -68,7 +69,8 @@ fn the_old_urls_answer_disables_nothing() {
         let begun = tables.begin(sent.delivery, now).unwrap();
         if moves {
             let target = Target::parse_allowing_loopback("http://127.0.0.1:9/moved").unwrap();
-            tables.move_to("we_1", target, now).unwrap();
+            let edit = EndpointEdit { target: Some(target), description: None };
+            tables.edit_endpoint("we_1", edit, now).unwrap();
         }
         let gone = ended(Outcome::Answered(StatusCode::GONE), now);
         assert_eq!(tables.finish(sent.delivery, &begun, &gone, FAST), None);
@@ -175,7 +177,7 @@ fn what_was_in_flight_when_its_endpoint_was_disabled_is_parked() {
     let id = tables.delivery_id(slow).unwrap().clone();
     let row = tables.delivery(id.as_str()).unwrap();
     assert_eq!((row.state.status(), row.next_at()), (DeliveryStatus::Parked, None));
-    assert_eq!((row.log[0].status, row.log[0].next_at), (DeliveryStatus::Parked, None));
+    assert_eq!((row.log[0].entry.status, row.log[0].entry.next_at), (DeliveryStatus::Parked, None));
     assert!(tables.redeliver(id.as_str(), after(now, 3)).is_ok());
 }
 
@@ -196,8 +198,8 @@ fn a_log_keeps_what_the_schedule_did() {
         tables.finish(number, &begun, &ended(Outcome::Refused, now), FAST);
     }
     let log = &tables.delivery(id.as_str()).unwrap().log;
-    assert_eq!((log.len(), log.iter().filter(|entry| !entry.manual).count()), (50, 6));
-    assert_eq!(log.last().unwrap().began_at, after(now, 210_000));
+    assert_eq!((log.len(), log.iter().filter(|row| !row.entry.manual).count()), (50, 6));
+    assert_eq!(log.last().unwrap().entry.began_at, after(now, 210_000));
 }
 
 // What is accepted before the sender's task gets to run is stored, and handed in, and sent once.

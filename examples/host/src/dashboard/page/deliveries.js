@@ -90,10 +90,12 @@ async function redeliverChosen() {
 }
 // What is open is fetched with its body, and again while it is not among those that are listed.
 async function fetchOpen() {
-  const listed = new Set((found ? found.data : seen?.deliveries ?? []).map((d) => d.id));
+  const listed = new Map((found ? found.data : seen?.deliveries ?? []).map((d) => [d.id, d]));
+  const isShown = (t) => t.request?.signature !== "too_recent" || Date.parse(t.request.signature_from) > clock();
   for (const id of open) {
-    const known = details.get(id);
-    if (known && (listed.has(id) || !known.pending)) continue;
+    const known = details.get(id), now = listed.get(id);
+    const same = now ? now.attempts.length === known?.attempts.length : !known?.pending;
+    if (known && same && known.attempts.every(isShown)) continue;
     try {
       const whole = await ask("GET", at("deliveries", id));
       if (whole.account_id !== selected) throw new Error("there is no such delivery in this account");
@@ -128,7 +130,8 @@ function pips(d) {
 function tries(d) {
   const list = d.attempts.map((t) => h("li", { class: "try" + (good(t) ? " good" : "") }, h("span", { class: "n" }, t.by_hand ? "↻" : t.number),
     h("div", {}, h("p", {}, h("span", { class: "strong" }, outcome(t)), t.reason ? h("span", { class: "mono faint" }, t.outcome) : null, h("span", { class: "faint" }, t.took_ms, " ms"), when(t.began_at), t.by_hand ? badge("by hand") : null, t.late ? badge("late") : null),
-      t.headers && t.headers.text ? h("details", {}, h("summary", { class: "faint" }, "Header fields"), h("div", { class: "answer mono faint" }, t.headers.text + (t.headers.cut ? "…" : ""))) : null,
+      requestOf(d, t),
+      t.headers && t.headers.text ? h("details", {}, h("summary", { class: "faint" }, "Header fields of the answer"), h("div", { class: "answer mono faint" }, t.headers.text + (t.headers.cut ? "…" : ""))) : null,
       t.response && t.response.text ? h("div", { class: "answer mono" }, t.response.text + (t.response.cut ? " …" : "")) : null)));
   if (d.status === "waiting" && d.next_at) list.push(h("li", { class: "try next" }, h("span", { class: "n" }, d.by_hand ? "↻" : d.attempts_made + 1), h("div", {}, h("p", {}, "next attempt ", when(d.next_at)))));
   if (d.status === "sending") list.push(h("li", { class: "try next" }, h("span", { class: "n" }, "…"), h("div", {}, "being sent")));

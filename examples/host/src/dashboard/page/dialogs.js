@@ -105,15 +105,25 @@ function revokeDialog(k) {
 function endpointDialog(a) {
   dialog("Add an endpoint", "Events of this account are delivered to it, signed.", [
     field("URL", "A public HTTPS address.", h("input", { type: "url", name: "url", required: true, autofocus: true, placeholder: "https://", autocomplete: "off" })),
+    describing(""),
   ], "Add endpoint", async (data) => {
-    const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url") });
+    const made = await ask("POST", at("accounts", a.id, "endpoints"), { url: data.get("url"), description: data.get("description") });
     return () => secretDialog("Endpoint added", "Its signing secret, for the receiver:", made.secret);
   });
 }
-function moveDialog(e) {
-  dialog("Change the URL", "What is pending goes there. History and failures stay.", [
+const describing = (text) => field("Description", "At most 200 characters, for people.", h("input", { type: "text", name: "description", maxlength: "200", value: text, autocomplete: "off" }));
+// Another URL begins a new life of the endpoint: only what has changed is sent.
+function editDialog(e) {
+  dialog("Edit this endpoint", "With another URL what is pending goes there, and failures are counted from zero. History stays.", [
     field("URL", "A public HTTPS address.", h("input", { type: "url", name: "url", required: true, autofocus: true, value: e.url, autocomplete: "off" })),
-  ], "Change URL", async (data) => { await ask("PATCH", at("endpoints", e.id), { url: data.get("url") }); toast("Changed"); });
+    describing(e.description ?? ""),
+  ], "Save", async (data) => {
+    const edit = {};
+    if (data.get("url") !== e.url) edit.url = data.get("url");
+    if (data.get("description") !== (e.description ?? "")) edit.description = data.get("description");
+    if (Object.keys(edit).length) await ask("PATCH", at("endpoints", e.id), edit);
+    toast("Saved");
+  });
 }
 function rotateDialog(e) {
   dialog("Rotate the signing secret", e.url, [

@@ -34,7 +34,7 @@ function draw() {
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
     head(a), ...summary(endpoints), tiles(a, keys, endpoints, deliveries, calls), plans ? standingCard(a, plans) : null,
-    ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)].filter(Boolean));
+    ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints), keysCard(a, keys), callsCard(a, calls), ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 
 function head(a) {
@@ -42,6 +42,7 @@ function head(a) {
     h("div", {}, h("h1", {}, a.business_name || "No business name"),
       h("div", { class: "meta" }, h("span", { class: "mono" }, a.id), h("span", {}, a.timezone), localTime(a.timezone))),
     portal ? null : h("div", { class: "row" },
+      seen.levers?.senders.length ? keyed("pause", button("Pause sending", {}, () => pauseDialog(a))) : null,
       keyed("portal", button("Owner's link", {}, () => linkDialog(a))),
       keyed("emit", button("Emit event", {}, () => emitDialog(a))),
       keyed("record", button("Record a call", { class: "primary" }, () => callDialog(a)))));

@@ -48,6 +48,7 @@ function endpointRow(e) {
   const run = (what, method, ...path) => () => attempt(what, () => ask(method, at("endpoints", e.id, ...path)));
   return keyed("row " + e.id, h("div", { class: "endpoint" },
     h("div", { class: "two" }, h("span", { class: "name" }, h("span", { class: "url", title: e.url }, e.url), fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
+      e.description ? h("span", { class: "described" }, e.description) : null,
       fails ? h("span", { class: "fails" }, fails.count === 1 ? "The last attempt failed: " : `The last ${fails.count} attempts failed: `, fails.last) : null,
       h("span", { class: "faint" }, active ? ["active since ", when(e.since)] : [why || "disabled", ", ", when(e.since)], " · ", h("span", { class: "mono", title: e.id }, short(e.id)), hour ? [" · ", hour] : null),
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
@@ -62,7 +63,7 @@ function endpointRow(e) {
         missed.delete(e.id);
         toast(count ? `Enabled. It missed ${more}${count} ${count === 1 ? "delivery" : "deliveries"}: recover or redeliver what you need.` : "Enabled.");
       })),
-      act("move", "Change URL", "", () => moveDialog(e)),
+      act("edit", "Edit", "", () => editDialog(e)),
       act("rotate", "Rotate secret", "", () => rotateDialog(e)),
       act("delete", "Delete", "danger", () => deleteDialog(e)))));
 }

@@ -1,0 +1,2 @@
+UPDATE endpoints SET description = $2
+WHERE number = $1;

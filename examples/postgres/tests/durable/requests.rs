@@ -1,0 +1,80 @@
+//! The requests of attempts as the dashboard shows them, and what owners call their endpoints.
+
+use serde_json::{Value, json};
+
+use crate::support::receiver::Reply;
+use crate::support::running::eventually;
+use crate::support::service::Service;
+
+// DEL-11, D-50: neither a signature nor a secret is stored; what is shown is what was sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_shown_as_it_was_sent() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let rotate = json!({ "overlap_seconds": 3600 });
+    service.api.ask("POST", &format!("{endpoint}/rotate"), &rotate, 200);
+    let _sender = service.world.start("sender", &["--allow-loopback-endpoints"]);
+    service.ping(&endpoint);
+    service.becomes("SELECT count(*) FROM attempts", 1).await;
+    let got = service.receiver.got("/hook").pop().unwrap();
+    let sent = got.header("x-service-signature");
+
+    let list = service.api.ask("GET", "/accounts/acct_1/deliveries", &json!({}), 200);
+    let path = format!("/deliveries/{}", list["data"][0]["id"].as_str().unwrap());
+    let show = || service.api.ask("GET", &path, &json!({}), 200)["attempts"][0]["request"].clone();
+    let recent = show();
+    assert_eq!(recent["signature"], "too_recent");
+    assert_eq!(recent["headers"][2], json!(["x-service-signature", null]));
+    assert_eq!(recent["secrets"].as_array().unwrap().len(), 2);
+    let t = recent["t"].as_i64().unwrap();
+    assert!(sent.starts_with(&format!("t={t},")), "{sent}");
+
+    // Six minutes later. Of another time there is another signature.
+    service.run("UPDATE attempts SET signed_t = signed_t - 360").await;
+    let later = show();
+    assert_eq!((&later["signature"], &later["t"]), (&json!("shown"), &json!(t - 360)));
+    let shown = later["headers"][2][1].as_str().unwrap();
+    assert!(
+        shown.starts_with(&format!("t={},v1=", t - 360)) && shown.len() == sent.len(),
+        "{shown}"
+    );
+    for (name, value) in [("content-type", 0), ("user-agent", 1), ("x-service-event", 3)] {
+        assert_eq!(later["headers"][value], json!([name, got.header(name)]), "{name}");
+    }
+
+    // Those of an earlier version, and of a secret that is gone.
+    service.api.ask("POST", &format!("{endpoint}/rotate"), &json!({ "overlap_seconds": 0 }), 200);
+    assert_eq!(show()["signature"], "secret_lost");
+    service.run("UPDATE attempts SET signed_t = NULL, signed_by = NULL").await;
+    assert_eq!(show(), Value::Null);
+}
+
+// D-83
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_has_a_description() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let show = || service.api.ask("GET", &endpoint, &json!({}), 200);
+    let before = show();
+    assert_eq!(before["description"], Value::Null);
+    for (asked, expected) in [
+        (json!("The CRM"), json!("The CRM")),
+        (json!("\u{e5}"), json!("\u{e5}")),
+        (json!(null), Value::Null),
+    ] {
+        let described = json!({ "description": asked });
+        let changed = service.api.ask("PATCH", &endpoint, &described, 200);
+        assert_eq!((&changed["description"], &changed["since"]), (&expected, &before["since"]));
+        assert_eq!(show(), changed, "{asked}");
+    }
+    let url = service.receiver.url("/new", &[Reply::Status(204)]);
+    let asked = json!({ "url": url, "description": "Billing" });
+    let both = service.api.ask("PATCH", &endpoint, &asked, 200);
+    assert_eq!((&both["url"], &both["description"]), (&json!(url), &json!("Billing")));
+    let new = json!({ "url": url, "description": "A second one" });
+    let made = service.api.ask("POST", "/accounts/acct_1/endpoints", &new, 201);
+    eventually("both", || {
+        let list = service.api.ask("GET", "/accounts/acct_1/endpoints", &json!({}), 200);
+        (list["data"][1]["description"] == made["description"]).then_some(())
+    });
+}
