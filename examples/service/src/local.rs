@@ -23,7 +23,7 @@ use host::rows::{
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, MOST_LISTED, Metrics,
     Missed, NewAccount, NewEndpoint, NewSecret, RecoveryPage, RecoveryRow, Writes,
 };
-use host::scope::{Allowed, Among, Operator};
+use host::scope::{Allowed, Among, By, Operator};
 use host::store::{ApiStore, Done, Refused, Store as Shared};
 
 /// The most links and ended logins of an hour: 4,096. Only operators make more.
@@ -398,7 +398,7 @@ impl Shared for Local {
         Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned())
     }
 
-    async fn write_login(&self, digest: [u8; 32], row: LoginRow) -> Done<()> {
+    async fn write_login(&self, _: By, digest: [u8; 32], row: LoginRow) -> Done<()> {
         let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::machine();
         logins.retain(|_, login| login.expires_at > now);

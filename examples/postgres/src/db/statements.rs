@@ -132,6 +132,10 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    JOURNAL_AFTER = "journal/after";
+    JOURNAL_ERASE = "journal/erase";
+    JOURNAL_INSERT = "journal/insert";
+    JOURNAL_REACHED = "journal/reached";
     LEVERS_ALL = "levers/all";
     LEVERS_DRAIN = "levers/drain";
     LEVERS_PENDING = "levers/pending";

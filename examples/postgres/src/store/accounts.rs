@@ -46,6 +46,12 @@ pub(super) async fn one(client: &impl GenericClient, id: &str) -> Done<Account> 
     account_of(&row.ok_or(Refused::NotFound("account"))?)
 }
 
+/// One account, locked.
+pub(super) async fn locked(change: &impl GenericClient, id: &str) -> Done<Account> {
+    execute(change, sql::ACCOUNTS_LOCK, &[&id]).await?;
+    one(change, id).await
+}
+
 /// Whether it was new.
 pub(super) async fn insert(client: &impl GenericClient, new: &Account) -> Result<bool, DbError> {
     let inserted = execute(

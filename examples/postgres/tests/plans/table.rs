@@ -254,6 +254,10 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("monitoring/secrets", ""),
     ("monitoring/state", ""),
     ("doctor/server", ""),
+    ("journal/insert", "'ada', 'key.revoked', ':account', 'cred_17', NULL, NULL"),
+    ("journal/after", "'0', 0, 1000"),
+    ("journal/reached", "'1'"),
+    ("journal/erase", "':account'"),
     ("monitoring/whole_tables", ""),
     (
         "accounts/insert_key",

@@ -139,6 +139,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("POST", "/senders/{sender}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
+        ("GET", "/journal", Value::Null, 403),
         ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
         ("POST", "/recoveries", none.clone(), 403),
         ("GET", "/recoveries/{recovery}", Value::Null, 200),
