@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Weak};
@@ -25,15 +26,20 @@ use crate::{PATIENCE, StartError, command_in, programs, random, temporary_folder
 /// The servers of a cluster: 3.
 const NODES: usize = 3;
 
+/// The disk of each server, where there is one of its own: 1024 MiB.
+const DISK_MIB: usize = 1024;
+
 /// How often somebody asks who leads: 200 ms.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The shell that ends all processes and removes the folder when its input ends. A server that is
+/// The shell that ends all processes and removes the folder when its input ends, as the user who
+/// mounted file systems in it. A server that is
 /// stopped has to go on to end, and removes its file when it has.
 const KEEP: &str = "cat >/dev/null
     for f in *.pid; do kill -KILL -$(cat $f); done
-    for f in node*/postmaster.pid; do p=$(head -n 1 $f); kill -QUIT $p; kill -CONT $p; done
-    for i in $(seq 100); do ls node*/postmaster.pid && sleep 0.1 || break; done
+    for f in node*/data/postmaster.pid; do p=$(head -n 1 $f); kill -QUIT $p; kill -CONT $p; done
+    for i in $(seq 100); do ls node*/data/postmaster.pid && sleep 0.1 || break; done
+    for f in node?; do umount $f; done
     rm -rf \"$PWD\"";
 
 /// A cluster. Dropping it ends all its processes and removes its folder.
@@ -43,6 +49,7 @@ pub struct Cluster {
     programs: PathBuf,
     user: Option<(u32, u32)>,
     synchronous: bool,
+    has_disks: bool,
     etcd: Option<Child>,
     etcd_ports: [u16; 2],
     nodes: Vec<Node>,
@@ -113,13 +120,14 @@ impl Cluster {
             programs,
             user,
             synchronous,
+            has_disks: false,
             etcd: None,
             etcd_ports: [free_port()?, free_port()?],
             nodes: Vec::new(),
             members: Arc::default(),
             keeper: None,
         };
-        let mut keeper = command_in(&cluster.folder, cluster.user, "sh");
+        let mut keeper = command_in(&cluster.folder, None, "sh");
         keeper.args(["-c", KEEP]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         cluster.keeper = Some(keeper.spawn().map_err(|error| StartError::Io("sh", error))?);
         cluster.start_etcd()?;
@@ -141,6 +149,7 @@ impl Cluster {
                 patroni: None,
             };
             cluster.configure(&node, rest)?;
+            cluster.has_disks = cluster.mount(&name)?;
             members.push(Member { name, rest });
             cluster.nodes.push(node);
         }
@@ -148,9 +157,9 @@ impl Cluster {
         for number in 0..NODES {
             cluster.start_node(number)?;
         }
-        match cluster.is_steady_within(PATIENCE) {
-            true => Ok(cluster),
-            false => Err(StartError::Program("patroni", cluster.log("node1"))),
+        match cluster.steady_within(PATIENCE) {
+            Some(_) => Ok(cluster),
+            None => Err(StartError::Program("patroni", cluster.log("node1"))),
         }
     }
 
@@ -162,35 +171,24 @@ impl Cluster {
         format!("postgresql://postgres@{}/postgres", places.join(","))
     }
 
-    /// Returns the number of the server that leads, if there is one.
+    /// Waits until a server leads and all the others follow it. Returns the numbers of the leader and of
+    /// a standby that has all that is acknowledged; of any, if the cluster is not synchronous.
     #[must_use]
-    pub fn leader(&self) -> Option<usize> {
-        leader(&self.members)
-    }
-
-    /// Returns the number of a standby that has all that is acknowledged, or of any if the cluster is
-    /// not synchronous.
-    #[must_use]
-    pub fn standby(&self) -> Option<usize> {
-        let path = if self.synchronous { "/synchronous" } else { "/replica" };
-        self.members.iter().position(|member| asks(member.rest, "GET", path, ""))
-    }
-
-    /// Waits until a server leads and all the others follow it.
-    #[must_use]
-    pub fn is_steady_within(&self, limit: Duration) -> bool {
+    pub fn steady_within(&self, limit: Duration) -> Option<[usize; 2]> {
         let began = Instant::now();
+        let path = if self.synchronous { "/synchronous" } else { "/replica" };
         while began.elapsed() < limit {
-            let follow = |member: &&Member| asks(member.rest, "GET", "/replica", "");
-            if self.leader().is_some()
-                && self.standby().is_some()
-                && self.members.iter().filter(follow).count() == NODES.saturating_sub(1)
+            let follows = |member: &&Member| asks(member.rest, "GET", "/replica", "");
+            let standby = self.members.iter().position(|member| asks(member.rest, "GET", path, ""));
+            let following = self.members.iter().filter(follows).count();
+            if let (Some(leader), Some(standby)) = (leader(&self.members), standby)
+                && following == NODES - 1
             {
-                return true;
+                return Some([leader, standby]);
             }
             sleep(LOOK);
         }
-        false
+        None
     }
 
     /// Returns the numbers of all servers.
@@ -260,6 +258,22 @@ impl Cluster {
         Ok(())
     }
 
+    /// Tells whether each server has a disk of its own, which can be filled: only root can mount one.
+    #[must_use]
+    pub fn has_disks(&self) -> bool {
+        self.has_disks
+    }
+
+    /// Fills the disk of a server, or makes room again.
+    pub fn fill(&self, number: usize, full: bool) {
+        let file = self.folder.join(&self.nodes[number].name).join("filler");
+        let _ = match full {
+            // It ends with an error, when the disk is full.
+            true if self.has_disks => fs::write(file, vec![0; DISK_MIB << 20]),
+            _ => fs::remove_file(file),
+        };
+    }
+
     /// Stops etcd, or lets it go on.
     pub fn pause_etcd(&self, pause: bool) {
         let etcd = self.etcd.as_ref().and_then(|etcd| Pid::from_raw(etcd.id().cast_signed()));
@@ -286,7 +300,7 @@ impl Cluster {
     /// children. Returns whom it was sent to.
     fn signal(&self, number: usize, signal: Signal) -> Vec<Pid> {
         let node = &self.nodes[number];
-        let file = self.folder.join(&node.name).join("postmaster.pid");
+        let file = self.folder.join(&node.name).join("data/postmaster.pid");
         let said = fs::read_to_string(file).unwrap_or_default();
         let server: Option<i32> = said.lines().next().and_then(|line| line.parse().ok());
         let children = || {
@@ -333,6 +347,20 @@ impl Cluster {
         Ok(())
     }
 
+    /// Makes the folder of a server, and tells whether it has a disk of its own.
+    fn mount(&self, name: &str) -> Result<bool, StartError> {
+        let folder = self.folder.join(name);
+        let io = |error| StartError::Io("a server's folder", error);
+        fs::create_dir(&folder).map_err(io)?;
+        let Some((user, group)) = self.user else { return Ok(false) };
+        let mut mount = command_in(&self.folder, None, "mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "tmpfs", name]);
+        // A container may forbid it.
+        let mounted = mount.stderr(Stdio::null()).status();
+        chown(&folder, Some(user), Some(group)).map_err(io)?;
+        Ok(mounted.is_ok_and(|status| status.success()))
+    }
+
     /// Writes the settings of a server: those of Patroni are the shortest that it takes.
     fn configure(&self, node: &Node, rest: u16) -> Result<(), StartError> {
         let Node { name, port, etcd, replication, rest: rest_link, .. } = node;
@@ -359,15 +387,14 @@ bootstrap:
         wal_sender_timeout: '3s'
         wal_receiver_timeout: '3s'
         shared_memory_type: mmap
-        # Tests replicate a change of a row in triggers, too.
-        max_wal_size: '1GB'
+        max_wal_size: '256MB'
   initdb: [no-locale, no-sync, {{encoding: UTF8}}, {{auth: trust}}]
   pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust',
     'host replication all 127.0.0.1/32 trust']
 postgresql:
   listen: '127.0.0.1:{port}'
   connect_address: '127.0.0.1:{replication}'
-  data_dir: '{folder}/{name}'
+  data_dir: '{folder}/{name}/data'
   bin_dir: '{programs}'
   pgpass: '{folder}/{name}.pass'
   authentication:

@@ -14,7 +14,7 @@ mod write;
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-pub use self::accept::{Accepted, accept, started_at};
+pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
 pub(crate) use self::alerts::{count_missed, store_alerts};
 pub use self::lock::{Key, Locked, Table, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;
@@ -27,6 +27,11 @@ pub(crate) use self::write::{write_locked, write_locked_endpoints};
 
 /// The number of shards, which never changes: the rows of `shards`, and the column `endpoints.shard`.
 pub const SHARDS: NonZeroU16 = NonZeroU16::new(64).unwrap();
+
+/// Returns the id of a delivery, which says where it is.
+pub(crate) fn delivery_text(endpoint: i32, id: i64) -> String {
+    format!("dlv_{endpoint:x}_{id:x}")
+}
 
 /// Returns the shard of an endpoint, by its id.
 #[must_use]

@@ -136,12 +136,15 @@ impl Store for Postgres {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
-                    return Err(Refused::Conflict("a call with this id already exists".into()));
+                    // It may be stored where a COMMIT was given up, and be at no standby yet.
+                    queue::wait_for_standby(change).await?;
+                    let exists = Refused::Conflict("a call with this id already exists".into());
+                    return Ok(Err(exists.into()));
                 }
                 let (account, call) = (Some(account.as_str()), call.id.as_str());
                 Deed::new(by.by(), "call.recorded", account, call).note(change).await?;
                 match &event {
-                    Some(event) => Ok(Ok(queue::accept(change, event, None, now).await?)),
+                    Some(event) => Ok(Ok(queue::accept(change, event, None, None, now).await?)),
                     None => Ok(Ok(Accepted::Again)),
                 }
             })
@@ -168,7 +171,7 @@ impl Store for Postgres {
                 };
                 let (account, id) = (Some(event.account_id().as_str()), event.id().as_str());
                 Deed::new(to.by(), "event.emitted", account, id).note(change).await?;
-                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, now).await?))
+                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, None, now).await?))
             })
             .await??;
         Ok(self.count(&accepted))
@@ -259,7 +262,10 @@ impl Store for Postgres {
         let (missed, counted) = match read.await {
             Ok((newest, counted)) => (newest, Some(counted)),
             Err(error) => {
-                log::line(&format!("store: what endpoint {id} missed: {error:?}"));
+                log::warn("what an endpoint missed is not counted")
+                    .with("endpoint", id)
+                    .because(&format!("{error:?}"))
+                    .write();
                 (Vec::new(), None)
             }
         };
@@ -579,7 +585,9 @@ impl Postgres {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) if error.is_erased() => {
-                    log::line(&format!("account {id} was erased, and is not added"));
+                    log::info("an account was erased, and is not added")
+                        .with("account", id.as_str())
+                        .write();
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -614,7 +622,7 @@ impl Postgres {
         let (database, number) = (self.dashboard.unhurried(), found.number);
         tokio::spawn(async move {
             if let Err(error) = queue::park(&database, number, now).await {
-                log::line(&format!("parking of endpoint {number}: {error}"));
+                log::warn("parking").because(&error).write();
             }
         });
     }
@@ -636,10 +644,11 @@ impl Postgres {
             .await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
-            log::line(&format!(
-                "endpoint {id} of {account} disabled: {}; by its owner",
-                reason.as_str()
-            ));
+            log::info("an endpoint is disabled by its owner")
+                .with("account", account.as_str())
+                .with("endpoint", id)
+                .with("reason", reason.as_str())
+                .write();
         }
         self.park(&found, now);
         Ok(found.shown)

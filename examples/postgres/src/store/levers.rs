@@ -22,14 +22,18 @@ impl Postgres {
         what: &str,
         act: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
     ) -> Done<T> {
-        let said = format!("{}: {what} {}", deed.by.as_str(), deed.target);
+        let (by, target) = (deed.by.as_str(), deed.target.to_owned());
         let noted = async |change: &Transaction<'_>| {
             let done = act(change).await?;
             deed.note(change).await?;
             Ok::<_, Refused>(done)
         };
         let done = self.dashboard.change(noted).await?;
-        log::line(&said);
+        log::info("an operator acts")
+            .with("by", by)
+            .with("action", what)
+            .with("on", target)
+            .write();
         Ok(done)
     }
 }

@@ -12,6 +12,8 @@ use testing::running::{Answer, exchange};
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::{Client, Config, NoTls};
 
+use crate::sync;
+
 /// The time between two tries of each: 100 ms.
 const PACE: Duration = Duration::from_millis(100);
 
@@ -84,19 +86,25 @@ pub(crate) struct Beside {
     over: Arc<AtomicBool>,
     inserting: tokio::task::JoinHandle<()>,
     asking: Vec<JoinHandle<()>>,
+    syncing: JoinHandle<sync::Copy>,
 }
 
 /// The file of accounts for the host that is asked.
 pub(crate) fn accounts() -> serde_json::Value {
-    let keys: Vec<_> = (0..KEYS)
+    let keys: Vec<_> = (0..=KEYS)
         .map(|nth| json!({ "id": format!("cred_{nth}"), "name": "one", "secret": key(nth) }))
         .collect();
     json!({ "accounts": [{ "id": ACCOUNT, "timezone": "UTC", "keys": keys }] })
 }
 
 /// The secret of a key.
-pub(crate) fn key(nth: usize) -> String {
-    format!("service_live_0123456789abcdef0123456789{:06x}", nth % KEYS)
+fn key(nth: usize) -> String {
+    format!("service_live_0123456789abcdef0123456789{nth:06x}")
+}
+
+/// The secret of the key that nobody else uses.
+pub(crate) fn sync_key() -> String {
+    key(KEYS)
 }
 
 impl Beside {
@@ -122,7 +130,7 @@ impl Beside {
                 let (api, mut nth) = (api.to_owned(), 0);
                 move || {
                     nth += 1;
-                    let key = format!("Authorization: Bearer {}\r\n", key(nth));
+                    let key = format!("Authorization: Bearer {}\r\n", key(nth % KEYS));
                     ask(&api, "GET", "/v1/calls?limit=1", &key, "").map(|page| page.status)
                 }
             }),
@@ -131,7 +139,11 @@ impl Beside {
                 move || ask(&dashboard, "GET", "/readyz", "", "").map(|ready| ready.status)
             }),
         ];
-        Self { psql, writes, reads, ready, inserted, recorded, over, inserting, asking }
+        let syncing = thread::spawn({
+            let (over, api) = (Arc::clone(&over), api.to_owned());
+            move || sync::run(&api, &over)
+        });
+        Self { psql, writes, reads, ready, inserted, recorded, over, inserting, asking, syncing }
     }
 
     /// Ends, and returns what the bare client has lost, and what is wrong.
@@ -139,6 +151,7 @@ impl Beside {
         self.over.store(true, Ordering::Relaxed);
         self.inserting.await.unwrap();
         self.asking.into_iter().for_each(|asking| asking.join().unwrap());
+        let copy = self.syncing.join().unwrap();
         let session = database.session().await.unwrap();
         let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();
         let calls = "SELECT id FROM calls WHERE account_id = $1";
@@ -148,12 +161,16 @@ impl Beside {
         let calls: BTreeSet<String> = calls.iter().map(|row| row.get(0)).collect();
         let (inserted, recorded) = (self.inserted.lock().unwrap(), self.recorded.lock().unwrap());
         let lost = recorded.difference(&calls).map(|id| format!("call {id} is lost"));
+        let missed = calls.iter().filter(|id| !copy.contains_key(*id));
+        let missed = missed.map(|id| format!("call {id} is missed by the sync"));
+        let twice = copy.iter().filter(|(_, times)| **times > 1);
+        let twice = twice.map(|(id, _)| format!("call {id} is returned twice by the sync"));
         println!(
             "{} rows of the bare client, {} calls of the host",
             inserted.len(),
             recorded.len()
         );
-        (inserted.difference(&numbers).count(), lost.collect())
+        (inserted.difference(&numbers).count(), lost.chain(missed).chain(twice).collect())
     }
 }
 
@@ -239,7 +256,13 @@ fn repeat(
     })
 }
 
-fn ask(address: &str, method: &str, target: &str, headers: &str, body: &str) -> Option<Answer> {
+pub(crate) fn ask(
+    address: &str,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
     let length = body.len();
     let head = format!(
         "{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\

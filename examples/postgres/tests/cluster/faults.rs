@@ -20,10 +20,11 @@ pub(crate) enum Fault {
     EtcdStopped,
     AllKilled,
     HostKilled,
+    DiskFull,
 }
 
 /// Every kind. The gate has the first two.
-pub(crate) const ALL: [Fault; 11] = [
+pub(crate) const ALL: [Fault; 12] = [
     Fault::LeaderKilled,
     Fault::Switchover,
     Fault::LeaderStopped,
@@ -35,6 +36,7 @@ pub(crate) const ALL: [Fault; 11] = [
     Fault::EtcdStopped,
     Fault::AllKilled,
     Fault::HostKilled,
+    Fault::DiskFull,
 ];
 
 /// Longer than the cluster takes to choose another leader, and than the host takes to find it.
@@ -76,14 +78,24 @@ impl fmt::Display for Fault {
             Self::EtcdStopped => "etcd stopped for 15 s",
             Self::AllKilled => "all servers killed",
             Self::HostKilled => "senders and API processes killed",
+            Self::DiskFull => "full disk of the leader for 10 s",
         })
     }
 }
 
 impl Fault {
-    /// Makes it happen, and ends it.
-    pub(crate) async fn happen(self, cluster: &mut Cluster, fleet: &mut Fleet) {
-        let (leader, standby) = (cluster.leader().unwrap(), cluster.standby().unwrap());
+    /// How long writes may be refused although a client that inserts a few bytes may find room for them.
+    pub(crate) fn refuses_writes(self) -> Duration {
+        if self == Self::DiskFull { ENOUGH } else { Duration::ZERO }
+    }
+
+    /// Makes it happen to a cluster with this leader and standby, and ends it.
+    pub(crate) async fn happen(
+        self,
+        cluster: &mut Cluster,
+        [leader, standby]: [usize; 2],
+        fleet: &mut Fleet,
+    ) {
         match self {
             Self::LeaderKilled | Self::StandbyKilled => {
                 let node = if self == Self::LeaderKilled { leader } else { standby };
@@ -121,6 +133,15 @@ impl Fault {
                 nodes.clone().for_each(|node| cluster.kill(node));
                 fleet.live(Duration::from_secs(1)).await;
                 nodes.for_each(|node| cluster.start_node(node).unwrap());
+                fleet.live(ENOUGH).await;
+            }
+            Self::DiskFull if !cluster.has_disks() => {
+                println!("skipped: only root can give each server a disk of its own");
+            }
+            Self::DiskFull => {
+                cluster.fill(leader, true);
+                fleet.live(ENOUGH).await;
+                cluster.fill(leader, false);
                 fleet.live(ENOUGH).await;
             }
             Self::HostKilled => {

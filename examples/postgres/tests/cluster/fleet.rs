@@ -1,5 +1,6 @@
 //! The host's processes beside the one that is asked: what is killed is started again.
 
+use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -7,8 +8,11 @@ use call_assistant_postgres::key_ring;
 use checker::load::Addresses;
 use checker::record;
 
-/// The program under test.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_call-assistant-postgres");
+/// This build's program, or another one, which may be broken on purpose.
+pub(crate) fn program() -> OsString {
+    let built = env!("CARGO_BIN_EXE_call-assistant-postgres");
+    std::env::var_os("CLUSTER_PROGRAM").unwrap_or_else(|| built.into())
+}
 
 /// Six hours in eleven seconds, ten seconds in half a second.
 const SCALE: [&str; 4] = ["--time-scale", record::TIME_SCALE, "--timeout-scale", "0.05"];
@@ -79,7 +83,7 @@ impl Fleet {
     }
 
     fn command(&self, role: &str, url: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command
             .args([role, "--allow-loopback-endpoints", "--database", url])
             .env(key_ring::VARIABLE, self.ring)

@@ -21,6 +21,7 @@ mod isolation;
 mod journal;
 mod late;
 mod levers;
+mod logs;
 mod loops;
 mod migrating;
 mod monitoring;

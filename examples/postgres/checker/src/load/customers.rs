@@ -322,8 +322,9 @@ impl Customers {
     }
 
     async fn relay(&self, event: &EventBody) -> Result<(), DbError> {
-        let relay =
-            self.database.change(async |change| accept(change, event, None, clock::now()).await);
+        let relay = self
+            .database
+            .change(async |change| accept(change, event, None, None, clock::now()).await);
         relay.await.map(drop)
     }
 }
@@ -344,7 +345,7 @@ async fn accept_backlog(change: &Transaction<'_>) -> Result<Vec<EventBody>, DbEr
         let version = ApiVersion::parse("2026-01-15").unwrap();
         let event = NewEvent::new(id, account, version, Origin::voice(), at);
         let event = event.ping(format!("backlog {nth}")).unwrap();
-        accept(change, &event, Some(number), now).await?;
+        accept(change, &event, Some(number), None, now).await?;
         events.push(event);
     }
     Ok(events)
