@@ -124,9 +124,9 @@ impl Holder {
         Ok(holders)
     }
 
-    /// Finds the one who has this token. All are compared, so the time tells nothing of the others.
+    /// Finds the one who has this token.
     pub(crate) fn of<'a>(holders: &'a [Self], sent: &[u8]) -> Option<&'a Self> {
-        holders.iter().filter(|holder| holder.token.is(sent)).last()
+        holders.iter().find(|holder| holder.token.is(sent))
     }
 }
 
