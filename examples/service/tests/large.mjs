@@ -91,11 +91,11 @@ for (const [width, height] of [[1280, 800], [390, 844]]) {
     const lines = await run(`[...document.querySelectorAll(".line")].filter((el) => el.getBoundingClientRect().bottom <= innerHeight).length`);
     const seen = above.filter(([, bottom]) => bottom <= height).map(([selector]) => selector);
     console.log(`${width} x ${height}, ${scheme}: ${JSON.stringify(above)}, and ${lines} deliveries`);
-    // What fails is seen without scrolling.
-    assert.ok(seen.includes(".summary") && seen.length >= 3, `${width}: ${seen}`);
+    // What fails is seen without scrolling: on a phone the summary and the first, on a screen every endpoint.
+    if (shots) await browser.shot(join(shots, `large-${width}-${scheme}.png`));
+    assert.ok(seen.includes(".summary") && seen.length >= (width < 500 ? 2 : 6), `${width}: ${seen}`);
     assert.ok(await run(`document.documentElement.scrollWidth <= ${width}`), `wider than ${width}`);
     passed += 2;
-    if (shots) await browser.shot(join(shots, `large-${width}-${scheme}.png`));
   }
 }
 passed += await audit(browser, "many deliveries");

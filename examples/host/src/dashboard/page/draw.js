@@ -34,7 +34,7 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
-    head(a), ...summary(endpoints, deliveries), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
+    head(a), ...summary(endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
     keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 

@@ -29,15 +29,13 @@ function ordered(endpoints) {
   order = sorted.map((e) => e.id);
   return sorted;
 }
-// What fails, what was lost and what waits, above all else.
-function summary(endpoints, deliveries) {
+// What fails and what was lost, above all else.
+function summary(endpoints) {
   if (!endpoints.length) return [];
   const bad = endpoints.filter(failing).length, off = endpoints.filter((e) => e.status !== "active").length;
   const lost = [...missed.values()].reduce((sum, counted) => sum + (counted.count || 0), 0);
-  const due = deliveries.filter((d) => d.status === "waiting").map((d) => d.event_created_at).sort()[0];
   const parts = [bad ? `${bad} of ${endpoints.length} endpoints failing` : null, off ? `${off} disabled` : null, lost ? `${lost} missed` : null].filter(Boolean);
-  return [keyed("summary", h("p", { class: "summary " + (bad ? "bad" : off || lost ? "wait" : "good") }, parts.join(" · ") || "No endpoint fails",
-    due ? [" · the oldest that waits is of ", when(due)] : null))];
+  return [keyed("summary", h("p", { class: "summary " + (bad ? "bad" : off || lost ? "wait" : "good") }, parts.join(" · ") || "No endpoint fails"))];
 }
 const clipped = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 function endpointRow(e) {
@@ -58,7 +56,7 @@ function endpointRow(e) {
       active ? null : h("span", { class: "faint" }, why || "disabled", ": nothing is sent to it"),
       until ? h("span", { class: "faint" }, "the previous secret signs, too: it ends ", when(until)) : null),
     h("div", { class: "state" }, fails ? badge(e.suspect_since ? "failing, suspect" : "failing", "bad") : active ? e.suspect_since ? badge("suspect", "wait") : badge("active", "good") : badge("disabled", "bad")),
-    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", hour ? `of ${hour.attempts.toLocaleString("en")} in an hour` : "none in an hour"),
+    number(hour ? `${Math.round(100 * hour.succeeded / hour.attempts)} %` : "–", hour ? `of ${hour.attempts.toLocaleString("en")} in 1 h` : "none in 1 h"),
     number(hour ? `${hour.p99_ms} ms` : "–", "p99"),
     h("div", { class: "since" }, h("small", { class: "faint" }, "since "), when(e.since)),
     h("div", { class: "row actions" },
