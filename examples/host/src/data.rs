@@ -54,15 +54,17 @@ pub fn load(
 pub fn read(value: &Value, allow_loopback: bool, now: Timestamp) -> Result<Vec<NewAccount>, Bad> {
     let file = Fields::of("", value, "accounts")?;
     file.required("accounts", file.value("accounts"))?;
-    let mut reader = Reader {
-        allow_loopback,
-        now,
-        accounts: HashSet::new(),
-        keys: HashSet::new(),
-        digests: HashSet::new(),
-        endpoints: HashSet::new(),
-    };
+    let mut reader = Reader::new(allow_loopback, now);
     file.items("accounts")?.iter().map(|(path, value)| reader.account(path, value)).collect()
+}
+
+/// Reads one account, without anything in it.
+///
+/// # Errors
+/// The wrong field, and the reason.
+pub fn account(value: &Value, now: Timestamp) -> Result<Account, Bad> {
+    Fields::of("", value, "id, business_name, timezone, plan, subscription_active, closing")?;
+    Ok(Reader::new(false, now).account("", value)?.account)
 }
 
 /// Ids and secrets read so far, to find repeats.
@@ -76,6 +78,17 @@ struct Reader {
 }
 
 impl Reader {
+    fn new(allow_loopback: bool, now: Timestamp) -> Self {
+        Self {
+            allow_loopback,
+            now,
+            accounts: HashSet::new(),
+            keys: HashSet::new(),
+            digests: HashSet::new(),
+            endpoints: HashSet::new(),
+        }
+    }
+
     fn account(&mut self, path: &str, value: &Value) -> Result<NewAccount, Bad> {
         let known = "id, business_name, timezone, plan, subscription_active, closing, \
                      keys, endpoints, calls, test_calls";

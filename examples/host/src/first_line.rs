@@ -6,15 +6,30 @@ use serde_json::{Value, json};
 use super::plan::key_state;
 use super::rows::NewAccount;
 
+/// The accounts of the first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// With the secrets of their keys.
+    Secrets,
+    /// With what their keys are called: whoever wrote them into a file has their secrets.
+    Names,
+}
+
 /// Returns the first line, for programs: JSON with the addresses and the keys.
-pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Timestamp) -> Value {
+pub fn for_programs(
+    api: &str,
+    dashboard: &str,
+    accounts: &[NewAccount],
+    shown: Shown,
+    now: Timestamp,
+) -> Value {
     let account = |new: &NewAccount| {
         let keys = new.keys.iter().map(|(stored, key)| {
-            json!({
-                "name": stored.name,
-                "secret": key.reveal(),
-                "state": key_state(stored, now),
-            })
+            let mut row = json!({ "name": stored.name, "state": key_state(stored, now) });
+            if shown == Shown::Secrets {
+                row["secret"] = key.reveal().into();
+            }
+            row
         });
         json!({ "id": new.account.id, "keys": keys.collect::<Vec<_>>() })
     };
@@ -26,7 +41,9 @@ pub fn for_programs(api: &str, dashboard: &str, accounts: &[NewAccount], now: Ti
 pub fn for_people(api: &str, dashboard: &str, line: &Value) -> String {
     let accounts = line["accounts"].as_array().map_or(&[][..], Vec::as_slice);
     let key = match accounts {
-        [] => "a key's secret (there are no accounts yet: --data FILE.json adds them)",
+        _ if accounts.iter().all(|account| account["keys"][0]["secret"].is_null()) => {
+            return format!("\n  Public API   {api}\n  Dashboard    {dashboard}\n\n");
+        }
         _ if accounts.iter().any(|account| account["id"] == "acct_fjord_dental") => {
             "the secret of the key `full` of acct_fjord_dental, in the line above"
         }

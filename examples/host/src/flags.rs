@@ -8,7 +8,7 @@
 //!     positional: 0,
 //! };
 //! let flags = HELP.parse_or_exit();
-//! let listen: SocketAddr = flags.read("--listen", DEFAULT)?;
+//! let listen: SocketAddr = flags.read("--listen", DEFAULT, "an address")?;
 //! ```
 
 use std::ffi::OsString;
@@ -49,7 +49,8 @@ pub struct Commands<T: 'static> {
     pub about: &'static str,
     /// The groups of commands: the first word of their names, and what they are about.
     pub groups: &'static [(&'static str, &'static str)],
-    pub commands: &'static [Command<T>],
+    /// The commands, in tables that are read one after the other.
+    pub commands: &'static [&'static [Command<T>]],
 }
 
 /// One command of a program.
@@ -106,6 +107,11 @@ impl Help {
         exit(message, &format!("Usage: {}\n", self.usage))
     }
 
+    /// Returns whether this flag is one of them.
+    pub fn takes(&self, flag: &str) -> bool {
+        self.flags.iter().any(|known| known.name == flag)
+    }
+
     fn command(&self, name: &'static str) -> clap::Command {
         let positional = Arg::new(POSITIONAL).num_args(0..=self.positional).hide(true);
         clap::Command::new(name)
@@ -127,7 +133,7 @@ impl<T> Commands<T> {
         for (name, about) in self.groups {
             program = program.subcommand(group(name).about(about));
         }
-        for command in self.commands {
+        for command in self.commands.iter().copied().flatten() {
             program = match command.name.split_once(' ') {
                 Some((group, name)) => program
                     .mut_subcommand(group, |group| group.subcommand(command.help.command(name))),
@@ -141,7 +147,7 @@ impl<T> Commands<T> {
             matches = inner;
         }
         let name = words.join(" ");
-        let command = self.commands.iter().find(|command| command.name == name);
+        let command = self.commands.iter().copied().flatten().find(|command| command.name == name);
         #[expect(clippy::expect_used, reason = "what was parsed is made of these commands")]
         (command.expect("a command of the table"), Flags { matches })
     }

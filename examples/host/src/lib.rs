@@ -46,6 +46,7 @@ pub mod demo;
 pub mod first_line;
 pub mod flags;
 pub mod input;
+pub mod levers;
 pub mod log;
 pub mod login;
 pub mod monitor;

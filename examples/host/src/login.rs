@@ -49,7 +49,7 @@ const OWNER: &str = "portal_login";
 /// The header of each request of an owner's page. Its value is in no cookie, so no other page has it.
 const OWNER_TOKEN: &str = "x-portal-token";
 
-/// The login of a request. Only its check makes one.
+/// The login of a request, which only its check makes; or of an operator at a terminal.
 #[derive(Debug)]
 pub struct Login {
     owner: Option<AccountId>,
@@ -75,6 +75,11 @@ struct Cookie {
 struct Secret([u8; 32]);
 
 impl Login {
+    /// Makes the login of an operator at a terminal: whoever can read the database needs no token.
+    pub fn at_terminal() -> Self {
+        Self { owner: None }
+    }
+
     /// Returns the account that it is bound to; `None` for an operator's.
     pub(crate) fn owner(&self) -> Option<&AccountId> {
         self.owner.as_ref()

@@ -45,11 +45,15 @@ struct Noted {
 }
 
 impl Load {
-    /// Notes what the planner has, once it was asked for all that may start.
-    pub fn note(&self, planner: &Planner, now: Timestamp) {
-        let (in_flight, planned) = (planner.in_flight(), planner.pending());
-        let row =
-            LoadRow { in_flight, planned, limited: planner.in_line(), behind: Duration::ZERO };
+    /// Notes what the planner has, once it was asked for all that may start, and how many deliveries are due
+    /// and kept from it.
+    pub fn note(&self, planner: &Planner, kept: usize, now: Timestamp) {
+        let row = LoadRow {
+            in_flight: planner.in_flight(),
+            planned: planner.pending().saturating_add(kept),
+            limited: planner.in_line().saturating_add(kept),
+            behind: Duration::ZERO,
+        };
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.row = row;
         noted.behind_since = match planner.is_behind(now) {

@@ -47,6 +47,7 @@ use call_assistant::webhook::sender::{MissedDeliveries, PlanError};
 
 use crate::clock;
 use crate::flags::{Flag, Flags};
+use crate::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use crate::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
     DeliveryRow, Enabled, EndpointEdit, EndpointRow, LastHour, LoginRow, Metrics, Missed,
@@ -109,6 +110,11 @@ impl EndpointLimit {
             ))),
         }
     }
+}
+
+/// The refusal of a store without levers.
+fn no_levers() -> Refused {
+    Refused::Conflict("this host has one sender and no levers: pause its endpoints".to_owned())
 }
 
 /// The result of one operation.
@@ -188,6 +194,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Doing<AccountPage>;
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
+
+    /// Adds an account. A conflict if its id is taken, or was erased.
+    fn add_account(&self, by: Operator, new: Account) -> impl Doing<Account>;
 
     fn change_account(&self, by: Operator, id: &str, change: AccountChange) -> impl Doing<Account>;
 
@@ -326,6 +335,55 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Ends a recovery. What is under way stays so. One that has ended stays as it is.
     fn cancel_recovery(&self, id: Allowed<'_, RecoveryRow>) -> impl Doing<RecoveryRow>;
+
+    // ---- Levers: a store that leaves these out has none
+
+    /// What is set, and the senders that live.
+    fn levers(&self, _: Operator) -> impl Doing<Levers> {
+        std::future::ready(Ok(Levers::default()))
+    }
+
+    /// Sets how many attempts begin in a second at most, in each sender: 0 for none. It replaces what was set
+    /// of the same, and every sender knows it within seconds.
+    fn set_lever(
+        &self,
+        _: Operator,
+        _of: LeverOf,
+        _per_second: u32,
+        _who: &str,
+    ) -> impl Doing<LeverRow> {
+        std::future::ready(Err(no_levers()))
+    }
+
+    /// Removes a lever. What has waited is sent.
+    fn undo_lever(&self, _: Operator, _id: &str, _who: &str) -> impl Doing<LeverRow> {
+        std::future::ready(Err(no_levers()))
+    }
+
+    /// Has a sender give its shards back and take none, or take its share again. A conflict if none of this
+    /// id lives.
+    fn drain(
+        &self,
+        _: Operator,
+        _sender: &str,
+        _drained: bool,
+        _who: &str,
+    ) -> impl Doing<SenderRow> {
+        std::future::ready(Err(no_levers()))
+    }
+
+    /// Ends pending deliveries of an account with events of a type, in steps: this one goes on where the
+    /// previous one ended. They are parked, and a recovery of the type sends them.
+    fn cancel_pending(
+        &self,
+        _: Operator,
+        _account: Allowed<'_, Account>,
+        _event_type: &str,
+        _after: Option<&str>,
+        _who: &str,
+    ) -> impl Doing<Cancelled> {
+        std::future::ready(Err(no_levers()))
+    }
 
     // ---- Logins of the dashboard
 

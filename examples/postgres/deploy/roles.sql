@@ -24,9 +24,10 @@ REVOKE EXECUTE ON FUNCTION add_day(date), drop_day(date) FROM PUBLIC;
 -- `api`: the public API and the dashboard.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     accounts, keys, rate_windows, rate_admissions, request_windows, calls, endpoints, events, deliveries, ended, alerts,
-    recoveries, clocks, logins
+    recoveries, clocks, logins, levers
     TO call_assistant_api;
 GRANT SELECT ON attempts, shards, senders, erased_accounts TO call_assistant_api;
+GRANT UPDATE (drained) ON senders TO call_assistant_api;
 GRANT USAGE, SELECT ON SEQUENCE alert_numbers TO call_assistant_api;
 GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 
@@ -34,7 +35,7 @@ GRANT EXECUTE ON FUNCTION add_day(date) TO call_assistant_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, clocks
     TO call_assistant_sender;
-GRANT SELECT ON accounts, events, erased_accounts TO call_assistant_sender;
+GRANT SELECT ON accounts, events, erased_accounts, levers TO call_assistant_sender;
 GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender;
 
 -- `erase`, `recover` and `rotate-keys`.

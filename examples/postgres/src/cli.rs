@@ -8,9 +8,11 @@ use call_assistant::Timestamp;
 use call_assistant::webhook::sender::MissedDeliveries;
 
 use crate::clock;
+use crate::commands::{self, JSON};
 use crate::counted::Counted;
 use crate::db::Address;
 use crate::key_ring::KeyRing;
+use crate::ops::ask::Asking;
 use crate::ops::erase::Subject;
 use crate::sender;
 use host::access::{Access, Ancestors};
@@ -29,14 +31,20 @@ pub(crate) enum Role {
     Sender { options: sender::Options, metrics: Option<SocketAddr> },
     /// `Api` and `Sender` in one process.
     All { serving: Serving, sending: sender::Options },
-    /// `Api` and `Sender`, on a temporary database.
-    Demo { serving: Serving, sending: sender::Options },
+    /// `Api` and `Sender`, on a temporary database, or on a cluster of three.
+    Demo { serving: Serving, sending: sender::Options, cluster: bool },
     /// Erases an account, or a subject from it.
     Erase { database: Address, account: String, subject: Option<Subject> },
     /// Recovers what the endpoints of an account, or of all, have missed.
     Recover { database: Address, account: Option<String>, missed: MissedDeliveries },
     /// Seals the secrets again with the newest key.
     RotateKeys { database: Address, ring: KeyRing },
+    /// Opens each sealed secret.
+    RingCheck { database: Address, ring: KeyRing, json: bool },
+    /// Looks at all that the service needs.
+    Doctor { database: Address, ring: KeyRing, backup: bool, json: bool },
+    /// Asks the dashboard as an operator.
+    Ask(Box<Asking>),
     /// Prints a new line for a key ring.
     KeyGen { number: u8 },
 }
@@ -65,14 +73,14 @@ pub(crate) struct Serving {
     pub(crate) drain: Duration,
 }
 
-const DATABASE: Flag =
+pub(crate) const DATABASE: Flag =
     Flag::value("--database", "URL", "postgresql://user@host/name [the variable DATABASE_URL]");
-const DATABASE_CA: Flag = Flag::value(
+pub(crate) const DATABASE_CA: Flag = Flag::value(
     "--database-ca",
     "FILE.pem",
     "extra CA certificates for the database, besides the public\nones [the variable DATABASE_CA]",
 );
-const KEYS: Flag = Flag::value(
+pub(crate) const KEYS: Flag = Flag::value(
     "--keys",
     "FILE",
     "the key ring; `keygen` prints its lines\n[the variable SECRETS_KEY_RING]",
@@ -87,7 +95,7 @@ const DATA: Flag =
     Flag::value("--data", "FILE.json", "accounts to add; existing ones do not change");
 const TRUST_CA: Flag =
     Flag::value("--trust-ca", "FILE.pem", "extra CA certificates, besides the public ones");
-const LOOPBACK: Flag =
+pub(crate) const LOOPBACK: Flag =
     Flag::switch("--allow-loopback-endpoints", "allow webhooks to this machine, also without TLS");
 const TIME_SCALE: Flag = Flag::value(
     "--time-scale",
@@ -202,11 +210,17 @@ const ALL: Help = Help {
     positional: 0,
 };
 
+const CLUSTER: Flag = Flag::switch(
+    "--cluster",
+    "use three servers under Patroni with etcd, and say which leads:\nneeds the packages patroni and etcd-server",
+);
+
 const DEMO: Help = Help {
-    usage: "call-assistant-postgres demo [the flags of all, except those of the database and the keys]",
+    usage: "call-assistant-postgres demo [--cluster] [the flags of all, except those of the database and the keys]",
     about: "The whole service on a temporary PostgreSQL server. The first line on standard output is\n\
             JSON: both addresses, and the keys.",
     flags: &[
+        CLUSTER,
         LISTEN,
         DASHBOARD,
         Access::FLAG,
@@ -271,6 +285,28 @@ const ROTATE_KEYS: Help = Help {
     positional: 0,
 };
 
+const RING_CHECK: Help = Help {
+    usage: "call-assistant-postgres ring check --database URL [--keys FILE] [--json]",
+    about: "Opens every sealed secret with the ring, and prints which keys are in use. Changes nothing. Exit\n\
+            status: 0 each opens; 1 one does not, or it failed.",
+    flags: &[DATABASE, DATABASE_CA, KEYS, JSON],
+    positional: 0,
+};
+
+const DOCTOR: Help = Help {
+    usage: "call-assistant-postgres doctor --database URL [--keys FILE] [--backup] [--json]",
+    about: "Looks at all that the service needs, and prints a line for each: ok, warn or fail, what is found\n\
+            and what to do. Changes nothing. Exit status: 0 nothing fails; 1 something does.",
+    flags: &[
+        DATABASE,
+        DATABASE_CA,
+        KEYS,
+        Flag::switch("--backup", "look, too, for how long ago the write-ahead log was archived"),
+        JSON,
+    ],
+    positional: 0,
+};
+
 const KEYGEN: Help = Help {
     usage: "call-assistant-postgres keygen NUMBER",
     about: "Prints a new key, as a line of a key ring. The first line of a ring seals, and all lines open.",
@@ -279,53 +315,57 @@ const KEYGEN: Help = Help {
 };
 
 /// What a command line asks for.
-type Build = fn(&Help, &Flags) -> Role;
+pub(crate) type Build = fn(&Help, &Flags) -> Role;
 
 const COMMANDS: Commands<Build> = Commands {
     program: "call-assistant-postgres",
     about: "The service as a host of many machines over PostgreSQL.",
-    groups: &[],
-    commands: &[
-        Command { name: "demo", help: &DEMO, run: demo },
-        Command { name: "migrate", help: &MIGRATE, run: migrate },
-        Command {
-            name: "api",
-            help: &API,
-            run: |help, flags| Role::Api {
-                serving: serving(help, flags),
-                database: database(help, flags),
-                ring: ring(help, flags),
-            },
-        },
-        Command {
-            name: "sender",
-            help: &SENDER,
-            run: |help, flags| Role::Sender {
-                options: sending(help, flags, database, ring),
-                metrics: metrics(help, flags),
-            },
-        },
-        Command {
-            name: "all",
-            help: &ALL,
-            run: |help, flags| Role::All {
-                serving: serving(help, flags),
-                sending: sending(help, flags, database, ring),
-            },
-        },
-        Command { name: "erase", help: &ERASE, run: erase },
-        Command { name: "recover", help: &RECOVER, run: recover },
-        Command {
-            name: "rotate-keys",
-            help: &ROTATE_KEYS,
-            run: |help, flags| Role::RotateKeys {
-                database: database(help, flags),
-                ring: ring(help, flags),
-            },
-        },
-        Command { name: "keygen", help: &KEYGEN, run: keygen },
-    ],
+    groups: commands::GROUPS,
+    commands: &[ROLES, commands::COMMANDS],
 };
+
+const ROLES: &[Command<Build>] = &[
+    Command { name: "demo", help: &DEMO, run: demo },
+    Command { name: "migrate", help: &MIGRATE, run: migrate },
+    Command {
+        name: "api",
+        help: &API,
+        run: |help, flags| Role::Api {
+            serving: serving(help, flags),
+            database: database(help, flags),
+            ring: ring(help, flags),
+        },
+    },
+    Command {
+        name: "sender",
+        help: &SENDER,
+        run: |help, flags| Role::Sender {
+            options: sending(help, flags, database, ring),
+            metrics: metrics(help, flags),
+        },
+    },
+    Command {
+        name: "all",
+        help: &ALL,
+        run: |help, flags| Role::All {
+            serving: serving(help, flags),
+            sending: sending(help, flags, database, ring),
+        },
+    },
+    Command { name: "erase", help: &ERASE, run: erase },
+    Command { name: "recover", help: &RECOVER, run: recover },
+    Command {
+        name: "rotate-keys",
+        help: &ROTATE_KEYS,
+        run: |help, flags| Role::RotateKeys {
+            database: database(help, flags),
+            ring: ring(help, flags),
+        },
+    },
+    Command { name: "keygen", help: &KEYGEN, run: keygen },
+    Command { name: "ring check", help: &RING_CHECK, run: ring_check },
+    Command { name: "doctor", help: &DOCTOR, run: doctor },
+];
 
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
@@ -338,6 +378,7 @@ fn demo(help: &Help, flags: &Flags) -> Role {
         serving: serving(help, flags),
         // The database is created later, once the command line is known to be right.
         sending: sending(help, flags, |_, _| Address::from(""), |_, _| KeyRing::random()),
+        cluster: flags.has("--cluster"),
     }
 }
 
@@ -356,6 +397,16 @@ fn keygen(help: &Help, flags: &Flags) -> Role {
         Ok(number) => Role::KeyGen { number },
         Err(_) => help.exit("keygen: expected a number from 0 to 255"),
     }
+}
+
+fn ring_check(help: &Help, flags: &Flags) -> Role {
+    let (database, ring) = (database(help, flags), ring(help, flags));
+    Role::RingCheck { database, ring, json: flags.has("--json") }
+}
+
+fn doctor(help: &Help, flags: &Flags) -> Role {
+    let (database, ring) = (database(help, flags), ring(help, flags));
+    Role::Doctor { database, ring, backup: flags.has("--backup"), json: flags.has("--json") }
 }
 
 fn serving(help: &Help, flags: &Flags) -> Serving {
@@ -454,7 +505,7 @@ fn recover(help: &Help, flags: &Flags) -> Role {
     Role::Recover { database: database(help, flags), account, missed }
 }
 
-fn database(help: &Help, flags: &Flags) -> Address {
+pub(crate) fn database(help: &Help, flags: &Flags) -> Address {
     let given = |flag, variable| {
         flags.text(flag).map(str::to_owned).or_else(|| std::env::var(variable).ok())
     };
@@ -469,7 +520,7 @@ fn database(help: &Help, flags: &Flags) -> Address {
     }
 }
 
-fn ring(help: &Help, flags: &Flags) -> KeyRing {
+pub(crate) fn ring(help: &Help, flags: &Flags) -> KeyRing {
     match KeyRing::read(flags.text("--keys").map(std::path::Path::new)) {
         Ok(ring) => ring,
         Err(error) => help.exit(&format!("--keys: {error}")),

@@ -133,9 +133,9 @@ impl Clocks {
     }
 }
 
-/// Hears the database's clock, for [`clock::database`] and for the caller.
-pub(crate) async fn hear(database: &Database) -> Result<(), DbError> {
-    measure(database).await.map(drop)
+/// Hears the database's clock, for [`clock::database`], and returns how far this process's is from it.
+pub(crate) async fn hear(database: &Database) -> Result<Duration, DbError> {
+    Ok(Duration::from_micros(measure(database).await?.ahead_us.unsigned_abs()))
 }
 
 async fn measure(database: &Database) -> Result<Measured, DbError> {

@@ -5,11 +5,12 @@
 //! ```
 //!
 //! Each room uses those above it: `db`; `key_ring`, `counted` and `clocks`; `queue`; `sender`, `store` and `ops`;
-//! `serving`, `cli` and `roles`.
+//! `serving`, `cli`, `commands` and `roles`.
 
 mod cli;
 pub mod clock;
 mod clocks;
+mod commands;
 mod counted;
 pub mod db;
 pub mod key_ring;

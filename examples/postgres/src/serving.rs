@@ -18,7 +18,7 @@ use crate::sender;
 use crate::store::Postgres;
 use host::api::Api;
 use host::dashboard::Dashboard;
-use host::first_line;
+use host::first_line::{self, Shown};
 use host::log;
 use host::monitor::Monitor;
 use host::rows::NewAccount;
@@ -66,7 +66,7 @@ pub(crate) async fn start(
     database: &Address,
     ring: KeyRing,
     serving: Serving,
-    accounts: Vec<NewAccount>,
+    (accounts, shown): (Vec<NewAccount>, Shown),
     counted: Counted,
     watch: &Watch,
 ) -> Result<Running, Box<dyn Error>> {
@@ -82,7 +82,8 @@ pub(crate) async fn start(
         Some(address) => Some(listen("--metrics", address).await?),
         None => None,
     };
-    let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, clock::now());
+    let mut line =
+        first_line::for_programs(&api_url, &dashboard_url, &accounts, shown, clock::now());
     if let Some(metrics) = &metrics {
         let url = format!("http://{}", metrics.local_addr()?);
         line.as_object_mut().map(|line| line.insert("metrics".to_owned(), url.into()));

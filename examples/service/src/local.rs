@@ -180,6 +180,12 @@ impl Shared for Local {
         self.store.lock().account(id.as_str()).map(AccountRow::shown)
     }
 
+    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+        let mut tables = self.store.lock();
+        tables.add_account(AccountRow::new(new.clone()))?;
+        Ok(new)
+    }
+
     async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
         let mut tables = self.store.lock();
         let row = tables.account_mut(id)?;

@@ -25,13 +25,14 @@ use call_assistant_service::sender::Sender;
 use call_assistant_service::store::Store;
 use host::api::Api;
 use host::dashboard::Dashboard;
+use host::first_line::{self, Shown};
 use host::monitor::Monitor;
 use host::post;
 use host::program::{self, listen};
 use host::serve::{Limits, serve};
 use host::store::{Refused, Store as _};
 use host::{clock, log, random, shutdown};
-use host::{data, demo, first_line};
+use host::{data, demo};
 
 /// The limits of the public API: an integration needs few connections, and idle ones are closed.
 const PUBLIC: Limits = Limits { connections: 512, patience: Duration::from_secs(10) };
@@ -60,7 +61,8 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     };
     let api_url = format!("http://{}", public.local_addr()?);
     let dashboard_url = format!("http://{}", private.local_addr()?);
-    let mut line = first_line::for_programs(&api_url, &dashboard_url, &accounts, now);
+    let mut line =
+        first_line::for_programs(&api_url, &dashboard_url, &accounts, Shown::Secrets, now);
     if let Some(metrics) = &metrics {
         line["metrics"] = format!("http://{}", metrics.local_addr()?).into();
     }

@@ -130,12 +130,12 @@ const COMMANDS: Commands<Run> = Commands {
     program: "verify",
     about: "Signatures of webhooks.",
     groups: &[],
-    commands: &[
+    commands: &[&[
         Command { name: "check", help: &CHECK, run: check },
         Command { name: "explain", help: &EXPLAIN, run: explain },
         Command { name: "sign", help: &SIGN, run: sign },
         Command { name: "vectors", help: &VECTORS, run: vectors },
-    ],
+    ]],
 };
 
 fn main() -> ExitCode {

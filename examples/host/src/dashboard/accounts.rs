@@ -49,6 +49,15 @@ impl<S: Store, X> Dashboard<S, X> {
         Ok(ok(&shown))
     }
 
+    pub(super) async fn create_account(
+        &self,
+        by: Operator,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let new = data::account(&asked.body, asked.now)?;
+        Ok(created(&show::account(&self.store.add_account(by, new).await?, Some(by))))
+    }
+
     pub(super) async fn account(
         &self,
         id: Allowed<'_, Account>,

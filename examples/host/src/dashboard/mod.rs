@@ -12,6 +12,7 @@ mod calls;
 mod deliveries;
 mod endpoints;
 mod extension;
+mod levers;
 mod overview;
 mod page;
 mod recovery;
@@ -178,6 +179,21 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         answer
     }
 
+    /// Answers what somebody asks without HTTP: a command at a terminal. The segments of the path are not
+    /// encoded.
+    pub async fn ask(
+        &self,
+        login: &Login,
+        method: &Method,
+        path: Vec<&str>,
+        query: Vec<(String, String)>,
+        body: Value,
+    ) -> Answer {
+        let now = self.store.now();
+        let asked = Asked { method, path, query, headers: &HeaderMap::new(), body, now };
+        self.route(&asked, login).await.unwrap_or_else(Error::answer)
+    }
+
     /// Returns when the end is asked for.
     async fn stopping(&self) {
         match &self.stop {
@@ -218,6 +234,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let store = &self.store;
         match path.as_slice() {
             ["accounts"] if get => self.accounts(operator?, asked).await,
+            ["accounts"] if post => self.create_account(operator?, asked).await,
             ["accounts", id] if get => self.account(login.account(id)?, operator.ok()).await,
             ["accounts", id] if patch => self.change_account(operator?, id, asked).await,
             ["accounts", id, "portal"] if post => self.link(operator?, login, id, asked).await,
@@ -280,6 +297,14 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             ["deliveries", id, "send"] if post => {
                 self.send_now(login.delivery(store, id).await?, asked).await
             }
+            ["accounts", id, "cancel"] if post => {
+                self.cancel_pending(operator?, login.account(id)?, asked).await
+            }
+            ["levers"] if get => self.levers(operator?).await,
+            ["levers"] if post => self.set_lever(operator?, asked).await,
+            ["levers", id, "undo"] if post => self.undo_lever(operator?, id, asked).await,
+            ["senders", id, "drain"] if post => self.drain(operator?, id, true, asked).await,
+            ["senders", id, "undo"] if post => self.drain(operator?, id, false, asked).await,
             ["recoveries"] if post => self.recover_all(Among::All(operator?), asked).await,
             ["recoveries", id] if get => self.recovery(login.recovery(store, id).await?).await,
             ["recoveries", id, "pause"] if post => {
@@ -357,17 +382,21 @@ fn nothing_asked(asked: &Asked<'_>) -> Result<(), Error> {
 fn methods(path: &[&str]) -> Option<&'static str> {
     match path {
         [path] if monitor::PATHS.contains(path) => Some("GET, HEAD"),
-        [""]
-        | ["accounts" | "alerts" | "explain" | "portal"]
-        | ["deliveries" | "recoveries", _] => Some("GET, HEAD"),
+        [""] | ["alerts" | "explain" | "portal"] | ["deliveries" | "recoveries", _] => {
+            Some("GET, HEAD")
+        }
         ["login" | "portal-login"] => Some("GET, HEAD, POST, DELETE"),
         ["accounts", _, "portal"] => Some("POST, DELETE"),
         ["accounts", _] => Some("GET, HEAD, PATCH"),
         ["endpoints", _] => Some("GET, HEAD, PATCH, DELETE"),
         ["accounts", _, "overview" | "deliveries" | "recoveries" | "alerts"] => Some("GET, HEAD"),
-        ["accounts", _, "keys" | "calls" | "endpoints"] => Some("GET, HEAD, POST"),
+        ["accounts" | "levers"] | ["accounts", _, "keys" | "calls" | "endpoints"] => {
+            Some("GET, HEAD, POST")
+        }
         ["recoveries"]
-        | ["accounts", _, "events" | "recover"]
+        | ["accounts", _, "events" | "recover" | "cancel"]
+        | ["levers", _, "undo"]
+        | ["senders", _, "drain" | "undo"]
         | ["keys", _, "revoke"]
         | ["alerts", _, "acknowledge"]
         | ["endpoints", _, "enable" | "pause" | "ping" | "rotate" | "recover"]

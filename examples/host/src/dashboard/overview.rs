@@ -52,6 +52,10 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         let deliveries = self.store.deliveries(id, &filter).await?;
         let recoveries = self.store.recoveries(id).await?;
         let alerts = self.store.alerts(id).await?;
+        let levers = match by {
+            Some(by) => Some(self.store.levers(by).await?),
+            None => None,
+        };
         let endpoint = |row| {
             let mut shown = show::endpoint(row);
             let hour = hours.iter().find(|(id, _)| *id == row.id);
@@ -66,6 +70,7 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
             "calls": calls,
             "recoveries": recoveries.iter().map(show::recovery).collect::<Vec<_>>(),
             "alerts": alerts.iter().map(show::alert).collect::<Vec<_>>(),
+            "levers": levers,
             "sandbox": by.map(|_| self.extension.shown()),
             "now": asked.now,
         });

@@ -1,7 +1,7 @@
 //! What a durable host did, replayed through the library: for its tests.
 //!
 //! [`record`] notes every change of a row, in the database itself. [`checks`] compares what is stored
-//! in the end with what endpoints were sent.
+//! in the end with what endpoints were sent. [`load`] is what happens to a host meanwhile.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -14,4 +14,5 @@
 )]
 
 pub mod checks;
+pub mod load;
 pub mod record;

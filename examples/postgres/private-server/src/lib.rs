@@ -1,8 +1,12 @@
 //! A temporary PostgreSQL server from the installed binaries, for `demo` and for tests.
 //!
 //! It listens on a socket in its folder and on no port, so any number of them run beside each other.
-//! It ends with the process that started it, however that ends.
+//! It ends with the process that started it, however that ends. [`Cluster`] is three of them under
+//! Patroni.
 #![allow(clippy::disallowed_methods, reason = "how long a program takes to start")]
+
+mod cluster;
+mod proxy;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,6 +18,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+pub use cluster::{Cluster, Cut, Paused};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,6 +57,11 @@ pub enum StartError {
     /// PostgreSQL is not installed.
     #[error("PostgreSQL is not installed: on Debian and Ubuntu, `apt-get install postgresql`")]
     NotInstalled,
+    /// Something of what a cluster needs is not installed.
+    #[error(
+        "a cluster is not installed: on Debian and Ubuntu, `apt-get install patroni etcd-server postgresql`"
+    )]
+    NoCluster,
     /// PostgreSQL does not run as root, and there is no user to run it as.
     #[error("PostgreSQL does not run as root, and neither `postgres` nor `nobody` is a user here")]
     Root,
@@ -70,18 +81,8 @@ impl PrivateServer {
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let programs = programs().ok_or(StartError::NotInstalled)?;
         let user = user()?;
-        let mut id = [0; 8];
-        getrandom::fill(&mut id).map_err(|error| StartError::Io("a random name", error.into()))?;
-        let id = u64::from_le_bytes(id);
-        let folder = std::env::temp_dir().join(format!("call-assistant-{id:016x}"));
-        let mut builder = fs::DirBuilder::new();
-        builder.mode(0o700);
-        builder.create(&folder).map_err(|error| StartError::Io("a temporary folder", error))?;
+        let folder = temporary_folder(user)?;
         let mut server = Self { folder, programs, user, settings, keeper: None };
-        if let Some((user, group)) = user {
-            chown(&server.folder, Some(user), Some(group))
-                .map_err(|error| StartError::Io("the temporary folder's owner", error))?;
-        }
         server.initialise()?;
         server.launch()?;
         Ok(server)
@@ -229,14 +230,7 @@ impl PrivateServer {
     }
 
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(&self.folder).env_clear().env("PATH", "/usr/bin:/bin");
-        // In a group of its own: Ctrl-C in a terminal is ours to pass on.
-        command.process_group(0);
-        if let Some((user, group)) = self.user {
-            command.uid(user).gid(group);
-        }
-        command
+        command_in(&self.folder, self.user, program)
     }
 }
 
@@ -246,6 +240,37 @@ impl Drop for PrivateServer {
         self.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn random() -> Result<u64, StartError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| StartError::Io("a random name", error.into()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Creates a folder that this user owns.
+fn temporary_folder(user: Option<(u32, u32)>) -> Result<PathBuf, StartError> {
+    let folder = std::env::temp_dir().join(format!("call-assistant-{:016x}", random()?));
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700);
+    builder.create(&folder).map_err(|error| StartError::Io("a temporary folder", error))?;
+    if let Some((user, group)) = user {
+        chown(&folder, Some(user), Some(group))
+            .map_err(|error| StartError::Io("the temporary folder's owner", error))?;
+    }
+    Ok(folder)
+}
+
+/// Prepares a program of this user, in a folder.
+fn command_in(folder: &Path, user: Option<(u32, u32)>, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
+    // In a group of its own: Ctrl-C in a terminal is ours to pass on.
+    command.process_group(0);
+    if let Some((user, group)) = user {
+        command.uid(user).gid(group);
+    }
+    command
 }
 
 /// The folder of the newest installed server.

@@ -1,4 +1,4 @@
--- What is pending, what of it waits behind an endpoint that is suspect or disabled, how long the oldest
+-- What is pending, what of it waits behind an endpoint that is suspect, disabled or paused by an operator, how long the oldest
 -- other has been due of a shard that nobody owns, and how endpoints stand. What is due of a shard that is
 -- owned is told by its owner.
 SELECT d.*, e.*
@@ -17,7 +17,12 @@ FROM (
             min(q.at) FILTER (WHERE h.number IS NULL) AS oldest
         FROM deliveries AS q
         LEFT JOIN (
-            SELECT number FROM endpoints WHERE disabled IS NOT NULL OR first_failures >= 5
+            SELECT number FROM endpoints
+            WHERE disabled IS NOT NULL OR first_failures >= 5
+                OR account_id = ANY (ARRAY(SELECT account_id FROM levers WHERE per_second = 0))
+                OR id = ANY (ARRAY(SELECT endpoint_id FROM levers WHERE per_second = 0))
+                OR EXISTS (SELECT FROM levers
+                    WHERE per_second = 0 AND account_id IS NULL AND endpoint_id IS NULL)
         ) AS h ON h.number = q.endpoint
         GROUP BY q.shard
     ) AS p

@@ -1,4 +1,7 @@
--- Shards that nobody owns, and recoveries that have not ended.
+-- Shards that nobody owns, recoveries that have not ended, and what operators have set.
 SELECT
     (SELECT count(*) FROM shards WHERE expires_at < clock_timestamp()) AS unowned,
-    (SELECT count(*) FROM recoveries WHERE ended_at IS NULL) AS recoveries;
+    (SELECT count(*) FROM recoveries WHERE ended_at IS NULL) AS recoveries,
+    (SELECT count(*) FROM levers WHERE per_second = 0) AS paused,
+    (SELECT count(*) FROM levers WHERE per_second > 0) AS throttled,
+    (SELECT count(*) FROM senders WHERE drained AND expires_at > clock_timestamp()) AS drained;

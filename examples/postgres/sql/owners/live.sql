@@ -1,16 +1,16 @@
--- This sender lives; how many do, and what tells whether the database went back: how often this one has
+-- This sender lives; how many do that are not drained, itself included, and whether it is; and what tells whether the database went back: how often this one has
 -- renewed by now, and the history that the server writes.
 WITH me AS (
     INSERT INTO senders (id, expires_at)
     VALUES ($1, clock_timestamp() + make_interval(secs => $2))
     ON CONFLICT (id) DO UPDATE
         SET expires_at = excluded.expires_at, renewals = senders.renewals + 1
-    RETURNING renewals
+    RETURNING renewals, drained
 )
 SELECT (
         SELECT count(*) + 1 FROM senders
-        WHERE id <> $1 AND expires_at > clock_timestamp()
+        WHERE id <> $1 AND NOT drained AND expires_at > clock_timestamp()
             AND expires_at <= clock_timestamp() + 2 * make_interval(secs => $2)
     ) AS live,
-    me.renewals, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline, clock_timestamp() AS at
+    me.renewals, me.drained, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline, clock_timestamp() AS at
 FROM me;

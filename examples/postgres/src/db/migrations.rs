@@ -18,7 +18,7 @@ struct Migration {
 }
 
 /// What this build needs. Each must leave the previous build able to run beside it.
-const MIGRATIONS: [Migration; 12] = [
+const MIGRATIONS: [Migration; 13] = [
     Migration { number: 1, sql: include_str!("../../migrations/0001_schema.sql") },
     Migration { number: 2, sql: include_str!("../../migrations/0002_renewals.sql") },
     Migration { number: 3, sql: include_str!("../../migrations/0003_clocks.sql") },
@@ -30,6 +30,7 @@ const MIGRATIONS: [Migration; 12] = [
     Migration { number: 9, sql: include_str!("../../migrations/0009_days_as_owner.sql") },
     Migration { number: 10, sql: include_str!("../../migrations/0010_logins.sql") },
     Migration { number: 11, sql: include_str!("../../migrations/0011_alerts.sql") },
+    Migration { number: 12, sql: include_str!("../../migrations/0012_levers.sql") },
     Migration { number: 13, sql: include_str!("../../migrations/0013_dashboard.sql") },
 ];
 

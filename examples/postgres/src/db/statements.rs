@@ -102,6 +102,7 @@ statements! {
     DELIVERIES_REDELIVER_ENDED = "deliveries/redeliver_ended";
     DELIVERIES_REDELIVER_PENDING = "deliveries/redeliver_pending";
     DELIVERIES_SEND_NOW = "deliveries/send_now";
+    DOCTOR_SERVER = "doctor/server";
     ENDPOINTS_ALL = "endpoints/all";
     ENDPOINTS_CHANGE = "endpoints/change";
     ENDPOINTS_COUNT = "endpoints/count";
@@ -132,6 +133,12 @@ statements! {
     ERASE_PENDING_LOCK = "erase/pending_lock";
     ERASE_PENDING_READ = "erase/pending_read";
     ERASE_PENDING_REMOVE = "erase/pending_remove";
+    LEVERS_ALL = "levers/all";
+    LEVERS_DRAIN = "levers/drain";
+    LEVERS_PENDING = "levers/pending";
+    LEVERS_SENDERS = "levers/senders";
+    LEVERS_SET = "levers/set";
+    LEVERS_UNDO = "levers/undo";
     LOGINS_END = "logins/end";
     LOGINS_ONE = "logins/one";
     LOGINS_WRITE = "logins/write";

@@ -1,5 +1,8 @@
 //! Maintenance by an operator.
 
+pub(crate) mod ask;
+pub(crate) mod doctor;
 pub mod erase;
 pub mod recover;
+pub mod ring;
 pub mod rotate;

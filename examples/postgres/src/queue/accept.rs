@@ -78,7 +78,7 @@ pub async fn accept(
     let (new, endpoints) = (new?, endpoints?);
     if new == 0 {
         // It may be stored where a COMMIT was given up, and be at no standby yet.
-        query(change, sql::COMMIT_WAITS, &[]).await?;
+        wait_for_standby(change).await?;
         return Ok(Accepted::Again);
     }
     let (mut pending, mut skipped) = (NewDeliveries::default(), NewDeliveries::default());
@@ -115,6 +115,15 @@ pub async fn accept(
         }
     }
     Ok(Accepted::New(ids))
+}
+
+/// Has the COMMIT of a transaction that writes nothing wait for a standby, as any other does: also for
+/// what was written before it.
+///
+/// # Errors
+/// [`DbError`]
+pub async fn wait_for_standby(change: &Transaction<'_>) -> Result<(), DbError> {
+    query(change, sql::COMMIT_WAITS, &[]).await.map(drop)
 }
 
 columns! {

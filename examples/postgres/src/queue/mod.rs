@@ -14,7 +14,7 @@ mod write;
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-pub use self::accept::{Accepted, accept, started_at};
+pub use self::accept::{Accepted, accept, started_at, wait_for_standby};
 pub(crate) use self::alerts::{count_missed, store_alerts};
 pub use self::lock::{Key, Locked, Table, lock, lock_endpoints, read_endpoints};
 pub(crate) use self::missed::Search;

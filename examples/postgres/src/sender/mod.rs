@@ -14,6 +14,7 @@
 mod attempt_log;
 mod days;
 mod history;
+mod levers;
 mod owner;
 mod poll;
 mod read;
@@ -29,11 +30,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use call_assistant::webhook::sender::{Outcome, Planner};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 pub(crate) use self::days::add as add_days;
 use self::history::History;
+use self::levers::Valves;
 use self::owner::{InHand, Owner};
 use self::poll::{PendingRow, Poller};
 use self::read::ToBegin;
@@ -112,6 +114,10 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
     let history = History::new(counted.clone());
     let (mut owner, owned) =
         Owner::new(database.clone(), name, Arc::clone(&in_hand), history.clone(), counted.clone());
+    // What is paused is known before anything is sent.
+    let set = levers::read(&database).await.map_err(|error| error.to_string())?;
+    let (levers, set) = watch::channel(set);
+    let levers = levers::keep(database.clone(), levers, counted.clone());
     owner.tick().await.map_err(|error| error.to_string())?;
     let is_ready = counted.idle().is_none();
 
@@ -138,6 +144,8 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
     let task = SenderTask {
         planner: Planner::new(LIMITS).with_rate(options.per_second),
         known: HashMap::new(),
+        levers: set,
+        valves: Valves::default(),
         shares: Shares::default(),
         history,
         in_hand,
@@ -161,6 +169,7 @@ pub(crate) async fn start(options: Options, watch: Watch) -> Result<Running, Str
         let others = [
             tokio::spawn(watch.until_shutdown("the sender's new days", adding)),
             tokio::spawn(watch.until_shutdown("the sender's old days", dropping)),
+            tokio::spawn(watch.until_shutdown("the sender's levers", levers)),
             tokio::spawn(watch.until_shutdown("the sender's poller", poller.run())),
             tokio::spawn(watch.until_shutdown("the sender's reminders", reminding)),
             tokio::spawn(watch.until_shutdown("the sender's recoveries", recovering)),

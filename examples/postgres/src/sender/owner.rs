@@ -108,8 +108,10 @@ impl InHand {
 /// The result of a renewal of the leases.
 #[derive(Debug)]
 struct Renewal {
-    /// How many senders live.
+    /// How many senders live and are not drained, this one included.
     live: usize,
+    /// Whether an operator has drained this one: it owns nothing.
+    is_drained: bool,
     /// How often this sender has renewed its leases.
     count: i64,
     /// The history of the server: another after each promotion.
@@ -217,7 +219,10 @@ impl Owner {
         let renewal = self.live().await?;
         self.compare(&renewal);
 
-        let share = usize::from(SHARDS.get()).div_ceil(renewal.live.max(1));
+        let share = match renewal.is_drained {
+            true => 0,
+            false => usize::from(SHARDS.get()).div_ceil(renewal.live.max(1)),
+        };
         self.last = Some(renewal);
         let mut shards: BTreeMap<i16, i64> = mine
             .into_iter()
@@ -341,6 +346,7 @@ impl Owner {
             .ok_or_else(|| DbError::row("a renewal without a row"))?;
         Ok(Renewal {
             live: usize::try_from(live.field::<i64>("live")?).unwrap_or(1),
+            is_drained: live.field("drained")?,
             count: live.field("renewals")?,
             timeline: live.field("timeline")?,
             at: live.field::<At>("at")?.0,
@@ -389,6 +395,7 @@ mod tests {
     fn who_was_away_for_long_reports_nothing() {
         let renewal = |count, seconds: i64, timeline: &str| Renewal {
             live: 1,
+            is_drained: false,
             count,
             timeline: timeline.to_owned(),
             at: Timestamp::from_unix(1_767_225_600 + seconds).unwrap(),

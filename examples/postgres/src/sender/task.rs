@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::history::History;
+use super::levers::{Rates, Valves};
 use super::owner::{InHand, Owned};
 use super::poll::PendingRow;
 use super::read::{self, Pending, Planned, ToBegin};
@@ -54,6 +55,8 @@ pub(super) struct KnownDelivery {
     due: Timestamp,
     is_retry: bool,
     is_manual: bool,
+    /// Whether it has waited for a lever, and may begin now.
+    is_admitted: bool,
 }
 
 impl KnownDelivery {
@@ -68,6 +71,9 @@ impl KnownDelivery {
 pub(super) struct SenderTask {
     pub(super) planner: Planner,
     pub(super) known: HashMap<u64, KnownDelivery>,
+    /// What operators have set, and what waits for it.
+    pub(super) levers: watch::Receiver<Rates>,
+    pub(super) valves: Valves,
     pub(super) shares: Shares,
     pub(super) history: History,
     pub(super) in_hand: Arc<InHand>,
@@ -91,14 +97,22 @@ impl SenderTask {
     /// Sends until shutdown, and then waits for attempts in flight.
     pub(super) async fn run(mut self, stop: &Shutdown) {
         let mut messages = Vec::new();
+        self.levers.mark_changed();
         loop {
             let now = clock::now();
+            let opened = self.valves.open();
+            self.plan_again(opened, true);
             self.plan(now);
-            self.load.note(&self.planner, now);
+            self.load.note(&self.planner, self.valves.len(), now);
             let next = self.next_look();
             tokio::select! {
                 () = stop.requested() => break,
                 Ok(()) = self.owned.changed() => self.let_go(),
+                Ok(()) = self.levers.changed() => {
+                    let waited = self.valves.set(&self.levers.borrow_and_update());
+                    self.plan_again(waited, false);
+                }
+                () = at(self.valves.next()) => {}
                 () = until(next) => {}
                 _ = self.messages.recv_many(&mut messages, 1024) => {}
                 Some(_) = self.attempts.join_next() => {}
@@ -129,6 +143,11 @@ impl SenderTask {
             {
                 match self.known.get_mut(&id) {
                     Some(known) if known.is_planned && known.endpoint == endpoint => {
+                        let account = known.account.cast_unsigned();
+                        if !known.is_admitted && !self.valves.admits(account, endpoint, id) {
+                            self.planner.finished(endpoint, Outcome::Unsent, Duration::ZERO);
+                            continue;
+                        }
                         known.is_planned = false;
                         self.in_hand.add(known.shard);
                         planned.push((id, endpoint));
@@ -164,6 +183,20 @@ impl SenderTask {
                 let _ = sender.send(Message::Read(planned, read));
             };
             tokio::spawn(self.watch.without_panic("reading of deliveries", reading));
+        }
+    }
+
+    /// Returns to the planner what has waited for a lever.
+    fn plan_again(&mut self, waited: Vec<(u64, u32)>, is_admitted: bool) {
+        for (id, endpoint) in waited {
+            if let Some(known) = self.known.get_mut(&id)
+                && known.is_planned
+                && known.endpoint == endpoint
+            {
+                known.is_admitted = is_admitted;
+                let known = *known;
+                self.add(id, endpoint, known);
+            }
         }
     }
 
@@ -261,6 +294,7 @@ impl SenderTask {
             due,
             is_retry,
             is_manual,
+            is_admitted: false,
         };
         self.known.insert(id, known);
         self.add(id, endpoint, known);
@@ -370,7 +404,7 @@ impl SenderTask {
             Some(due)
                 if !known.is_replaced && self.owned.borrow().shards.contains_key(&known.shard) =>
             {
-                (known.is_planned, known.due) = (true, due);
+                (known.is_planned, known.due, known.is_admitted) = (true, due, false);
                 let known = *known;
                 self.add(id, endpoint, known);
             }
@@ -385,6 +419,7 @@ impl SenderTask {
     fn forget(&mut self) {
         self.known.retain(|_, known| !known.is_planned);
         self.planner.retain(|_, _| false);
+        self.valves.retain(|_, _| false);
         self.shares.retain(|id| self.known.contains_key(&id));
     }
 
@@ -396,6 +431,7 @@ impl SenderTask {
         known.retain(|_, known| !known.is_planned || owned.shards.contains_key(&known.shard));
         if known.len() < before {
             self.planner.retain(|id, _| known.contains_key(&id));
+            self.valves.retain(|id, _| known.contains_key(&id));
             self.shares.retain(|id| known.contains_key(&id));
         }
     }
@@ -403,13 +439,15 @@ impl SenderTask {
     /// Parks what is pending of an endpoint that is disabled, and forgets it.
     fn park(&mut self, endpoint: i32) {
         let known = &mut self.known;
-        self.planner.retain(|id, of| {
+        let mut stays = |id: u64, of: u32| {
             let stays = of != endpoint.cast_unsigned();
             if !stays {
                 known.remove(&id);
             }
             stays
-        });
+        };
+        self.planner.retain(&mut stays);
+        self.valves.retain(&mut stays);
         for waiting in self.shares.forget(endpoint.cast_unsigned()) {
             known.remove(&waiting);
         }
@@ -431,5 +469,12 @@ async fn until(due: Option<Timestamp>) {
         Some(due) => sleep(due.since(clock::now()).saturating_add(Duration::from_millis(1))).await,
         // Not for ever: a lease may be valid again.
         None => sleep(AFTER_ERROR).await,
+    }
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
     }
 }

@@ -12,11 +12,13 @@ use deadpool_postgres::Transaction;
 use super::delivery_key::DeliveryKey;
 use super::endpoints::{Change, StoredEndpoint};
 use super::{
-    Postgres, accounts, alerts, calls, deliveries, endpoints, logins, monitoring, recoveries,
+    Postgres, accounts, alerts, calls, deliveries, endpoints, levers, logins, monitoring,
+    recoveries,
 };
 // What is stored here is compared by other processes: nothing of it is of this one's clock.
 use crate::clock::database as clock;
 use crate::queue::{self, Accepted};
+use host::levers::{Cancelled, LeverOf, LeverRow, Levers, SenderRow};
 use host::log;
 use host::rows::{
     Account, AccountChange, AccountPage, AlertPage, AlertRow, DeliveryFilter, DeliveryPage,
@@ -50,6 +52,15 @@ impl Store for Postgres {
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {
         self.dashboard.read(async |client| accounts::one(client, id.as_str()).await).await
+    }
+
+    async fn add_account(&self, _: Operator, new: Account) -> Done<Account> {
+        self.dashboard
+            .change(async |change| match accounts::insert(change, &new).await? {
+                true => accounts::one(change, new.id.as_str()).await,
+                false => Err(Refused::Conflict("an account with this id already exists".into())),
+            })
+            .await
     }
 
     async fn change_account(&self, _: Operator, id: &str, change: AccountChange) -> Done<Account> {
@@ -93,7 +104,10 @@ impl Store for Postgres {
                 if calls::insert(change, account, Mode::Live, std::slice::from_ref(&call)).await?
                     == 0
                 {
-                    return Err(Refused::Conflict("a call with this id already exists".into()));
+                    // It may be stored where a COMMIT was given up, and be at no standby yet.
+                    queue::wait_for_standby(change).await?;
+                    let exists = Refused::Conflict("a call with this id already exists".into());
+                    return Ok(Err(exists.into()));
                 }
                 match &event {
                     Some(event) => Ok(Ok(queue::accept(change, event, None, now).await?)),
@@ -356,6 +370,50 @@ impl Store for Postgres {
     async fn acknowledge(&self, id: Allowed<'_, AlertRow>, by: &str) -> Done<AlertRow> {
         let (id, now) = (id.as_str(), clock::now());
         self.dashboard.change(async |change| alerts::acknowledge(change, id, by, now).await).await
+    }
+
+    async fn levers(&self, _: Operator) -> Done<Levers> {
+        self.dashboard.read(async |client| levers::all(client).await).await
+    }
+
+    async fn set_lever(
+        &self,
+        _: Operator,
+        of: LeverOf,
+        per_second: u32,
+        who: &str,
+    ) -> Done<LeverRow> {
+        let (now, what) = (clock::now(), format!("{per_second} attempts a second:"));
+        let set =
+            async |change: &Transaction<'_>| levers::set(change, &of, per_second, who, now).await;
+        self.act((who, &what, &of.words()), set).await
+    }
+
+    async fn undo_lever(&self, _: Operator, id: &str, who: &str) -> Done<LeverRow> {
+        let undo = async |change: &Transaction<'_>| levers::undo(change, id).await;
+        self.act((who, "undo", id), undo).await
+    }
+
+    async fn drain(&self, _: Operator, sender: &str, drained: bool, who: &str) -> Done<SenderRow> {
+        let what = if drained { "drain" } else { "undo the drain of" };
+        let drain = async |change: &Transaction<'_>| levers::drain(change, sender, drained).await;
+        self.act((who, what, sender), drain).await
+    }
+
+    async fn cancel_pending(
+        &self,
+        _: Operator,
+        account: Allowed<'_, Account>,
+        event_type: &str,
+        after: Option<&str>,
+        who: &str,
+    ) -> Done<Cancelled> {
+        let (account, now) = (account.as_str(), clock::now());
+        let cancel = async |change: &Transaction<'_>| {
+            levers::cancel(change, account, event_type, after, now).await
+        };
+        let what = format!("cancel what is pending of {event_type} of");
+        self.act((who, &what, account), cancel).await
     }
 
     async fn login(&self, digest: [u8; 32]) -> Done<Option<LoginRow>> {

@@ -143,6 +143,21 @@ async fn state(client: &impl GenericClient) -> Result<Vec<Family>, DbError> {
             "Recoveries that have not ended.",
             state.field::<i64>("recoveries")?,
         ),
+        Family::gauge(
+            "call_assistant_sending_paused",
+            "Pauses that operators have set.",
+            state.field::<i64>("paused")?,
+        ),
+        Family::gauge(
+            "call_assistant_sending_throttled",
+            "Limits below the usual that operators have set.",
+            state.field::<i64>("throttled")?,
+        ),
+        Family::gauge(
+            "call_assistant_senders_drained",
+            "Senders that live and own no shards, as operators have set it.",
+            state.field::<i64>("drained")?,
+        ),
     ];
     let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
     families.extend(oldest.map(|age| {

@@ -12,8 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testing::shifted;
 
 use crate::Plan;
-use crate::api::Addresses;
-use crate::customers::Customers;
+use checker::load::{Addresses, Customers};
 use checker::record;
 
 /// Six hours in eleven seconds, ten seconds in half a second.

@@ -18,21 +18,15 @@
     clippy::unwrap_used
 )]
 
-mod api;
-mod customers;
-mod erasures;
 mod faults;
-mod receiver;
 
 use std::time::{Duration, Instant};
 
 use call_assistant_postgres::db::{self, Database};
 use private_server::{PrivateServer, Settings};
 
-use crate::api::Addresses;
-use crate::customers::Customers;
 use crate::faults::Fleet;
-use crate::receiver::Receiver;
+use checker::load::{Addresses, Customers, Receiver};
 use checker::{checks, record};
 
 /// How much of it.
@@ -95,7 +89,15 @@ async fn run(plan: Plan) -> usize {
     let receiver = Receiver::start().await;
     let apis = Addresses::of(plan.apis);
     let url = server.url();
-    let customers = Customers::add(&database, &url, &receiver.url(), apis.clone(), plan.seed).await;
+    let customers = Customers::add(
+        &database,
+        &url,
+        &faults::program(),
+        &receiver.url(),
+        apis.clone(),
+        plan.seed,
+    )
+    .await;
     let fleet = Fleet::start(server, &url, customers.ring(), apis, customers.clone(), plan);
 
     customers.miss(plan.missed).await;

@@ -13,11 +13,13 @@
 
 mod alerts;
 mod clocks;
+mod commands;
 mod fairness;
 mod history;
 mod hosts;
 mod isolation;
 mod late;
+mod levers;
 mod loops;
 mod migrating;
 mod monitoring;

@@ -68,7 +68,7 @@ async fn what_waits_for_a_customer_is_not_late_and_what_waits_for_us_is() {
     for name in ["process_cpu_seconds_total", "process_start_time_seconds", "process_open_fds"] {
         assert!(before[name] > 0.0, "{name}");
     }
-    for name in ["leases", "looks", "clocks", "reminders", "recoveries", "days"] {
+    for name in ["leases", "levers", "looks", "clocks", "reminders", "recoveries", "days"] {
         let age = before[&format!("call_assistant_loop_age_seconds{{loop=\"{name}\"}}")];
         assert!((0.0..60.0).contains(&age), "{name}: {age}");
     }

@@ -413,6 +413,10 @@ async fn a_demonstration_names_its_database() {
     command.args(["demo", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut demo = Running::of(command);
+    // Its keys are made by it, and there is one to try.
+    let key = demo.first["accounts"][0]["keys"][0]["secret"].as_str().unwrap();
+    let bearer = format!("Authorization: Bearer {key}\r\n");
+    assert_eq!(request(demo.api(), "GET", "/v1/account", &bearer, b"").status, 200);
     let url = eventually("the URL of its database", || {
         let log = demo.log();
         let (_, rest) = log.split_once("Its database, while it runs: psql ")?;

@@ -117,7 +117,7 @@ async fn a_rings_key_is_replaced_in_three_steps_and_nothing_is_refused() {
     hosts.restart_with(&[&new, &old]); // 2. first
     let rotated = hosts.world.command("rotate-keys", &[]).output().unwrap();
     let line: Value = serde_json::from_slice(&rotated.stdout).unwrap();
-    assert_eq!(line["unreadable"], 0, "{line}");
+    assert_eq!((rotated.status.code(), &line["unreadable"]), (Some(0), &json!(0)), "{line}");
     hosts.customers();
     let (mut cursor, mut returned) = hosts.walk.clone();
     while let Some(at) = cursor {

@@ -105,3 +105,28 @@ async fn a_repeated_event_is_not_acknowledged_before_the_first_one_is() {
     standby(&service, "").await;
     assert_eq!(accept(&database, &event).await.unwrap(), Accepted::Again);
 }
+
+// The same for a call that the dashboard records: 409 says that it is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_call_is_not_acknowledged_before_the_first_one_is() {
+    let service = Service::new().await;
+    let api = service.world.start("api", &[]);
+    let record = || {
+        let answer = request(
+            api.dashboard(),
+            "POST",
+            "/accounts/acct_1/calls",
+            "Content-Type: application/json\r\n",
+            b"{\"id\":\"call_1\"}",
+        );
+        answer.status
+    };
+
+    standby(&service, "nobody").await;
+    for _ in 0..2 {
+        assert_eq!(record(), 503);
+        service.becomes("SELECT count(*) FROM calls WHERE id = 'call_1'", 1).await;
+    }
+    standby(&service, "").await;
+    assert_eq!(record(), 409);
+}

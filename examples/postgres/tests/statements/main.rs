@@ -11,6 +11,7 @@
 )]
 
 mod accept;
+mod accounts;
 mod pages;
 mod rate;
 mod receiver;

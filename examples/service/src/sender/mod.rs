@@ -164,7 +164,7 @@ impl Sender {
             }
             let recovering = self.store.lock().is_recovering();
             self.begin_all(now, &shutdown);
-            self.outbox.1.note(&self.planner, now);
+            self.outbox.1.note(&self.planner, 0, now);
             if self.moves_clock() {
                 continue;
             }

@@ -97,7 +97,7 @@ impl Tables {
     ///
     /// # Errors
     /// One with this id exists already.
-    fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
+    pub fn add_account(&mut self, account: AccountRow) -> Result<(), Refused> {
         if self.accounts.contains_key(&account.account.id) {
             return Err(Refused::Conflict("an account with this id already exists".into()));
         }

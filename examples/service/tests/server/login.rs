@@ -25,6 +25,7 @@ fn cookie(answer: &Answer) -> String {
 /// Each route: what it answers to whoever may use it. A path without an id that exists is enough.
 const ROUTES: &[(&str, &str, u16)] = &[
     ("GET", "/accounts", 200),
+    ("POST", "/accounts", 400),
     ("GET", FJORD, 200),
     ("PATCH", FJORD, 200),
     ("POST", "/accounts/acct_fjord_dental/portal", 201),

@@ -115,6 +115,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
     let key = json!({ "name": "b", "mode": "live", "scopes": [] });
     vec![
         ("GET", "/accounts", Value::Null, 403),
+        ("POST", "/accounts", json!({ "id": "acct_new", "timezone": "UTC" }), 403),
         ("GET", "/accounts/{account}", Value::Null, 200),
         ("PATCH", "/accounts/{account}", json!({ "closing": true }), 403),
         ("POST", "/accounts/{account}/portal", none.clone(), 403),
@@ -130,6 +131,12 @@ fn routes() -> Vec<(&'static str, &'static str, Value, u16)> {
         ("GET", "/accounts/{account}/deliveries", Value::Null, 200),
         ("GET", "/accounts/{account}/recoveries", Value::Null, 200),
         ("POST", "/accounts/{account}/recover", none.clone(), 202),
+        ("POST", "/accounts/{account}/cancel", json!({ "type": "ping" }), 403),
+        ("GET", "/levers", Value::Null, 403),
+        ("POST", "/levers", json!({ "per_second": 0 }), 403),
+        ("POST", "/levers/{lever}/undo", none.clone(), 403),
+        ("POST", "/senders/{sender}/drain", none.clone(), 403),
+        ("POST", "/senders/{sender}/undo", none.clone(), 403),
         ("GET", "/accounts/{account}/alerts", Value::Null, 200),
         ("GET", "/alerts", Value::Null, 403),
         ("POST", "/alerts/{alert}/acknowledge", json!({ "by": "me" }), 200),
@@ -164,6 +171,8 @@ fn path_of(route: &str, things: &Things) -> String {
         .iter()
         .zip([account, key, endpoint, delivery, recovery, alert])
         .fold(route.to_owned(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
+        .replace("{lever}", "lvr_1")
+        .replace("{sender}", "sender-1")
 }
 
 #[test]
@@ -242,6 +251,23 @@ fn each_route_by_the_owners_of_two_accounts() {
     assert!(!log.contains(secret.split_once("\r\n").unwrap().0), "the log has the secret");
 }
 
+#[test]
+fn a_host_with_one_sender_says_that_it_has_no_levers() {
+    let portal = Portal::start(&[]);
+    let none = portal.ask("GET", "/levers", &Value::Null, 200);
+    assert_eq!(none, json!({ "levers": [], "senders": [] }));
+    for (path, body) in [
+        ("/levers", json!({ "per_second": 0 })),
+        ("/levers/lvr_1/undo", json!({})),
+        ("/senders/sender-1/drain", json!({})),
+        ("/accounts/acct_fjord_dental/cancel", json!({ "type": "ping" })),
+    ] {
+        let refused = portal.ask("POST", path, &body, 409);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.contains("no levers"), "{path}: {said}");
+    }
+}
+
 /// The table above has every route that the dashboard has.
 #[test]
 fn no_route_is_left_out() {
@@ -255,6 +281,8 @@ fn no_route_is_left_out() {
         ("endpoints", "endpoint"),
         ("deliveries", "delivery"),
         ("recoveries", "recovery"),
+        ("levers", "lever"),
+        ("senders", "sender"),
     ];
     let mut found = BTreeSet::new();
     for line in source.lines() {

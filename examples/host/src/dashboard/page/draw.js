@@ -34,7 +34,7 @@ function draw() {
   if (index >= 0 && JSON.stringify(accounts[index]) !== JSON.stringify(a)) { accounts[index] = a; drawAccounts(); }
   document.title = `${a.business_name || a.id} · Call Assistant`;
   patchChildren($("main"), [
-    head(a), ...summary(endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
+    head(a), ...summary(endpoints), ...leversCard(seen.levers, a, endpoints), ...alertsCard(seen.alerts || []), endpointsCard(a, endpoints), deliveriesCard(deliveries, endpoints),
     keysCard(a, keys), callsCard(a, calls), plans ? standingCard(a, plans) : null, ...sandboxCard(seen.sandbox)].filter(Boolean));
 }
 
@@ -43,6 +43,7 @@ function head(a) {
     h("div", {}, h("h1", {}, a.business_name || "No business name"),
       h("div", { class: "meta" }, h("span", { class: "mono" }, a.id), h("span", {}, a.timezone), localTime(a.timezone))),
     portal ? null : h("div", { class: "row" },
+      seen.levers?.senders.length ? keyed("pause", button("Pause sending", {}, () => pauseSendingDialog(a))) : null,
       keyed("portal", button("Owner's link", {}, () => linkDialog(a))),
       keyed("emit", button("Emit event", {}, () => emitDialog(a))),
       keyed("record", button("Record a call", { class: "primary" }, () => callDialog(a)))));

@@ -1,6 +1,7 @@
 //! Accounts with endpoints, and what happens to them: events, and owners who enable and redeliver.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,9 +19,9 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::api::{self, Addresses};
-use crate::erasures::Erasures;
-use crate::receiver::KINDS;
+use super::api::{self, Addresses};
+use super::erasures::Erasures;
+use super::receiver::KINDS;
 
 const ACCOUNTS: u32 = 6;
 const PER_ACCOUNT: u32 = 8;
@@ -29,7 +30,7 @@ const PER_ACCOUNT: u32 = 8;
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 #[derive(Clone, Debug)]
-pub(crate) struct Customers {
+pub struct Customers {
     database: Database,
     /// Accepted events, with their accounts: their COMMIT was answered.
     accepted: Arc<Mutex<BTreeMap<String, String>>>,
@@ -55,7 +56,7 @@ struct Owned {
 
 /// What was done for customers, for the checks.
 #[derive(Debug)]
-pub(crate) struct DoneForCustomers {
+pub struct DoneForCustomers {
     owned: Owned,
     redelivered: i64,
     erased: usize,
@@ -63,7 +64,7 @@ pub(crate) struct DoneForCustomers {
 
 impl DoneForCustomers {
     /// What should have been done and was not.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    pub fn missing(&self) -> Vec<String> {
         let Self { owned: Owned { moved, recovered }, redelivered, erased } = self;
         let kinds = [
             (*moved > 0, "endpoint was moved"),
@@ -87,9 +88,11 @@ impl fmt::Display for DoneForCustomers {
 }
 
 impl Customers {
-    pub(crate) async fn add(
+    /// Adds their accounts. Callers are erased by processes of this program.
+    pub async fn add(
         database: &Database,
         database_url: &str,
+        program: &OsStr,
         url: &str,
         apis: Addresses,
         seed: u64,
@@ -131,13 +134,13 @@ impl Customers {
             url: url.to_owned(),
             database_url: database_url.to_owned(),
             owned: Arc::default(),
-            erasures: Erasures::new(database_url),
+            erasures: Erasures::new(program, database_url),
             seed,
         }
     }
 
     /// What was done, and what is left of callers who were erased.
-    pub(crate) async fn done(&self, database: &Database) -> (DoneForCustomers, Vec<String>) {
+    pub async fn done(&self, database: &Database) -> (DoneForCustomers, Vec<String>) {
         let session = database.session().await.unwrap();
         let redelivered = "SELECT coalesce(sum((recovery::jsonb ->> 'redelivered')::bigint), 0)::bigint FROM recoveries";
         let redelivered = session.query_one(redelivered, &[]).await.unwrap().get(0);
@@ -148,25 +151,25 @@ impl Customers {
     }
 
     /// Waits for erasures that are under way.
-    pub(crate) async fn settled(&self) {
+    pub async fn settled(&self) {
         self.erasures.ended().await;
     }
 
-    pub(crate) fn ring(&self) -> &'static str {
+    pub fn ring(&self) -> &'static str {
         RING
     }
 
-    pub(crate) fn accepted(&self) -> BTreeMap<String, String> {
+    pub fn accepted(&self) -> BTreeMap<String, String> {
         self.accepted.lock().unwrap().clone()
     }
 
-    pub(crate) fn calls(&self) -> BTreeMap<String, String> {
+    pub fn calls(&self) -> BTreeMap<String, String> {
         self.calls.lock().unwrap().clone()
     }
 
     /// Accepts events until it is told to stop. Each is relayed until the database says that it
     /// has it, and now and then once more.
-    pub(crate) async fn live(&self, stopped: watch::Receiver<bool>) {
+    pub async fn live(&self, stopped: watch::Receiver<bool>) {
         let mut nth = 0_u64;
         while !*stopped.borrow() {
             nth += 1;
@@ -228,7 +231,7 @@ impl Customers {
     /// Loses what was accepted last, as a standby that lagged does: some events for an endpoint that is
     /// silent, once senders have planned them. Their numbers are given again, to others, before the
     /// events are repeated by who caused them. Whether it came to that.
-    pub(crate) async fn lose(&self) -> bool {
+    pub async fn lose(&self) -> bool {
         // Whoever accepts may wait for a process that nobody starts again meanwhile.
         let wait = Duration::from_secs(2);
         let Ok(accepting) = tokio::time::timeout(wait, self.accepting.lock()).await else {
@@ -291,13 +294,13 @@ impl Customers {
     }
 
     /// An outage before all this: one endpoint has missed so many events, and begins to recover them.
-    pub(crate) async fn miss(&self, events: u32) {
+    pub async fn miss(&self, events: u32) {
         if events == 0 {
             return;
         }
-        let database = checker::record::patient(&self.database_url);
+        let database = crate::record::patient(&self.database_url);
         let session = database.session().await.unwrap();
-        let fill = include_str!("../missed.sql")
+        let fill = include_str!("../../../tests/missed.sql")
             .replace("{events}", &events.to_string())
             .replace("{endpoint}", "whep_acct_0_0")
             .replace("{status}", "skipped");

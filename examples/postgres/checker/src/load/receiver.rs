@@ -11,19 +11,19 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use checker::checks::Answers;
+use crate::checks::Answers;
 
 /// How an endpoint behaves, by the second part of its path.
-pub(crate) const KINDS: [&str; 8] = ["ok", "ok", "ok", "mostly", "half", "down", "silent", "gone"];
+pub(super) const KINDS: [&str; 8] = ["ok", "ok", "ok", "mostly", "half", "down", "silent", "gone"];
 
 #[derive(Clone, Debug)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     port: u16,
     answers: Arc<Mutex<HashMap<(String, String), Answers>>>,
 }
 
 impl Receiver {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let receiver = Self { port, answers: Arc::default() };
@@ -46,11 +46,11 @@ impl Receiver {
         receiver
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) fn answers(&self, endpoint: &str, event: &str) -> Answers {
+    pub fn answers(&self, endpoint: &str, event: &str) -> Answers {
         let answers = self.answers.lock().unwrap();
         answers.get(&(endpoint.to_owned(), event.to_owned())).cloned().unwrap_or_default()
     }

@@ -15,19 +15,19 @@ use tokio::net::TcpStream;
 
 /// Where the dashboards of the API processes listen. `None` for one that is not ready.
 #[derive(Clone, Debug)]
-pub(crate) struct Addresses(Arc<Mutex<Vec<Option<SocketAddr>>>>);
+pub struct Addresses(Arc<Mutex<Vec<Option<SocketAddr>>>>);
 
 impl Addresses {
-    pub(crate) fn of(processes: usize) -> Self {
+    pub fn of(processes: usize) -> Self {
         Self(Arc::new(Mutex::new(vec![None; processes])))
     }
 
-    pub(crate) fn forget(&self, nth: usize) {
+    pub fn forget(&self, nth: usize) {
         self.0.lock().unwrap()[nth] = None;
     }
 
     /// Waits, on a thread of its own, for the line that a process says when it is ready.
-    pub(crate) fn hear(&self, nth: usize, out: ChildStdout) {
+    pub fn hear(&self, nth: usize, out: ChildStdout) {
         let addresses = self.clone();
         std::thread::spawn(move || {
             let mut line = String::new();
@@ -38,14 +38,14 @@ impl Addresses {
         });
     }
 
-    pub(crate) fn nth(&self, nth: u64) -> Option<SocketAddr> {
+    pub fn nth(&self, nth: u64) -> Option<SocketAddr> {
         let addresses = self.0.lock().unwrap();
         addresses[usize::try_from(nth).unwrap() % addresses.len()]
     }
 }
 
 /// Has a call recorded. Whether it is stored; `None` if nobody says.
-pub(crate) async fn record(address: SocketAddr, account: &str, call: &Value) -> Option<bool> {
+pub(super) async fn record(address: SocketAddr, account: &str, call: &Value) -> Option<bool> {
     let path = format!("/accounts/{account}/calls");
     match ask(address, Method::POST, &path, call).await? {
         // The second answer to a request that was repeated.
@@ -55,7 +55,7 @@ pub(crate) async fn record(address: SocketAddr, account: &str, call: &Value) -> 
 }
 
 /// Asks a dashboard. `None` if nobody answers.
-pub(crate) async fn ask(
+pub(super) async fn ask(
     address: SocketAddr,
     method: Method,
     path: &str,

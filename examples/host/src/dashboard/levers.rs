@@ -1,0 +1,74 @@
+//! What operators set to stop sending or to slow it down, and which senders send.
+
+use call_assistant::id::{AccountId, EndpointId};
+use http::StatusCode;
+
+use super::{Asked, Dashboard, nothing_asked};
+use crate::answer::{Answer, Error, json, ok};
+use crate::input::{Bad, Fields};
+use crate::levers::LeverOf;
+use crate::rows::Account;
+use crate::scope::{Allowed, Operator};
+use crate::store::Store;
+
+/// Who a login of an operator is, in the log and in what is set.
+const WHO: &str = "operator";
+
+/// The most attempts a second that a lever allows: 10,000.
+const MOST: u64 = 10_000;
+
+impl<S: Store, X> Dashboard<S, X> {
+    pub(super) async fn levers(&self, by: Operator) -> Result<Answer, Error> {
+        Ok(ok(&self.store.levers(by).await?))
+    }
+
+    pub(super) async fn set_lever(&self, by: Operator, asked: &Asked<'_>) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, "account_id, endpoint_id, per_second")?;
+        let of = LeverOf {
+            account_id: fields.read("account_id", AccountId::parse)?,
+            endpoint_id: fields.read("endpoint_id", EndpointId::parse)?,
+        };
+        if of.account_id.is_some() && of.endpoint_id.is_some() {
+            return Err(Bad::new("endpoint_id", "expected none beside account_id").into());
+        }
+        let per_second = fields.value("per_second").and_then(serde_json::Value::as_u64);
+        let per_second = per_second.filter(|n| *n <= MOST).and_then(|n| u32::try_from(n).ok());
+        let wrong = || Bad::new("per_second", format!("expected a whole number from 0 to {MOST}"));
+        let per_second = per_second.ok_or_else(wrong)?;
+        let set = self.store.set_lever(by, of, per_second, WHO).await?;
+        Ok(json(StatusCode::CREATED, &set))
+    }
+
+    pub(super) async fn undo_lever(
+        &self,
+        by: Operator,
+        id: &str,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&self.store.undo_lever(by, id, WHO).await?))
+    }
+
+    pub(super) async fn drain(
+        &self,
+        by: Operator,
+        sender: &str,
+        drained: bool,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        nothing_asked(asked)?;
+        Ok(ok(&self.store.drain(by, sender, drained, WHO).await?))
+    }
+
+    pub(super) async fn cancel_pending(
+        &self,
+        by: Operator,
+        account: Allowed<'_, Account>,
+        asked: &Asked<'_>,
+    ) -> Result<Answer, Error> {
+        let fields = Fields::of("", &asked.body, "type, after")?;
+        let event_type = fields.required("type", fields.text("type")?)?;
+        let after = fields.text("after")?;
+        Ok(ok(&self.store.cancel_pending(by, account, event_type, after, WHO).await?))
+    }
+}

@@ -1,0 +1,63 @@
+//! What operators set to stop sending or to slow it down, and which senders send: plain values, as they are
+//! stored and shown.
+
+use call_assistant::Timestamp;
+use call_assistant::id::{AccountId, EndpointId};
+use serde::Serialize;
+
+/// A lever that is set. The slowest of those that apply to a delivery counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeverRow {
+    pub id: String,
+    #[serde(flatten)]
+    pub of: LeverOf,
+    /// How many attempts begin in a second at most; 0 is a pause.
+    pub per_second: u32,
+    pub set_by: String,
+    pub set_at: Timestamp,
+}
+
+/// What a lever holds back: an account, an endpoint, or everything where it names neither.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LeverOf {
+    pub account_id: Option<AccountId>,
+    pub endpoint_id: Option<EndpointId>,
+}
+
+impl LeverOf {
+    /// Returns what it is, in words.
+    pub fn words(&self) -> String {
+        match (&self.account_id, &self.endpoint_id) {
+            (Some(account), _) => format!("account {account}"),
+            (None, Some(endpoint)) => format!("endpoint {endpoint}"),
+            (None, None) => "everything".to_owned(),
+        }
+    }
+}
+
+/// A sender that lives.
+#[derive(Clone, Debug, Serialize)]
+pub struct SenderRow {
+    pub id: String,
+    /// Whether it gives its shards back and takes none.
+    pub drained: bool,
+    /// The shards that it owns.
+    pub shards: Vec<i16>,
+}
+
+/// Everything that is set, and the senders.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Levers {
+    /// What is set, oldest first.
+    pub levers: Vec<LeverRow>,
+    pub senders: Vec<SenderRow>,
+}
+
+/// What one step of cancelling has done.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Cancelled {
+    /// How many deliveries it has ended.
+    pub cancelled: u64,
+    /// Where the next step begins. `None`: there is none.
+    pub next: Option<String>,
+}

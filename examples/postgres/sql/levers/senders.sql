@@ -1,0 +1,7 @@
+-- The senders that live, and the shards that each owns.
+SELECT e.id, e.drained,
+    ARRAY(SELECT s.shard FROM shards AS s
+        WHERE s.owner = e.id AND s.expires_at > clock_timestamp() ORDER BY s.shard) AS shards
+FROM senders AS e
+WHERE e.expires_at > clock_timestamp()
+ORDER BY e.id;

@@ -1,0 +1,350 @@
+//! The commands of operators, each a request to the dashboard's own routes.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Build, DATABASE, DATABASE_CA, KEYS, LOOPBACK, Role, database, ring};
+use crate::ops::ask::{Asking, Print};
+use host::flags::{Command, Flag, Flags, Help};
+use host::store::EndpointLimit;
+
+/// The groups of these commands.
+pub(crate) const GROUPS: &[(&str, &str)] = &[
+    ("accounts", "Lists, shows, creates and changes accounts"),
+    ("keys", "Lists, creates and revokes API keys"),
+    ("endpoints", "Lists, shows, creates, disables and enables endpoints"),
+    ("ring", "Checks the key ring"),
+    ("deliveries", "Lists, shows, exports and repeats deliveries"),
+];
+
+pub(crate) const JSON: Flag = Flag::switch("--json", "print JSON");
+
+const ACCOUNTS: &[&str] = &["id", "plan", "subscription_active", "closing", "calls", "timezone"];
+const KEYS_SHOWN: &[&str] = &["id", "state", "mode", "hint", "created_at", "last_used_at", "name"];
+const ENDPOINTS: &[&str] = &["id", "status", "reason", "consecutive_failures", "url"];
+const DELIVERIES: &[&str] =
+    &["id", "status", "attempts_made", "type", "event_id", "event_created_at", "endpoint_id"];
+
+const STATUS: Flag = Flag::value("--status", "WORDS", "one of these, with commas in between");
+const ENDPOINT: Flag = Flag::value("--endpoint", "ID", "to this endpoint");
+const TYPE: Flag = Flag::value("--type", "TYPE", "of this event type");
+const ID: Flag = Flag::value("--id", "ID", "of this event, or this delivery");
+const FROM: Flag = Flag::value("--from", "INSTANT", "of events from here on");
+const UNTIL: Flag = Flag::value("--until", "INSTANT", "of events before this");
+
+/// Defines the text of a command that has the flags of the database.
+macro_rules! help {
+    ($name:ident, $positional:literal, $usage:literal, $about:literal $(, $flag:expr)*) => {
+        const $name: Help = Help {
+            usage: concat!("call-assistant-postgres ", $usage),
+            about: $about,
+            flags: &[DATABASE, DATABASE_CA, $($flag,)* JSON],
+            positional: $positional,
+        };
+    };
+}
+
+help!(
+    ACCOUNTS_LIST,
+    0,
+    "accounts list",
+    "Lists the accounts, in the order in which they were added."
+);
+help!(ACCOUNTS_SHOW, 1, "accounts show ID", "Shows an account.");
+help!(
+    ACCOUNTS_CREATE,
+    1,
+    "accounts create ID --timezone ZONE [--business-name TEXT] [--plan PLAN]",
+    "Creates an account.",
+    Flag::value("--timezone", "ZONE", "its IANA timezone, such as Europe/Oslo"),
+    Flag::value("--business-name", "TEXT", "its name"),
+    Flag::value("--plan", "PLAN", "its plan [business]")
+);
+help!(
+    ACCOUNTS_CHANGE,
+    1,
+    "accounts change ID [--plan PLAN] [--subscription-active BOOL] [--closing BOOL]",
+    "Changes what is given of an account.",
+    Flag::value("--plan", "PLAN", "its plan"),
+    Flag::value("--subscription-active", "BOOL", "true, or false: the API answers 402"),
+    Flag::value("--closing", "BOOL", "true: it is about to be deleted, or false")
+);
+help!(
+    KEYS_LIST,
+    1,
+    "keys list ACCOUNT",
+    "Lists the API keys of an account, without their secrets."
+);
+help!(
+    KEYS_CREATE,
+    1,
+    "keys create ACCOUNT --name TEXT --mode MODE [--scopes WORDS] [--expires-at INSTANT]",
+    "Creates an API key, and prints its secret this once.",
+    Flag::value("--name", "TEXT", "what it is called"),
+    Flag::value("--mode", "MODE", "live or test"),
+    Flag::value("--scopes", "WORDS", "with commas in between [account:read,calls:read]"),
+    Flag::value("--expires-at", "INSTANT", "when it expires [never]")
+);
+help!(KEYS_REVOKE, 1, "keys revoke KEY", "Revokes an API key for good.");
+help!(ENDPOINTS_LIST, 1, "endpoints list ACCOUNT", "Lists the endpoints of an account.", KEYS);
+help!(ENDPOINTS_SHOW, 1, "endpoints show ID", "Shows an endpoint.", KEYS);
+help!(
+    ENDPOINTS_CREATE,
+    1,
+    "endpoints create ACCOUNT --url URL",
+    "Creates an endpoint, and prints its signing secret this once.",
+    KEYS,
+    Flag::value("--url", "URL", "where its events are sent"),
+    LOOPBACK,
+    EndpointLimit::FLAG
+);
+help!(
+    ENDPOINTS_DISABLE,
+    1,
+    "endpoints disable ID",
+    "Disables an endpoint until it is enabled. What it misses is kept for thirty days.",
+    KEYS
+);
+help!(
+    ENDPOINTS_ENABLE,
+    1,
+    "endpoints enable ID",
+    "Enables an endpoint. What it missed is not sent by itself: see `recover`.",
+    KEYS
+);
+help!(
+    DELIVERIES_LIST,
+    1,
+    "deliveries list ACCOUNT [the flags of a filter]",
+    "Lists the deliveries of an account, newest first.",
+    KEYS,
+    STATUS,
+    ENDPOINT,
+    TYPE,
+    ID,
+    FROM,
+    UNTIL
+);
+help!(
+    DELIVERIES_EXPORT,
+    1,
+    "deliveries export ACCOUNT [the flags of a filter]",
+    "Prints the deliveries of an account with their attempts, each as a line of JSON, newest first.\n\
+     The bodies of their events are left out.",
+    KEYS,
+    STATUS,
+    ENDPOINT,
+    TYPE,
+    ID,
+    FROM,
+    UNTIL
+);
+help!(DELIVERIES_SHOW, 1, "deliveries show ID", "Shows a delivery with its attempts.");
+help!(
+    DELIVERIES_REDELIVER,
+    1,
+    "deliveries redeliver ID",
+    "Sends a delivery that has ended once more."
+);
+
+pub(crate) const COMMANDS: &[Command<Build>] = &[
+    Command {
+        name: "accounts list",
+        help: &ACCOUNTS_LIST,
+        run: |help, flags| ask(help, flags, Method::GET, &["accounts"], ACCOUNTS),
+    },
+    Command {
+        name: "accounts show",
+        help: &ACCOUNTS_SHOW,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::GET, &["accounts", id], ACCOUNTS)
+        },
+    },
+    Command { name: "accounts create", help: &ACCOUNTS_CREATE, run: create_account },
+    Command { name: "accounts change", help: &ACCOUNTS_CHANGE, run: change_account },
+    Command {
+        name: "keys list",
+        help: &KEYS_LIST,
+        run: |help, flags| {
+            let account = id(help, flags, "ACCOUNT");
+            ask(help, flags, Method::GET, &["accounts", account, "keys"], KEYS_SHOWN)
+        },
+    },
+    Command { name: "keys create", help: &KEYS_CREATE, run: create_key },
+    Command {
+        name: "keys revoke",
+        help: &KEYS_REVOKE,
+        run: |help, flags| {
+            let id = id(help, flags, "KEY");
+            ask(help, flags, Method::POST, &["keys", id, "revoke"], KEYS_SHOWN)
+        },
+    },
+    Command {
+        name: "endpoints list",
+        help: &ENDPOINTS_LIST,
+        run: |help, flags| {
+            let account = id(help, flags, "ACCOUNT");
+            ask(help, flags, Method::GET, &["accounts", account, "endpoints"], ENDPOINTS)
+        },
+    },
+    Command {
+        name: "endpoints show",
+        help: &ENDPOINTS_SHOW,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::GET, &["endpoints", id], ENDPOINTS)
+        },
+    },
+    Command { name: "endpoints create", help: &ENDPOINTS_CREATE, run: create_endpoint },
+    Command {
+        name: "endpoints disable",
+        help: &ENDPOINTS_DISABLE,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::POST, &["endpoints", id, "pause"], ENDPOINTS)
+        },
+    },
+    Command {
+        name: "endpoints enable",
+        help: &ENDPOINTS_ENABLE,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::POST, &["endpoints", id, "enable"], ENDPOINTS)
+        },
+    },
+    Command {
+        name: "deliveries list",
+        help: &DELIVERIES_LIST,
+        run: |help, flags| filtered(help, flags, Print::Text(DELIVERIES)),
+    },
+    Command {
+        name: "deliveries export",
+        help: &DELIVERIES_EXPORT,
+        run: |help, flags| filtered(help, flags, Print::Lines),
+    },
+    Command {
+        name: "deliveries show",
+        help: &DELIVERIES_SHOW,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::GET, &["deliveries", id], DELIVERIES)
+        },
+    },
+    Command {
+        name: "deliveries redeliver",
+        help: &DELIVERIES_REDELIVER,
+        run: |help, flags| {
+            let id = id(help, flags, "ID");
+            ask(help, flags, Method::POST, &["deliveries", id, "redeliver"], DELIVERIES)
+        },
+    },
+];
+
+fn create_account(help: &Help, flags: &Flags) -> Role {
+    let mut body = given(
+        flags,
+        &[("--timezone", "timezone"), ("--business-name", "business_name"), ("--plan", "plan")],
+    );
+    body.insert("id".to_owned(), id(help, flags, "ID").into());
+    ask_with(help, flags, Method::POST, &["accounts"], body)
+}
+
+fn change_account(help: &Help, flags: &Flags) -> Role {
+    let mut body = given(flags, &[("--plan", "plan")]);
+    for (flag, field) in
+        [("--subscription-active", "subscription_active"), ("--closing", "closing")]
+    {
+        if flags.text(flag).is_some() {
+            let is = flags.read(flag, false, "true or false");
+            body.insert(field.to_owned(), is.unwrap_or_else(|error| help.exit(&error)).into());
+        }
+    }
+    ask_with(help, flags, Method::PATCH, &["accounts", id(help, flags, "ID")], body)
+}
+
+fn create_key(help: &Help, flags: &Flags) -> Role {
+    let mut body =
+        given(flags, &[("--name", "name"), ("--mode", "mode"), ("--expires-at", "expires_at")]);
+    let scopes = flags.text("--scopes").unwrap_or("account:read,calls:read");
+    body.insert("scopes".to_owned(), scopes.split(',').collect());
+    let account = id(help, flags, "ACCOUNT");
+    ask_with(help, flags, Method::POST, &["accounts", account, "keys"], body)
+}
+
+fn create_endpoint(help: &Help, flags: &Flags) -> Role {
+    let account = id(help, flags, "ACCOUNT");
+    let body = given(flags, &[("--url", "url")]);
+    ask_with(help, flags, Method::POST, &["accounts", account, "endpoints"], body)
+}
+
+fn filtered(help: &Help, flags: &Flags, print: Print) -> Role {
+    let path = ["accounts", id(help, flags, "ACCOUNT"), "deliveries"];
+    let mut asking = asking(help, flags, Method::GET, &path, print);
+    for (flag, name) in [
+        ("--status", "status"),
+        ("--endpoint", "endpoint"),
+        ("--type", "type"),
+        ("--id", "id"),
+        ("--from", "from"),
+        ("--until", "until"),
+    ] {
+        asking.query.extend(flags.text(flag).map(|value| (name.to_owned(), value.to_owned())));
+    }
+    Role::Ask(Box::new(asking))
+}
+
+fn ask(
+    help: &Help,
+    flags: &Flags,
+    method: Method,
+    path: &[&str],
+    columns: &'static [&'static str],
+) -> Role {
+    Role::Ask(Box::new(asking(help, flags, method, path, Print::Text(columns))))
+}
+
+fn ask_with(
+    help: &Help,
+    flags: &Flags,
+    method: Method,
+    path: &[&str],
+    body: Map<String, Value>,
+) -> Role {
+    let asking = asking(help, flags, method, path, Print::Text(&[]));
+    Role::Ask(Box::new(Asking { body: body.into(), ..asking }))
+}
+
+fn asking(help: &Help, flags: &Flags, method: Method, path: &[&str], print: Print) -> Asking {
+    let print = match print {
+        Print::Text(_) if flags.has("--json") => Print::Json,
+        other => other,
+    };
+    Asking {
+        database: database(help, flags),
+        ring: help.takes("--keys").then(|| ring(help, flags)),
+        allow_loopback: flags.has("--allow-loopback-endpoints"),
+        endpoint_limit: EndpointLimit::read(flags).unwrap_or_else(|error| help.exit(&error)),
+        method,
+        path: path.iter().map(|segment| (*segment).to_owned()).collect(),
+        query: Vec::new(),
+        body: json!({}),
+        print,
+    }
+}
+
+/// The one argument that is no flag.
+fn id<'a>(help: &Help, flags: &'a Flags, what: &str) -> &'a str {
+    match flags.positional().first() {
+        Some(id) if !id.is_empty() => id,
+        _ => help.exit(&format!("missing {what}")),
+    }
+}
+
+/// The values of these flags, as fields.
+fn given(flags: &Flags, fields: &[(&str, &str)]) -> Map<String, Value> {
+    let given = fields
+        .iter()
+        .filter_map(|(flag, field)| Some(((*field).to_owned(), flags.text(flag)?.into())));
+    given.collect()
+}

@@ -1,0 +1,130 @@
+//! What operators ask at a terminal, answered by the dashboard's own routes.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+
+use http::Method;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use crate::clocks;
+use crate::db::{self, Address, Database};
+use crate::key_ring::KeyRing;
+use crate::store::Postgres;
+use host::access::Access;
+use host::dashboard::Dashboard;
+use host::login::Login;
+use host::store::EndpointLimit;
+
+/// A request to the dashboard, and how its answer is printed.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub(crate) database: Address,
+    /// The ring; `None` where no secret is read or written.
+    pub(crate) ring: Option<KeyRing>,
+    pub(crate) allow_loopback: bool,
+    pub(crate) endpoint_limit: EndpointLimit,
+    pub(crate) method: Method,
+    pub(crate) path: Vec<String>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) body: Value,
+    pub(crate) print: Print,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Print {
+    /// As JSON.
+    Json,
+    /// Each row as a line of JSON, without the body of its event.
+    Lines,
+    /// As text, of a list these columns.
+    Text(&'static [&'static str]),
+}
+
+/// Asks, page by page where there are several, and prints the answers.
+///
+/// # Errors
+/// The database does not answer, or the dashboard refuses: its words.
+pub(crate) async fn run(asking: Asking) -> Result<(), Box<dyn Error>> {
+    let Asking { database, ring, method, path, mut query, body, print, .. } = asking;
+    let checking = Database::at(&database, 1)?;
+    db::check(&checking).await?;
+    clocks::hear(&checking).await?;
+    // A ring of nobody opens nothing, and nothing asks it to.
+    let ring = ring.unwrap_or_else(KeyRing::random);
+    let store = Postgres::at(&database, ring)?.limited(asking.endpoint_limit);
+    let dashboard = Dashboard::new(store, Access::ThisMachine, asking.allow_loopback);
+    let login = Login::at_terminal();
+    let mut rows = Vec::new();
+    loop {
+        let segments = path.iter().map(String::as_str).collect();
+        let answer = dashboard.ask(&login, &method, segments, query.clone(), body.clone()).await;
+        let (head, answered) = answer.into_parts();
+        let mut answered: Value = serde_json::from_slice(&answered.collect().await?.to_bytes())?;
+        if !head.status.is_success() {
+            let message = answered.pointer("/error/message").and_then(Value::as_str);
+            return Err(message.unwrap_or("the dashboard refuses").into());
+        }
+        let Some(Value::Array(page)) = answered.get_mut("data").map(Value::take) else {
+            return Ok(one(print, &answered)?);
+        };
+        match print {
+            Print::Lines => lines(page)?,
+            Print::Json | Print::Text(_) => rows.extend(page),
+        }
+        let Some(next) = answered.get("next").and_then(Value::as_str) else { break };
+        query.retain(|(name, _)| name != "after");
+        query.push(("after".to_owned(), next.to_owned()));
+    }
+    match print {
+        Print::Lines => {}
+        Print::Json => writeln!(io::stdout(), "{}", json!({ "data": rows }))?,
+        Print::Text(columns) => table(columns, &rows)?,
+    }
+    Ok(())
+}
+
+fn one(print: Print, answered: &Value) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match (print, answered.as_object()) {
+        (Print::Text(_), Some(fields)) => {
+            let width = fields.keys().map(String::len).max().unwrap_or_default();
+            fields
+                .iter()
+                .try_for_each(|(name, value)| writeln!(out, "{name:width$}  {}", text(Some(value))))
+        }
+        _ => writeln!(out, "{answered}"),
+    }
+}
+
+fn lines(page: Vec<Value>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for mut row in page {
+        row.as_object_mut().map(|row| row.remove("payload"));
+        writeln!(out, "{row}")?;
+    }
+    Ok(())
+}
+
+fn table(columns: &[&str], rows: &[Value]) -> io::Result<()> {
+    let mut table = vec![columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
+    table.extend(rows.iter().map(|row| columns.iter().map(|name| text(row.get(*name))).collect()));
+    let width = |at: usize| table.iter().filter_map(|row| row.get(at)).map(String::len).max();
+    let widths: Vec<usize> = (0..columns.len()).filter_map(width).collect();
+    let mut out = io::stdout().lock();
+    for row in &table {
+        let line: String =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}  ")).collect();
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,258 @@
+//! A look at all that the service needs: what is found, how bad that is, and what to do.
+
+use std::time::Duration;
+
+use call_assistant::webhook::sender::RETENTION;
+use deadpool_postgres::Object;
+use serde::Serialize;
+use tokio_postgres::Row;
+
+use super::ring;
+use crate::clock;
+use crate::clocks;
+use crate::db::statements as sql;
+use crate::db::{self, Address, At, Database, DbError, Fields as _, query_opt};
+use crate::key_ring::KeyRing;
+use crate::store::Postgres;
+use host::rows::Writes;
+use host::store::Store as _;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    pub(crate) what: &'static str,
+    pub(crate) state: State,
+    pub(crate) found: String,
+    /// What to do. Empty where it is right.
+    pub(crate) todo: &'static str,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    Ok,
+    Warn,
+    Fail,
+}
+
+use State::{Fail, Ok as Good, Warn};
+
+/// How far a clock may differ before it is worth a line: 1 s; and from where on a sender rests: 30 s.
+const NOTED: Duration = Duration::from_secs(1);
+const RESTS: Duration = Duration::from_secs(30);
+
+/// How old the archive may be: an hour.
+const ARCHIVE: i64 = 3600;
+
+impl Check {
+    fn new(what: &'static str, state: State, found: impl Into<String>, todo: &'static str) -> Self {
+        let todo = if state == Good { "" } else { todo };
+        Self { what, state, found: found.into(), todo }
+    }
+
+    /// As a line for people.
+    pub(crate) fn line(&self) -> String {
+        let Self { what, state, found, todo } = self;
+        let state = match state {
+            Good => "ok",
+            Warn => "warn",
+            Fail => "fail",
+        };
+        let line = format!("{state:4}  {what:12}  {found}");
+        if todo.is_empty() { line } else { format!("{line}: {todo}") }
+    }
+}
+
+/// Looks at everything. Where the database is not as it has to be, at nothing behind it.
+pub(crate) async fn look(address: &Address, ring: &KeyRing, backup: bool) -> Vec<Check> {
+    let database = match reach(address).await {
+        Ok(database) => database,
+        Err(error) => {
+            let todo = "start it, look at --database, or run `migrate`";
+            return vec![Check::new("database", Fail, error, todo)];
+        }
+    };
+    let mut checks = vec![Check::new("database", Good, "it answers, and has this schema", "")];
+    checks.push(writes(address, ring).await);
+    let server =
+        database.read(async |client: &Object| query_opt(client, sql::DOCTOR_SERVER, &[]).await);
+    let found = match server.await {
+        Ok(Some(row)) => of_server(&row, backup),
+        Ok(None) => Err(DbError::row("the server says nothing of itself")),
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(found) => checks.extend(found),
+        Err(error) => checks.push(Check::new("server", Fail, error.to_string(), "see its log")),
+    }
+    checks.push(clock_of(&database).await);
+    let todo = "see its log";
+    match ring::check(&database, ring, clock::database::now()).await {
+        Ok(checked) => checks.push(of_ring(&checked)),
+        Err(error) => checks.push(Check::new("ring", Fail, error.to_string(), todo)),
+    }
+    match of_work(&database).await {
+        Ok(found) => checks.extend(found),
+        Err(error) => checks.push(Check::new("leases", Fail, error.to_string(), todo)),
+    }
+    checks
+}
+
+async fn reach(address: &Address) -> Result<Database, String> {
+    let database = Database::at(address, 1)?;
+    db::check(&database).await.map_err(|error| error.to_string())?;
+    clocks::hear(&database).await.map_err(|error| error.to_string())?;
+    Ok(database)
+}
+
+async fn writes(address: &Address, ring: &KeyRing) -> Check {
+    let ready = match Postgres::at(address, ring.clone()) {
+        Ok(store) => store.ready().await.map_err(|refused| format!("{refused:?}")),
+        Err(error) => Err(error),
+    };
+    let todo = "repair the standby, or take it out of synchronous_standby_names";
+    match ready {
+        Ok(Writes::Stored) => Check::new("writes", Good, "they are acknowledged", ""),
+        Ok(Writes::Waiting) => Check::new("writes", Fail, "they wait for a standby server", todo),
+        Err(error) => Check::new("writes", Fail, error, "look at its disk and its log"),
+    }
+}
+
+fn of_server(row: &Row, backup: bool) -> Result<Vec<Check>, DbError> {
+    let number = |name: &str| row.field::<i64>(name);
+    let (version, most) = (row.field::<i32>("version")?, number("max_connections")?);
+    let (connections, standbys) = (number("connections")?, number("standbys")?);
+    let (wal, checkpoint) = (number("max_wal_mb")?, number("checkpoint_seconds")?);
+    let (naptime, ahead) = (number("naptime_seconds")?, number("days_ahead")?);
+    let bad = |is_bad: bool, state: State| if is_bad { state } else { Good };
+    let major = version / 10_000;
+    let mut checks = vec![
+        Check::new(
+            "version",
+            bad(major < 14, Fail),
+            format!("PostgreSQL {major}"),
+            "14 or later is needed",
+        ),
+        Check::new(
+            "connections",
+            bad(connections > most.saturating_sub(10), Warn),
+            format!("{connections} of max_connections = {most}"),
+            "raise it, or run fewer processes",
+        ),
+        Check::new(
+            "fsync",
+            bad(!row.field::<bool>("survives_a_crash")?, Fail),
+            "fsync and full_page_writes",
+            "set both to on: a crash loses the database",
+        ),
+        Check::new(
+            "commit",
+            bad(row.field("loses_commits")?, Fail),
+            "synchronous_commit",
+            "set it to on: a crash loses accepted events",
+        ),
+        Check::new(
+            "checkpoints",
+            bad(wal < 8192 || checkpoint < 900, Warn),
+            format!("max_wal_size = {wal}MB, checkpoint_timeout = {checkpoint}s"),
+            "set 8GB and 15min: fewer checkpoints",
+        ),
+        Check::new(
+            "autovacuum",
+            bad(naptime > 10, Warn),
+            format!("autovacuum_naptime = {naptime}s"),
+            "set 10s: `deliveries` changes all the time",
+        ),
+        Check::new(
+            "partitions",
+            bad(ahead < 2, if ahead < 1 { Fail } else { Warn }),
+            format!("days from tomorrow on: {ahead}"),
+            "start an `api` or a `sender`, and read its log",
+        ),
+    ];
+    let is_synchronous = !row.field::<&str>("standby_names")?.is_empty();
+    let (state, todo) = match (is_synchronous, standbys) {
+        (true, 0) => (Fail, "start the standby that synchronous_standby_names has, or empty it"),
+        (true, _) => (Good, ""),
+        (false, _) => (Warn, "name one in synchronous_standby_names, or a lost disk loses events"),
+    };
+    let kind = if is_synchronous { "" } else { ", none of them synchronous" };
+    checks.push(Check::new("standby", state, format!("{standbys} connected{kind}"), todo));
+    if backup {
+        let mode: &str = row.field("archive_mode")?;
+        let age: Option<i64> = row.field("archived_seconds_ago")?;
+        let fails: bool = row.field("archiving_fails")?;
+        let found = match age {
+            _ if mode == "off" => "archive_mode = off".to_owned(),
+            Some(age) => format!("the last file was archived {age} s ago"),
+            None => "nothing was archived".to_owned(),
+        };
+        let (state, todo) = match (mode, fails, age) {
+            ("off", ..) => (Warn, "PostgreSQL cannot tell: ask what makes the backups"),
+            (_, true, _) => (Fail, "archive_command fails: see the server's log"),
+            (_, false, Some(..=ARCHIVE)) => (Good, ""),
+            _ => (Warn, "set archive_timeout; or nothing was written"),
+        };
+        checks.push(Check::new("backup", state, found, todo));
+    }
+    Ok(checks)
+}
+
+async fn clock_of(database: &Database) -> Check {
+    let todo = "run NTP on both; beyond 30 s a sender here would rest";
+    match clocks::hear(database).await {
+        Ok(difference) => {
+            let state = match difference {
+                difference if difference > RESTS => Fail,
+                difference if difference > NOTED => Warn,
+                _ => Good,
+            };
+            let found = format!("{:.3} s from the database's", difference.as_secs_f64());
+            Check::new("clock", state, found, todo)
+        }
+        Err(error) => Check::new("clock", Fail, error.to_string(), "see the server's log"),
+    }
+}
+
+fn of_ring(checked: &ring::Checked) -> Check {
+    let (state, todo) = match (checked.unreadable, checked.outdated) {
+        (1.., _) => (Fail, "give every process the whole ring, and rotate nothing before"),
+        (0, 1..) => (Warn, "run `rotate-keys` before an old line is taken out"),
+        (0, 0) => (Good, ""),
+    };
+    Check::new("ring", state, checked.text(), todo)
+}
+
+/// Whether somebody sends, and drops what is old.
+async fn of_work(database: &Database) -> Result<Vec<Check>, DbError> {
+    let now = At(clock::database::now());
+    let (state, oldest) = database
+        .read(async |client: &Object| {
+            let state = query_opt(client, sql::MONITORING_STATE, &[]).await?;
+            let oldest = query_opt(client, sql::DAYS_OLDEST, &[&now]).await?;
+            Ok::<_, DbError>((state, oldest))
+        })
+        .await?;
+    let state = state.ok_or_else(|| DbError::row("there is no state"))?;
+    let unowned: i64 = state.field("unowned")?;
+    let is_owned = if unowned == 0 { Good } else { Fail };
+    let mut checks = vec![Check::new(
+        "leases",
+        is_owned,
+        format!("shards without an owner: {unowned}"),
+        "start a `sender`: events of these shards wait",
+    )];
+    let oldest: Option<i64> = oldest.map(|row| row.field(0)).transpose()?.flatten();
+    if let Some(days) = oldest.map(|seconds| seconds / 86_400) {
+        let kept = RETENTION.as_secs() / 86_400;
+        let is_late = u64::try_from(days).is_ok_and(|days| days > kept.saturating_add(2));
+        checks.push(Check::new(
+            "retention",
+            if is_late { Warn } else { Good },
+            format!("the oldest day is {days} days old"),
+            "no sender runs, or none can drop the day: see its log",
+        ));
+    }
+    Ok(checks)
+}

@@ -1,0 +1,272 @@
+//! What is asked meanwhile: a bare client of the database, and the host from outside.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::{Database, DbError};
+use serde_json::json;
+use testing::running::{Answer, exchange};
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::sync;
+
+/// The time between two tries of each: 100 ms.
+const PACE: Duration = Duration::from_millis(100);
+
+/// How long the bare client waits for a connection to one server: 1 s.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// How long the bare client waits for a statement: 2 s, as the host does.
+const STATEMENT: Duration = Duration::from_secs(2);
+
+/// The account that is asked about.
+pub(crate) const ACCOUNT: &str = "acct_probe";
+
+/// Its keys: so many that their quotas are never used up.
+const KEYS: usize = 20;
+
+/// When each try of something ended, and whether it succeeded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tries(Arc<Mutex<Vec<(Instant, bool)>>>);
+
+impl Tries {
+    fn note(&self, succeeded: bool) {
+        self.0.lock().unwrap().push((Instant::now(), succeeded));
+    }
+
+    /// The longest time without a success.
+    pub(crate) fn refused(&self, from: Instant, until: Instant) -> Duration {
+        let tries = self.0.lock().unwrap();
+        let successes = tries.iter().filter(|(at, succeeded)| *succeeded && *at < until);
+        let (mut last, mut longest) = (from, Duration::ZERO);
+        for (at, _) in successes.filter(|(at, _)| *at >= from) {
+            longest = longest.max(at.duration_since(last));
+            last = *at;
+        }
+        longest.max(until.duration_since(last))
+    }
+
+    /// The longest time for which each of these said what none of the others said within two seconds.
+    pub(crate) fn unlike(&self, others: &Self, from: Instant) -> Duration {
+        let within = Duration::from_secs(2);
+        let others = others.0.lock().unwrap();
+        let is_alone = |at: Instant, said: bool| {
+            let mut near = others.iter().filter(|(other, _)| {
+                at.checked_duration_since(*other)
+                    .or_else(|| other.checked_duration_since(at))
+                    .is_some_and(|apart| apart < within)
+            });
+            near.clone().next().is_some() && near.all(|(_, other)| *other != said)
+        };
+        let (mut since, mut longest) = (None, Duration::ZERO);
+        for (at, said) in self.0.lock().unwrap().iter().filter(|(at, _)| *at >= from) {
+            since = match is_alone(*at, *said) {
+                true => Some(since.unwrap_or(*at)),
+                false => None,
+            };
+            longest = longest.max(since.map_or(Duration::ZERO, |since| at.duration_since(since)));
+        }
+        longest
+    }
+}
+
+/// Everything that is asked, until it is told to end.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    pub(crate) psql: Tries,
+    pub(crate) writes: Tries,
+    pub(crate) reads: Tries,
+    pub(crate) ready: Tries,
+    inserted: Arc<Mutex<BTreeSet<i64>>>,
+    recorded: Arc<Mutex<BTreeSet<String>>>,
+    over: Arc<AtomicBool>,
+    inserting: tokio::task::JoinHandle<()>,
+    asking: Vec<JoinHandle<()>>,
+    syncing: JoinHandle<sync::Copy>,
+}
+
+/// The file of accounts for the host that is asked.
+pub(crate) fn accounts() -> serde_json::Value {
+    let keys: Vec<_> = (0..=KEYS)
+        .map(|nth| json!({ "id": format!("cred_{nth}"), "name": "one", "secret": key(nth) }))
+        .collect();
+    json!({ "accounts": [{ "id": ACCOUNT, "timezone": "UTC", "keys": keys }] })
+}
+
+/// The secret of a key.
+fn key(nth: usize) -> String {
+    format!("service_live_0123456789abcdef0123456789{nth:06x}")
+}
+
+/// The secret of the key that nobody else uses.
+pub(crate) fn sync_key() -> String {
+    key(KEYS)
+}
+
+impl Beside {
+    pub(crate) async fn start(database: &Database, url: &str, api: &str, dashboard: &str) -> Self {
+        let create = "CREATE TABLE beside (number bigint)";
+        let create =
+            database.change(async |change| Ok::<_, DbError>(change.batch_execute(create).await?));
+        create.await.unwrap();
+        let over = Arc::<AtomicBool>::default();
+        let [psql, writes, reads, ready] = std::array::from_fn(|_| Tries::default());
+        let inserted = Arc::<Mutex<BTreeSet<i64>>>::default();
+        let recorded = Arc::<Mutex<BTreeSet<String>>>::default();
+        let inserting =
+            insert(url.to_owned(), psql.clone(), Arc::clone(&inserted), Arc::clone(&over));
+        let inserting = tokio::spawn(inserting);
+        let asking = vec![
+            thread::spawn({
+                let (over, tries) = (Arc::clone(&over), writes.clone());
+                let (dashboard, recorded) = (dashboard.to_owned(), Arc::clone(&recorded));
+                move || record(&dashboard, &tries, &recorded, &over)
+            }),
+            repeat(&over, &reads, {
+                let (api, mut nth) = (api.to_owned(), 0);
+                move || {
+                    nth += 1;
+                    let key = format!("Authorization: Bearer {}\r\n", key(nth % KEYS));
+                    ask(&api, "GET", "/v1/calls?limit=1", &key, "").map(|page| page.status)
+                }
+            }),
+            repeat(&over, &ready, {
+                let dashboard = dashboard.to_owned();
+                move || ask(&dashboard, "GET", "/readyz", "", "").map(|ready| ready.status)
+            }),
+        ];
+        let syncing = thread::spawn({
+            let (over, api) = (Arc::clone(&over), api.to_owned());
+            move || sync::run(&api, &over)
+        });
+        Self { psql, writes, reads, ready, inserted, recorded, over, inserting, asking, syncing }
+    }
+
+    /// Ends, and returns what the bare client has lost, and what is wrong.
+    pub(crate) async fn end(self, database: &Database) -> (usize, Vec<String>) {
+        self.over.store(true, Ordering::Relaxed);
+        self.inserting.await.unwrap();
+        self.asking.into_iter().for_each(|asking| asking.join().unwrap());
+        let copy = self.syncing.join().unwrap();
+        let session = database.session().await.unwrap();
+        let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();
+        let calls = "SELECT id FROM calls WHERE account_id = $1";
+        let calls = session.query(calls, &[&ACCOUNT]).await.unwrap();
+        session.keep();
+        let numbers: BTreeSet<i64> = numbers.iter().map(|row| row.get(0)).collect();
+        let calls: BTreeSet<String> = calls.iter().map(|row| row.get(0)).collect();
+        let (inserted, recorded) = (self.inserted.lock().unwrap(), self.recorded.lock().unwrap());
+        let lost = recorded.difference(&calls).map(|id| format!("call {id} is lost"));
+        let missed = calls.iter().filter(|id| !copy.contains_key(*id));
+        let missed = missed.map(|id| format!("call {id} is missed by the sync"));
+        let twice = copy.iter().filter(|(_, times)| **times > 1);
+        let twice = twice.map(|(id, _)| format!("call {id} is returned twice by the sync"));
+        println!(
+            "{} rows of the bare client, {} calls of the host",
+            inserted.len(),
+            recorded.len()
+        );
+        (inserted.difference(&numbers).count(), lost.chain(missed).chain(twice).collect())
+    }
+}
+
+/// Inserts rows as a program does that knows nothing of clusters but their addresses.
+async fn insert(
+    url: String,
+    tries: Tries,
+    inserted: Arc<Mutex<BTreeSet<i64>>>,
+    over: Arc<AtomicBool>,
+) {
+    let mut kept: Option<Client> = None;
+    let mut number = 0_i64;
+    while !over.load(Ordering::Relaxed) {
+        number += 1;
+        if kept.is_none() {
+            kept = connect(&url).await;
+        }
+        let succeeded = match &kept {
+            Some(client) => {
+                let insert = format!("INSERT INTO beside VALUES ({number})");
+                let insert = client.batch_execute(&insert);
+                tokio::time::timeout(STATEMENT, insert).await.is_ok_and(|done| done.is_ok())
+            }
+            None => false,
+        };
+        if succeeded {
+            inserted.lock().unwrap().insert(number);
+        } else {
+            kept = None;
+        }
+        tries.note(succeeded);
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+/// Connects to the first server that accepts writes: one after the other, as libpq does.
+async fn connect(url: &str) -> Option<Client> {
+    let all: Config = url.parse().unwrap();
+    for port in all.get_ports() {
+        let mut one = Config::new();
+        one.host("127.0.0.1").port(*port).user("postgres").dbname("postgres");
+        one.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if let Ok(Ok((client, connection))) =
+            tokio::time::timeout(CONNECT, one.connect(NoTls)).await
+        {
+            tokio::spawn(connection);
+            return Some(client);
+        }
+    }
+    None
+}
+
+/// Has calls recorded: each is repeated with its id until somebody says that it is stored.
+fn record(dashboard: &str, tries: &Tries, recorded: &Mutex<BTreeSet<String>>, over: &AtomicBool) {
+    let mut number = 0;
+    while !over.load(Ordering::Relaxed) {
+        let id = format!("call_probe_{number}");
+        let call = json!({ "id": id }).to_string();
+        let path = format!("/accounts/{ACCOUNT}/calls");
+        let json = "Content-Type: application/json\r\n";
+        let status = ask(dashboard, "POST", &path, json, &call).map(|answer| answer.status);
+        let succeeded = matches!(status, Some(201 | 409));
+        if succeeded {
+            recorded.lock().unwrap().insert(id);
+            number += 1;
+        }
+        tries.note(succeeded);
+        thread::sleep(PACE);
+    }
+}
+
+fn repeat(
+    over: &Arc<AtomicBool>,
+    tries: &Tries,
+    mut ask: impl FnMut() -> Option<u16> + Send + 'static,
+) -> JoinHandle<()> {
+    let (over, tries) = (Arc::clone(over), tries.clone());
+    thread::spawn(move || {
+        while !over.load(Ordering::Relaxed) {
+            tries.note(ask() == Some(200));
+            thread::sleep(PACE);
+        }
+    })
+}
+
+pub(crate) fn ask(
+    address: &str,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
+    let length = body.len();
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    exchange(address, head.as_bytes())
+}

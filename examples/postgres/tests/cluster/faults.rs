@@ -1,0 +1,153 @@
+//! What happens to the cluster, and to the host's processes.
+
+use std::fmt;
+use std::time::Duration;
+
+use private_server::{Cluster, Cut};
+
+use crate::fleet::Fleet;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    LeaderKilled,
+    Switchover,
+    LeaderStopped,
+    LeaderCutOff,
+    LeaderWithoutEtcd,
+    StandbyKilled,
+    StandbyStopped,
+    StandbyCutOff,
+    EtcdStopped,
+    AllKilled,
+    HostKilled,
+    DiskFull,
+}
+
+/// Every kind. The gate has the first two.
+pub(crate) const ALL: [Fault; 12] = [
+    Fault::LeaderKilled,
+    Fault::Switchover,
+    Fault::LeaderStopped,
+    Fault::LeaderCutOff,
+    Fault::LeaderWithoutEtcd,
+    Fault::StandbyKilled,
+    Fault::StandbyStopped,
+    Fault::StandbyCutOff,
+    Fault::EtcdStopped,
+    Fault::AllKilled,
+    Fault::HostKilled,
+    Fault::DiskFull,
+];
+
+/// Longer than the cluster takes to choose another leader, and than the host takes to find it.
+const ENOUGH: Duration = Duration::from_secs(10);
+
+/// Longer than any server is waited for: 20 s.
+const SILENT: Duration = Duration::from_secs(20);
+
+/// So many faults: every kind in turn, each time in another order.
+pub(crate) fn in_turn(count: usize, seed: u64) -> Vec<Fault> {
+    let mut dice = seed.max(1);
+    let mut faults = Vec::new();
+    while faults.len() < count {
+        let mut kinds = ALL.to_vec();
+        while !kinds.is_empty() {
+            // A xorshift: good enough, and the same for the same seed.
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let nth = usize::try_from(dice % u64::try_from(kinds.len()).unwrap()).unwrap();
+            faults.push(kinds.swap_remove(nth));
+        }
+    }
+    faults.truncate(count);
+    faults
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::LeaderKilled => "leader killed",
+            Self::Switchover => "switchover",
+            Self::LeaderStopped => "leader stopped for 20 s",
+            Self::LeaderCutOff => "leader cut off for 20 s",
+            Self::LeaderWithoutEtcd => "leader cut off from etcd for 20 s",
+            Self::StandbyKilled => "synchronous standby killed",
+            Self::StandbyStopped => "synchronous standby stopped for 20 s",
+            Self::StandbyCutOff => "synchronous standby cut off for 20 s",
+            Self::EtcdStopped => "etcd stopped for 15 s",
+            Self::AllKilled => "all servers killed",
+            Self::HostKilled => "senders and API processes killed",
+            Self::DiskFull => "full disk of the leader for 10 s",
+        })
+    }
+}
+
+impl Fault {
+    /// How long writes may be refused although a client that inserts a few bytes may find room for them.
+    pub(crate) fn refuses_writes(self) -> Duration {
+        if self == Self::DiskFull { ENOUGH } else { Duration::ZERO }
+    }
+
+    /// Makes it happen to a cluster with this leader and standby, and ends it.
+    pub(crate) async fn happen(
+        self,
+        cluster: &mut Cluster,
+        [leader, standby]: [usize; 2],
+        fleet: &mut Fleet,
+    ) {
+        match self {
+            Self::LeaderKilled | Self::StandbyKilled => {
+                let node = if self == Self::LeaderKilled { leader } else { standby };
+                cluster.kill(node);
+                fleet.live(ENOUGH).await;
+                cluster.start_node(node).unwrap();
+            }
+            Self::Switchover => {
+                assert!(cluster.switch_over(leader), "{}", cluster.log(cluster.name(leader)));
+                fleet.live(ENOUGH).await;
+            }
+            Self::LeaderStopped | Self::StandbyStopped => {
+                let node = if self == Self::LeaderStopped { leader } else { standby };
+                let stopped = cluster.pause(node);
+                fleet.live(SILENT).await;
+                stopped.resume();
+            }
+            Self::LeaderCutOff | Self::StandbyCutOff | Self::LeaderWithoutEtcd => {
+                let node = if self == Self::StandbyCutOff { standby } else { leader };
+                let from = match self {
+                    Self::LeaderWithoutEtcd => Cut::Etcd,
+                    _ => Cut::Everybody,
+                };
+                cluster.cut(node, from, true);
+                fleet.live(SILENT).await;
+                cluster.cut(node, from, false);
+            }
+            Self::EtcdStopped => {
+                cluster.pause_etcd(true);
+                fleet.live(Duration::from_secs(15)).await;
+                cluster.pause_etcd(false);
+            }
+            Self::AllKilled => {
+                let nodes = cluster.all();
+                nodes.clone().for_each(|node| cluster.kill(node));
+                fleet.live(Duration::from_secs(1)).await;
+                nodes.for_each(|node| cluster.start_node(node).unwrap());
+                fleet.live(ENOUGH).await;
+            }
+            Self::DiskFull if !cluster.has_disks() => {
+                println!("skipped: only root can give each server a disk of its own");
+            }
+            Self::DiskFull => {
+                cluster.fill(leader, true);
+                fleet.live(ENOUGH).await;
+                cluster.fill(leader, false);
+                fleet.live(ENOUGH).await;
+            }
+            Self::HostKilled => {
+                fleet.kill();
+                fleet.live(ENOUGH).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The host over a cluster that fails over: what is lost, and for how long requests are refused.
+//!
+//! ```text
+//! cargo test --test cluster                            a leader killed, and a switchover
+//! cargo test --test cluster -- --faults 20 --seed 2    so many faults, of every kind in turn
+//! cargo test --test cluster -- --faults 20 --asynchronous
+//! cargo test --test cluster -- --fault LeaderStopped --expect 'reads refused'
+//! ```
+//!
+//! With `--expect`, something like this has to be wrong: the host is broken on purpose, and
+//! `CLUSTER_PROGRAM` and `BROKEN` say how.
+//!
+//! It needs Debian's packages patroni, etcd-server and postgresql. `CLUSTER_LOG=1` shows what the
+//! processes of the host write.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod beside;
+mod faults;
+mod fleet;
+mod sync;
+
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use call_assistant_postgres::db::{self, Database, DbError};
+use call_assistant_postgres::key_ring;
+use checker::load::{Addresses, Customers, Receiver};
+use checker::{checks, record};
+use private_server::{Cluster, StartError};
+use testing::running::{File, Running, eventually};
+
+use crate::beside::Beside;
+use crate::faults::Fault;
+use crate::fleet::{EACH, Fleet, program};
+
+/// How much longer the host may refuse than the bare client. It takes less than a second; the rest is
+/// for a machine that does something else meanwhile.
+const LONGER: Duration = Duration::from_secs(3);
+
+/// How long `/readyz` may say what no read beside it says, in addition to two seconds.
+const UNLIKE: Duration = Duration::from_secs(2);
+
+/// How long the cluster may take to be whole again, and what is pending to end.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The connections of the pools: 21 of each API process, 13 of each sender, 4 of the customers, and one
+/// of each process that erases a caller, 3 at a time. Those of an API process and a sender that were
+/// killed may be there for a moment.
+const CONNECTIONS: i64 = 21 * 4 + 13 * 3 + 4 + 3;
+
+/// How late the deliveries to good endpoints may be, once nothing fails any more.
+const LATE: Duration = Duration::from_secs(10);
+
+struct Plan {
+    is_gate: bool,
+    faults: Vec<Fault>,
+    seed: u64,
+    synchronous: bool,
+    expected: Option<String>,
+}
+
+fn main() {
+    let plan = plan();
+    if plan.is_gate {
+        demo_leaves_nothing();
+    }
+    let cluster = match Cluster::start(plan.synchronous) {
+        Ok(cluster) => cluster,
+        Err(error @ StartError::NoCluster) => {
+            eprintln!("cluster: {error}");
+            std::process::exit(1);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    cluster.follow(|leads| println!("{leads}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (seed, expected) = (plan.seed, plan.expected.clone());
+    let wrong = runtime.block_on(run(plan, cluster));
+    for each in wrong.iter().take(40) {
+        println!("WRONG: {each}");
+    }
+    println!("wrong: {}, seed {seed}", wrong.len());
+    let is_as_expected = match expected {
+        Some(expected) => wrong.iter().any(|wrong| wrong.contains(&expected)),
+        None => wrong.is_empty(),
+    };
+    if !is_as_expected {
+        std::process::exit(1);
+    }
+}
+
+fn plan() -> Plan {
+    let gate = vec![Fault::LeaderKilled, Fault::Switchover];
+    let mut plan = Plan { is_gate: true, faults: gate, seed: 1, synchronous: true, expected: None };
+    let mut count = 0;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().expect("a value");
+        match flag.as_str() {
+            "--faults" => count = value().parse().expect("a number"),
+            "--seed" => plan.seed = value().parse().expect("a number"),
+            "--asynchronous" => plan.synchronous = false,
+            "--fault" => {
+                let name = value();
+                let named = faults::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
+                (plan.is_gate, plan.faults) = (false, vec![named.expect("the name of a fault")]);
+            }
+            "--expect" => plan.expected = Some(value()),
+            // What a test runner says to every test binary.
+            _ => {}
+        }
+    }
+    if count > 0 {
+        (plan.is_gate, plan.faults) = (false, faults::in_turn(count, plan.seed));
+    }
+    plan
+}
+
+/// A demonstration that is killed: its cluster ends, and its folder goes.
+fn demo_leaves_nothing() {
+    let folder = std::env::temp_dir().join(format!("cluster-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    // Whoever runs the servers removes their folder from it.
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    let demo = Running::start(
+        Command::new(program())
+            .args(["demo", "--cluster", "--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
+            .env("TMPDIR", &folder),
+    );
+    demo.said("dashboard");
+    demo.logged("leads");
+    demo.kill();
+    eventually("its folder is gone", || {
+        (std::fs::read_dir(&folder).unwrap().count() == 0).then_some(())
+    });
+    std::fs::remove_dir(&folder).unwrap();
+}
+
+async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
+    let url = cluster.url();
+    let database = Database::new(&url, 4).unwrap();
+    db::migrate(&database).await.unwrap();
+    record::begin(&database).await;
+    let (receiver, apis) = (Receiver::start().await, Addresses::of(EACH));
+    let customers =
+        Customers::add(&database, &url, &program(), &receiver.url(), apis.clone(), plan.seed).await;
+    let mut fleet = Fleet::start(&url, customers.ring(), apis);
+    let file = File::new("cluster.json", &beside::accounts().to_string());
+    let asked = Running::start(
+        Command::new(program())
+            .args(["api", "--database", &url, "--data", file.path()])
+            .args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"])
+            .env(key_ring::VARIABLE, customers.ring()),
+    );
+    let first: serde_json::Value = serde_json::from_str(&asked.said("")).unwrap();
+    let address =
+        |name: &str| first[name].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let beside = Beside::start(&database, &url, &address("api"), &address("dashboard")).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let accepting = customers.clone();
+    let accepting = tokio::spawn(async move { accepting.live(stopped).await });
+    fleet.live(Duration::from_secs(3)).await;
+
+    let counting = tokio::spawn(most_connections(url.clone()));
+    let mut wrong = Vec::new();
+    let mut refused: BTreeMap<Fault, Vec<[Duration; 3]>> = BTreeMap::new();
+    let first_fault = Instant::now();
+    for fault in &plan.faults {
+        println!("{} s: {fault}", first_fault.elapsed().as_secs());
+        let began = Instant::now();
+        let steady = cluster.steady_within(PATIENCE).expect("the cluster is whole");
+        fault.happen(&mut cluster, steady, &mut fleet).await;
+        if cluster.steady_within(PATIENCE).is_none() {
+            wrong.push(format!("{fault}: the cluster is not whole again"));
+            break;
+        }
+        fleet.live(Duration::from_secs(2)).await;
+        let tries = [&beside.psql, &beside.writes, &beside.reads];
+        let times = tries.map(|tries| tries.refused(began, Instant::now()));
+        let [psql, writes, reads] = times;
+        println!("    psql {psql:.1?}, writes {writes:.1?}, reads {reads:.1?}");
+        let full = fault.refuses_writes();
+        for (what, time, least) in [("writes", writes, psql.max(full)), ("reads", reads, psql)] {
+            if time > least + LONGER {
+                wrong.push(format!("{fault}: {what} refused for {time:.1?}, psql {psql:.1?}"));
+            }
+        }
+        refused.entry(*fault).or_default().push(times);
+    }
+    let unlike = beside.ready.unlike(&beside.reads, first_fault);
+    if unlike > UNLIKE {
+        wrong.push(format!("/readyz is unlike what reads say for {unlike:.1?}"));
+    }
+
+    fleet.live(LATE).await;
+    let late = late(&database).await;
+    if late > LATE.as_secs_f64() {
+        wrong.push(format!("a delivery to a good endpoint is {late:.1} s late"));
+    }
+    stop.send_replace(true);
+    accepting.await.unwrap();
+    customers.settled().await;
+    let limit = Instant::now() + PATIENCE;
+    while checks::pending(&database).await != Some(0) && Instant::now() < limit {
+        fleet.live(Duration::from_millis(200)).await;
+    }
+    // What dead senders had sent may still be answered.
+    fleet.live(Duration::from_secs(1)).await;
+    drop(fleet);
+    counting.abort();
+    let most = MOST.load(Ordering::Relaxed);
+    if most > CONNECTIONS {
+        wrong.push(format!("{most} connections to the server, {CONNECTIONS} in the pools"));
+    }
+    let database = record::patient(&url);
+    let (lost_beside, lost) = beside.end(&database).await;
+    wrong.extend(lost);
+    drop(asked);
+    let answers = |endpoint: &str, event: &str| receiver.answers(endpoint, event);
+    let (figures, unlike) =
+        checks::check(&database, customers.accepted(), customers.calls(), answers).await;
+    wrong.extend(unlike);
+    let mut session = database.session().await.unwrap();
+    let change = session.transaction().await.unwrap();
+    let (replayed, unlike) = record::check(&change).await;
+    change.commit().await.unwrap();
+    wrong.extend(unlike);
+    session.keep();
+    let (done, left) = customers.done(&database).await;
+    wrong.extend(left);
+
+    println!("\n{:<40} {:>4}  psql, writes, reads refused: most (median), s", "fault", "");
+    for (fault, times) in refused {
+        let column = |nth: usize| {
+            let mut times: Vec<Duration> = times.iter().map(|times| times[nth]).collect();
+            times.sort();
+            let [most, median] = [times[times.len() - 1], times[times.len() / 2]];
+            format!("{:5.1} ({:.1})", most.as_secs_f64(), median.as_secs_f64())
+        };
+        println!("{fault:<40} {:>4}  {}  {}  {}", times.len(), column(0), column(1), column(2));
+    }
+    println!("\n{figures}\n{done}\n{replayed} changes of rows replayed through the library");
+    println!("at most {most} connections; after the last fault deliveries were {late:.1} s late");
+    println!("the bare client has lost {lost_beside} rows that were acknowledged");
+    if plan.synchronous && lost_beside > 0 {
+        wrong.push(format!("the cluster has lost {lost_beside} rows of a bare client"));
+    }
+    wrong
+}
+
+/// The most connections of the host that a server had.
+static MOST: AtomicI64 = AtomicI64::new(0);
+
+async fn most_connections(url: String) {
+    let database = Database::new(&url, 1).unwrap();
+    let count = "SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'call-assistant' AND pid <> pg_backend_pid()";
+    loop {
+        let counted = database.read(async |client| {
+            Ok::<i64, DbError>(client.query_one(count, &[]).await?.try_get(0)?)
+        });
+        if let Ok(counted) = counted.await {
+            MOST.fetch_max(counted, Ordering::Relaxed);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// How many seconds the latest delivery to an endpoint that always answers has been due.
+async fn late(database: &Database) -> f64 {
+    let late = "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(d.at)), 0)::float8
+        FROM deliveries AS d JOIN endpoints AS e ON e.number = d.endpoint
+        WHERE e.url ~ '/ok' AND e.disabled IS NULL";
+    let late = database
+        .read(async |client| Ok::<f64, DbError>(client.query_one(late, &[]).await?.try_get(0)?));
+    late.await.unwrap()
+}

@@ -1,0 +1,214 @@
+//! What operators set to stop sending or to slow it down, over senders that start and end.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::Running;
+use crate::support::receiver::Reply;
+use crate::support::running::{eventually, request};
+use crate::support::service::Service;
+
+const SENDER: [&str; 3] = ["--allow-loopback-endpoints", "--metrics", "127.0.0.1:0"];
+const DELIVERED: &str = "SELECT count(*) FROM ended WHERE status = 'delivered'";
+
+/// The value of a metric.
+fn value(address: &str, name: &str) -> Option<f64> {
+    let text = request(address, "GET", "/metrics", "", b"").text();
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(&format!("call_assistant_{name} "))?.parse().ok())
+}
+
+#[track_caller]
+fn shows(address: &str, name: &str, wanted: f64) {
+    eventually(&format!("{name} is {wanted}"), || {
+        value(address, name).filter(|value| *value == wanted)
+    });
+}
+
+/// Waits until a sender knows what is set: a look may have begun before, so until two have succeeded.
+fn knows(sender: &Running) {
+    for _ in 0..2 {
+        let began = Instant::now();
+        eventually("a look at what is set", || {
+            let age = value(sender.metrics(), "loop_age_seconds{loop=\"levers\"}")?;
+            (age < began.elapsed().as_secs_f64()).then_some(())
+        });
+    }
+}
+
+#[track_caller]
+fn set(service: &Service, asked: Value) -> String {
+    let set = service.api.ask("POST", "/levers", &asked, 201);
+    format!("/levers/{}/undo", set["id"].as_str().unwrap())
+}
+
+#[track_caller]
+fn undo(service: &Service, path: &str) {
+    service.api.ask("POST", path, &json!({}), 200);
+    service.api.ask("POST", path, &json!({}), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_paused_waits_for_its_end_and_nothing_else_does() {
+    let service = Service::new().await;
+    let got = |path| service.receiver.got(path).len();
+    let api = service.api.dashboard();
+    let paused = service.endpoint("/paused", &[Reply::Status(204)]);
+    let other = service.endpoint_of("acct_2", "/other", &[Reply::Status(204)]);
+    let pause = set(&service, json!({ "account_id": "acct_1", "per_second": 0 }));
+    // Also by a sender that starts later.
+    for round in 1..=2 {
+        let sender = service.world.start("sender", &SENDER);
+        for _ in 0..10 {
+            service.ping(&paused);
+            service.ping(&other);
+        }
+        service.becomes(DELIVERED, 10 * round).await;
+        shows(sender.metrics(), "sender_limited", 10.0 * round as f64);
+        assert_eq!((got("/paused"), got("/other")), (0, 10 * round as usize));
+    }
+    shows(api, "sending_paused", 1.0);
+    shows(api, "sender_held", 20.0);
+    shows(api, "sender_oldest_due_seconds", 0.0);
+    let sender = service.world.start("sender", &SENDER);
+    undo(&service, &pause);
+    service.becomes(DELIVERED, 40).await;
+    assert_eq!((got("/paused"), got("/other")), (20, 20), "each once");
+
+    // While it runs: an endpoint, and everything.
+    let id = paused.rsplit('/').next().unwrap();
+    for asked in [json!({ "endpoint_id": id, "per_second": 0 }), json!({ "per_second": 0 })] {
+        let all = asked.get("endpoint_id").is_none();
+        let (before, ended) = (got("/other"), service.count(DELIVERED).await);
+        let pause = set(&service, asked);
+        knows(&sender);
+        service.ping(&paused);
+        service.ping(&other);
+        shows(sender.metrics(), "sender_limited", if all { 2.0 } else { 1.0 });
+        service.becomes(DELIVERED, ended + i64::from(!all)).await;
+        assert_eq!(got("/other"), before + usize::from(!all));
+        undo(&service, &pause);
+        service.becomes(DELIVERED, ended + 2).await;
+    }
+    shows(api, "sending_paused", 0.0);
+    assert_eq!((got("/paused"), got("/other")), (22, 22), "each once");
+    let log = service.api.log();
+    assert!(log.contains("operator: 0 attempts a second: account acct_1"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_throttled_is_sent_at_that_pace() {
+    let service = Service::new().await;
+    let slow = service.endpoint("/slow", &[Reply::Status(204)]);
+    for (asked, refused) in [
+        (json!({ "account_id": "acct_1" }), 400),
+        (json!({ "account_id": "acct_1", "per_second": 10_001 }), 400),
+        (json!({ "account_id": "acct_1", "endpoint_id": "whep_1", "per_second": 1 }), 400),
+        (json!({ "account_id": "acct_9", "per_second": 1 }), 404),
+        (json!({ "endpoint_id": "whep_9", "per_second": 1 }), 404),
+    ] {
+        service.api.ask("POST", "/levers", &asked, refused);
+    }
+    let replaced = set(&service, json!({ "account_id": "acct_1", "per_second": 0 }));
+    let throttle = set(&service, json!({ "account_id": "acct_1", "per_second": 4 }));
+    assert_eq!(replaced, throttle, "there is one of an account");
+    shows(service.api.dashboard(), "sending_throttled", 1.0);
+    for _ in 0..12 {
+        service.ping(&slow);
+    }
+    let _sender = service.world.start("sender", &SENDER);
+    service.becomes(DELIVERED, 12).await;
+    let got = service.receiver.got("/slow");
+    let took = got[11].at.since(got[0].at);
+    // Eleven quarters of a second, less what the machine held up the first of them.
+    assert!(took >= Duration::from_millis(1_500), "{took:?}");
+}
+
+// D-56: what was cancelled can be recovered.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pending_of_a_type_is_cancelled_in_steps() {
+    let service = Service::new().await;
+    let endpoint = service.endpoint("/hook", &[Reply::Status(204)]);
+    let other = service.endpoint_of("acct_2", "/other", &[Reply::Status(204)]);
+    for _ in 0..3 {
+        service.ping(&endpoint);
+        service.ping(&other);
+        service.api.ask("POST", "/accounts/acct_1/calls", &json!({}), 201);
+    }
+    let pending = service.count("SELECT count(*) FROM deliveries").await;
+    let cancel =
+        |asked: Value, status| service.api.ask("POST", "/accounts/acct_1/cancel", &asked, status);
+    cancel(json!({}), 400);
+    cancel(json!({ "type": "ping", "after": "x" }), 409);
+    let first = cancel(json!({ "type": "ping" }), 200);
+    assert_eq!(first["cancelled"], 3);
+    let last = cancel(json!({ "type": "ping", "after": first["next"] }), 200);
+    assert_eq!(last, json!({ "cancelled": 0, "next": null }));
+    assert_eq!(cancel(json!({ "type": "ping" }), 200)["cancelled"], 0, "it can be repeated");
+    let _sender = service.world.start("sender", &SENDER);
+    service.becomes(DELIVERED, pending - 3).await;
+    let pings = || {
+        let got = service.receiver.got("/hook");
+        got.iter().filter(|got| got.header("x-service-event") == "ping").count()
+    };
+    assert_eq!((pings(), service.receiver.got("/other").len()), (0, 3));
+    let recover = json!({ "types": ["ping"] });
+    service.api.ask("POST", &format!("{endpoint}/recover"), &recover, 202);
+    service.becomes(DELIVERED, pending).await;
+    assert_eq!(pings(), 3);
+}
+
+// D-84: a drained sender gives its shards back as one that ends does, and lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shards_of_a_drained_sender_move_without_a_gap() {
+    let service = Service::new().await;
+    let endpoints: Vec<String> =
+        (0..16).map(|nth| service.endpoint(&format!("/{nth}"), &[Reply::Status(204)])).collect();
+    let _senders = [(); 2].map(|()| service.world.start("sender", &SENDER));
+    // How many shards each sender has, by its id.
+    let shards = || {
+        let shown = service.api.ask("GET", "/levers", &json!({}), 200);
+        let senders = shown["senders"].as_array().unwrap().iter();
+        let each = senders.map(|sender| {
+            let id = sender["id"].as_str().unwrap().to_owned();
+            (id, sender["shards"].as_array().unwrap().len())
+        });
+        each.collect::<Vec<_>>()
+    };
+    let become_so = |wanted: [usize; 2]| {
+        eventually(&format!("{wanted:?}"), || {
+            let counts: Vec<usize> = shards().iter().map(|(_, count)| *count).collect();
+            (counts == wanted).then_some(())
+        });
+    };
+    become_so([32, 32]);
+    let drained = format!("/senders/{}", shards()[0].0);
+    service.api.ask("POST", "/senders/nobody/drain", &json!({}), 404);
+    service.api.ask("POST", &format!("{drained}/drain"), &json!({}), 200);
+    // Meanwhile each endpoint gets an event, again and again.
+    let (began, mut rounds, mut longest) = (Instant::now(), 0, Duration::ZERO);
+    let mut moved = None;
+    while moved.is_none() || rounds < 3 {
+        let accepted = Instant::now();
+        endpoints.iter().for_each(|endpoint| service.ping(endpoint));
+        rounds += 1;
+        eventually("all have arrived", || {
+            let all = (0..16).all(|nth| service.receiver.got(&format!("/{nth}")).len() >= rounds);
+            all.then_some(())
+        });
+        longest = longest.max(accepted.elapsed());
+        if moved.is_none() && shards()[0].1 == 0 && shards()[1].1 == 64 {
+            moved = Some(began.elapsed());
+        }
+    }
+    println!("moved after {moved:?}, {rounds} rounds, the longest {longest:?}");
+    assert!(longest < Duration::from_secs(4), "{longest:?}: the leases had to end");
+    shows(service.api.dashboard(), "senders_drained", 1.0);
+    shows(service.api.dashboard(), "shards_unowned", 0.0);
+    service.api.ask("POST", &format!("{drained}/undo"), &json!({}), 200);
+    become_so([32, 32]);
+    let all = i64::try_from(16 * rounds).unwrap();
+    service.becomes(DELIVERED, all).await;
+    shows(service.api.dashboard(), "senders_drained", 0.0);
+}

@@ -1,0 +1,136 @@
+//! Which statements read or write rows of several accounts: what a router by account needs to know.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Tables with rows that belong to an account.
+const TABLES: &[&str] = &[
+    "accounts",
+    "alerts",
+    "attempts",
+    "calls",
+    "deliveries",
+    "ended",
+    "endpoints",
+    "events",
+    "keys",
+    "logins",
+    "rate_admissions",
+    "rate_windows",
+    "recoveries",
+    "request_windows",
+];
+
+/// What binds a statement to one account, or to one row or endpoint of one: it is given as a parameter.
+const BINDS: &[&str] = &[
+    "account_id = $",
+    "endpoint = $",
+    "number = $",
+    "id = $",
+    "digest = $",
+    "recovery = $",
+    // As `deliveries/page` says why.
+    "endpoint <= $",
+    "endpoint >= $",
+    "VALUES ($1",
+    "VALUES (not_erased($1)",
+    "not_erased($1)",
+];
+
+/// Statements that may read or write rows of several accounts at once.
+const SEVERAL: &[(&str, &str)] = &[
+    // Requests of the API that wait together, each row by its own key.
+    ("api/call", "a call of each request, by account and id"),
+    ("api/keys", "the key of each request, by its digest"),
+    ("api/note_use", "the key of each request, by its id"),
+    ("api/page", "a page of each request, by an index range of its account"),
+    // The owner of a shard, over endpoints of its shards: by rows that it names, or by the shard.
+    ("alerts/insert", "endpoints that one commit of a sender writes"),
+    ("alerts/remind", "endpoints of the sender's shards"),
+    ("queue/again", "deliveries that a sender names"),
+    ("queue/amend", "the results of one commit"),
+    ("queue/endpoints", "the endpoints of one commit"),
+    ("queue/give_up", "deliveries that a sender names"),
+    ("queue/lock_ended", "the deliveries of one commit"),
+    ("queue/lock_endpoints", "the endpoints of one commit"),
+    ("queue/lock_pending", "the deliveries of one commit"),
+    ("queue/retire", "the results of one commit"),
+    ("queue/revive", "the results of one commit"),
+    ("queue/wait", "the results of one commit"),
+    ("queue/write_endpoints", "the endpoints of one commit"),
+    ("recoveries/running", "recoveries of the sender's shards"),
+    ("sender/deliveries", "what is due in the sender's shards"),
+    ("sender/endpoints", "endpoints of the sender's shards"),
+    ("sender/log", "the attempts of one commit"),
+    ("sender/poll", "what is new in the sender's shards"),
+    // One account or endpoint, by rows that were read of it before.
+    ("accept/pending", "the endpoints of the event's account"),
+    ("accept/skipped", "the endpoints of the event's account"),
+    ("deliveries/attempts", "the deliveries of one page of one account"),
+    ("endpoints/last_hour", "the endpoints of one account"),
+    ("erase/attempts_remove", "the deliveries of one account"),
+    ("erase/log_write", "attempts of one account"),
+    ("erase/pending_remove", "deliveries of one account"),
+    // The operator, or the host for itself.
+    ("accounts/page", "the list of accounts"),
+    ("alerts/after", "the feed of all alerts"),
+    ("alerts/drop", "alerts that are older than thirty days"),
+    ("alerts/new", "the feed of all alerts, numbered in order of commit"),
+    ("alerts/number", "the feed of all alerts, numbered in order of commit"),
+    ("days/overdue", "what cannot be ended, whosever it is"),
+    ("days/oldest", "the days of all"),
+    ("days/to_drop", "the days of all"),
+    ("erase/endpoints", "an account whose rows are gone is found by what is left"),
+    ("migrate/calls_late_in_time", "an index of the table"),
+    ("monitoring/gauges", "counts over all"),
+    ("monitoring/secrets", "counts over all"),
+    ("monitoring/state", "counts over all"),
+    ("rotate/read", "every secret is sealed again"),
+];
+
+/// The files of `sql`, without comments, by their names.
+fn statements() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let mut statements = BTreeMap::new();
+    for room in fs::read_dir(&root).unwrap() {
+        for file in fs::read_dir(room.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().with_extension("");
+            let text = fs::read_to_string(&path).unwrap();
+            let code: Vec<_> = text.lines().map(|line| line.split("--").next().unwrap()).collect();
+            statements.insert(name.to_str().unwrap().to_owned(), code.join("\n"));
+        }
+    }
+    statements
+}
+
+fn is_word(part: &str, end: fn(&str) -> Option<char>) -> bool {
+    end(part).is_none_or(|c| !c.is_alphanumeric() && c != '_')
+}
+
+/// Whether a text has a word, or several, that begin at the beginning of one.
+fn has(text: &str, words: &str, whole: bool) -> bool {
+    text.match_indices(words).any(|(at, _)| {
+        is_word(&text[..at], |before| before.chars().next_back())
+            && (!whole || is_word(&text[at + words.len()..], |after| after.chars().next()))
+    })
+}
+
+/// Held for databases that are spread over machines by account (`guide::scaling`).
+#[test]
+fn no_statement_has_rows_of_two_accounts_but_those_with_a_reason() {
+    let statements = statements();
+    assert!(statements.len() > 100, "{}", statements.len());
+    let of_accounts = statements.iter().filter(|(_, sql)| TABLES.iter().any(|t| has(sql, t, true)));
+    let several: Vec<_> = of_accounts
+        .filter(|(_, sql)| !BINDS.iter().any(|bind| has(sql, bind, false)))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let listed: BTreeMap<_, _> = SEVERAL.iter().copied().collect();
+    assert_eq!(listed.len(), SEVERAL.len(), "one is listed twice");
+    let new: Vec<_> = several.iter().filter(|name| !listed.contains_key(**name)).collect();
+    assert!(new.is_empty(), "bound to no account, and without a reason: {new:?}");
+    let stale: Vec<_> = listed.keys().filter(|name| !several.contains(name)).collect();
+    assert!(stale.is_empty(), "bound to one account, or gone: {stale:?}");
+}
