@@ -76,7 +76,7 @@ impl Error {
                 (StatusCode::FORBIDDEN, "not_in_plan", error.to_string(), None)
             }
             Self::Refused(Refused::Unavailable(why)) => {
-                log::line(&format!("store: {why}"));
+                log::warn("store").because(&why).write();
                 let message = "the store does not answer; try again";
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 let mut answer = error(status, "unavailable", message, None);

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::monitor::ApiTally;
 use super::store::{ApiStore, Refused};
 use crate::shutdown::Shutdown;
+use crate::trace::TraceParent;
 use crate::{clock, log, random, serve};
 
 /// The public API over a store. Clones share it.
@@ -59,28 +60,34 @@ impl<S: ApiStore> Api<S> {
         let request_id = RequestId::from_random(random::bytes());
         let id = request_id.clone();
         let head = RequestHead::from_parts(&parts);
+        let mut account = None;
         // Its head was not complete when stopping began. Whoever asks again finds another process.
         let stopping = self.stop.is_some_and(|stop| stop.is_requested());
         let answered = match Received::new(&head, request_id) {
             Ok(received) if stopping => Err(received.internal_error()),
-            Ok(received) => self.host.serve(received, began).await,
+            Ok(received) => self.host.serve(received, &mut account, began).await,
             Err(rejection) => Err(rejection),
         };
         let (took, operation) = (timer.elapsed(), Operation::from_path(parts.uri.path()));
         self.tally.count(|tally| tally.answered(operation, &answered, took));
         let (answer, reason) = match answered {
-            Ok(answer) => (answer, String::new()),
+            Ok(answer) => (answer, None),
             // The reason is for this log, and nothing that the caller sees.
             Err(rejection) => {
-                let reason = format!(" {}", rejection.reason());
-                (rejection.into_response(), reason)
+                let reason = rejection.reason().to_string();
+                (rejection.into_response(), Some(reason))
             }
         };
-        let took = took.as_micros();
-        let status = answer.status().as_u16();
-        let route = route(parts.uri.path());
-        let method = serve::method(&parts.method);
-        log::line(&format!("api {method} {route} {status} {took} us {id}{reason}"));
+        log::info("api")
+            .with("request", id.as_str())
+            .with("account", account)
+            .with("method", serve::method(&parts.method))
+            .with("route", route(parts.uri.path()))
+            .with("status", answer.status().as_u16())
+            .with("took_us", log::micros(took))
+            .with("reason", reason)
+            .with("traceparent", TraceParent::of(&parts.headers).map(|trace| trace.to_string()))
+            .write();
         answer.map(|body| Full::new(Bytes::from(body)))
     }
 }
@@ -89,9 +96,11 @@ impl<S: ApiStore> Host<S> {
     async fn serve(
         &self,
         received: Received,
+        account_id: &mut Option<String>,
         now: Timestamp,
     ) -> Result<Response<Vec<u8>>, Rejection> {
         let (identified, found) = self.store.identify(received, now).await?;
+        *account_id = Some(identified.account_id().as_str().to_owned());
         let admitted = self.store.admit(identified, now).await?;
         let (account, status) = match self.store.status(admitted.account_id(), found).await {
             Ok(found) => found,
@@ -115,7 +124,7 @@ impl<S: ApiStore> Host<S> {
 /// Logs why a look-up failed.
 fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     if let Refused::Unavailable(why) = refused {
-        log::line(&format!("store: {why}"));
+        log::warn("store").because(why).write();
     }
     rejection
 }

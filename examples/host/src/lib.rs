@@ -32,7 +32,8 @@
 //! | [`scale`] | `--time-scale` and `--timeout-scale` |
 //! | [`program`], [`watch`] | how a program begins and ends; tasks that must not end before it |
 //! | [`serve`], [`peer`], [`tls`], [`shutdown`] | connections, their ends, certificates |
-//! | [`clock`], [`random`], [`log`], [`flags`] | time, random bytes, a log, a command line |
+//! | [`log`], [`trace`] | the log; the trace of a caller, for its lines |
+//! | [`clock`], [`random`], [`flags`] | time, random bytes, a command line |
 // The only indexing is JSON by name, and it is into objects, which then get what they had not.
 #![allow(clippy::indexing_slicing)]
 
@@ -65,4 +66,5 @@ pub mod shutdown;
 pub mod signed;
 pub mod store;
 pub mod tls;
+pub mod trace;
 pub mod watch;

@@ -16,7 +16,7 @@ use crate::rows::Writes;
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
 use crate::{
-    process,
+    log, process,
     rows::{LoadRow, Metrics},
 };
 
@@ -49,6 +49,7 @@ const METHODS: &str = "GET, HEAD";
 
 const BUILD_INFO: &str = "call_assistant_build_info";
 const STORE_UP: &str = "call_assistant_store_up";
+const LOG_DROPPED: &str = "call_assistant_log_dropped";
 
 impl<S: Store> Monitor<S> {
     /// Creates a monitor of a store and its sender.
@@ -99,6 +100,8 @@ impl<S: Store> Monitor<S> {
             }
             let version = ("version", env!("CARGO_PKG_VERSION"));
             text.gauge(BUILD_INFO, "What runs, by its version.", [([version], 1)])?;
+            let help = "Lines of the log that were dropped, because nobody read them in time.";
+            text.counter(LOG_DROPPED, help, [([], log::dropped())])?;
             text.gauge(STORE_UP, "Whether the store answers.", [([], u8::from(is_up))])?;
             if let Some(gauges) = gauges {
                 gauges.write(&mut text)?;

@@ -86,7 +86,7 @@ where
             Ok(accepted) => accepted,
             Err(error) => {
                 // Mostly too many open files. Some other peer's failure is as harmless to repeat.
-                log::line(&format!("accept: {error}"));
+                log::warn("accept").because(&error).write();
                 connections.close_oldest_idle();
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;

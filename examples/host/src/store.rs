@@ -97,6 +97,11 @@ impl EndpointLimit {
         Ok(Self(flags.read("--max-endpoints", Self::default().0, "a number of endpoints")?))
     }
 
+    /// Returns the number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
     /// Checks that an account with so many endpoints may have one more.
     ///
     /// # Errors

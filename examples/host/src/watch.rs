@@ -71,7 +71,7 @@ impl Watch {
     }
 
     fn failed(&self, why: String) {
-        log::line(&why);
+        log::error(why.clone()).write();
         let _ = self.failed.set(why);
         self.trigger.pull();
     }

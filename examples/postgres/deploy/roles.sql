@@ -36,6 +36,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     endpoints, deliveries, ended, attempts, alerts, recoveries, shards, senders, clocks
     TO call_assistant_sender;
 GRANT SELECT ON accounts, events, erased_accounts, levers TO call_assistant_sender;
+-- A recovery locks the events that it redelivers, for which PostgreSQL asks for the right to change a column.
+GRANT UPDATE (traceparent) ON events TO call_assistant_sender;
 GRANT EXECUTE ON FUNCTION add_day(date), drop_day(date) TO call_assistant_sender;
 
 -- `erase`, `recover` and `rotate-keys`.

@@ -17,6 +17,7 @@ use crate::ops::erase::Subject;
 use crate::sender;
 use host::access::{Access, Ancestors};
 use host::flags::{Command, Commands, Flag, Flags, Help};
+use host::log;
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
 
@@ -71,6 +72,16 @@ pub(crate) struct Serving {
     pub(crate) metrics: Option<SocketAddr>,
     /// How long to serve on after the signal for shutdown.
     pub(crate) drain: Duration,
+}
+
+impl Serving {
+    /// Adds the settings to the line about a start.
+    pub(crate) fn told(&self, line: log::Line) -> log::Line {
+        line.with("data", self.data.as_ref().map(|file| file.display().to_string()))
+            .with("allow_loopback_endpoints", self.allow_loopback)
+            .with("max_endpoints", self.endpoint_limit.get())
+            .with("drain_seconds", self.drain.as_secs())
+    }
 }
 
 pub(crate) const DATABASE: Flag =
@@ -148,7 +159,7 @@ const API: Help = Help {
             \x20              [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json]\n\
             \x20              [--allow-loopback-endpoints] [--max-endpoints N] [--metrics ADDR]\n\
-            \x20              [--drain-seconds N]",
+            \x20              [--drain-seconds N] [--log-format FORMAT] [--log-level LEVEL]",
     about: "Serves the public API and the dashboard. Several processes may run at once.",
     flags: &[
         DATABASE,
@@ -163,6 +174,8 @@ const API: Help = Help {
         EndpointLimit::FLAG,
         METRICS,
         DRAIN,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -170,7 +183,8 @@ const API: Help = Help {
 const SENDER: Help = Help {
     usage: "call-assistant-postgres sender --database URL [--database-ca FILE.pem] [--keys FILE]\n\
             \x20              [--trust-ca FILE.pem] [--allow-loopback-endpoints] [--time-scale F]\n\
-            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]",
+            \x20              [--timeout-scale F] [--endpoint-rate N] [--metrics ADDR]\n\
+            \x20              [--log-format FORMAT] [--log-level LEVEL]",
     about: "Sends webhooks. Several senders share the work, and each may stop at any time.",
     flags: &[
         DATABASE,
@@ -182,6 +196,8 @@ const SENDER: Help = Help {
         TIMEOUT_SCALE,
         ENDPOINT_RATE,
         METRICS,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -206,6 +222,8 @@ const ALL: Help = Help {
         EndpointLimit::FLAG,
         METRICS,
         DRAIN,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -233,6 +251,8 @@ const DEMO: Help = Help {
         ENDPOINT_RATE,
         EndpointLimit::FLAG,
         METRICS,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -370,6 +390,7 @@ const ROLES: &[Command<Build>] = &[
 /// Reads the command line. Exits with a message if it is wrong.
 pub(crate) fn read() -> Role {
     let (Command { help, run, .. }, flags) = COMMANDS.parse_or_exit();
+    log::set_or_exit(help, &flags);
     run(help, &flags)
 }
 

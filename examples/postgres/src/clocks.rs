@@ -84,7 +84,7 @@ impl Clocks {
         loop {
             ticks.tick().await;
             if let Err(error) = self.look().await {
-                log::line(&format!("clocks: {error}"));
+                log::warn("clocks").because(&error).write();
             }
         }
     }
@@ -126,9 +126,12 @@ impl Clocks {
                     "and {others} other processes say the same of theirs: the database's is wrong"
                 ),
             };
-            log::line(&format!(
-                "this process's clock is {ahead:.3} s ahead of the database's, {what}"
-            ));
+            let message =
+                format!("this process's clock is {ahead:.3} s ahead of the database's, {what}");
+            match verdict {
+                Verdict::Nobodys => log::info(message).write(),
+                Verdict::Own | Verdict::Databases => log::error(message).write(),
+            }
         }
     }
 }

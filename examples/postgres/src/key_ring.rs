@@ -176,6 +176,12 @@ impl KeyRing {
         read(&text, now).ok_or(OpenError::Format)
     }
 
+    /// Returns the numbers of the keys.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<u8> {
+        self.keys.keys().copied().collect()
+    }
+
     /// Returns whether the ring has the key of a sealed text, of which the beginning is enough.
     #[must_use]
     pub fn has_key_of(&self, sealed: &[u8]) -> bool {

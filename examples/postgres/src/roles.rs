@@ -10,7 +10,7 @@ use crate::cli::{self, Look, Role, Serving};
 use crate::clock;
 use crate::clocks::{self, Clocks};
 use crate::counted::Counted;
-use crate::db::{self, Database, MigrationStatus};
+use crate::db::{self, Address, Database, MigrationStatus};
 use crate::key_ring::KeyRing;
 use crate::ops::doctor::{self, State};
 use crate::ops::erase::{self, Patience};
@@ -135,6 +135,7 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
         }
         Role::Api { serving, database, ring } => {
             let accounts = accounts(&serving, false)?;
+            let started = serving.told(begins("api", &database, &ring));
             let watch = watch(serving.drain)?;
             let counted = Counted::default();
             let mut clocks = Clocks::new(
@@ -146,12 +147,14 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             clocks.look().await?;
             let clocks = tokio::spawn(watch.until_shutdown("the clocks", clocks.keep()));
             say(&api.line);
-            let _ = std::io::stderr().write_all(api.banner.as_bytes());
+            log::banner(&api.banner);
+            started.with("listens", listens(&api.line)).write();
             api.ended(std::future::ready(())).await;
             clocks.abort();
             watch.outcome()?;
         }
         Role::Sender { options, metrics } => {
+            let started = options.told(begins("sender", &options.database, &options.ring));
             let watch = watch(Duration::ZERO)?;
             let (ring, counted) = (options.ring.clone(), options.counted.clone());
             let (mut line, mut monitor) = (Map::new(), None);
@@ -163,7 +166,9 @@ async fn run(role: Role, own_server: OwnServer) -> Result<i32, Box<dyn Error>> {
             }
             let running = sender::start(options, watch.clone()).await?;
             line.insert("ready".to_owned(), running.is_ready.into());
-            say(&line.into());
+            let line = line.into();
+            say(&line);
+            started.with("listens", listens(&line)).with("ready", running.is_ready).write();
             running.ended().await;
             if let Some(monitor) = monitor {
                 monitor.end().await;
@@ -208,13 +213,33 @@ async fn all(
         false => String::new(),
     };
     let watch = watch(serving.drain)?;
+    let started = begins("all", &sending.database, &sending.ring);
+    let started = sending.told(serving.told(started));
     let (ring, counted) = (sending.ring.clone(), sending.counted.clone());
     let api = serving::start(&sending.database, ring, serving, accounts, counted, &watch).await?;
     let sender = sender::start(sending, watch.clone()).await?;
     say(&api.line);
-    let _ = std::io::stderr().write_all(format!("{}{note}", api.banner).as_bytes());
+    log::banner(&format!("{}{note}", api.banner));
+    started.with("listens", listens(&api.line)).with("ready", sender.is_ready).write();
     api.ended(sender.ended()).await;
     Ok(watch.outcome()?)
+}
+
+/// Begins the line about a start: what runs, and over what. No password is in it, and no key.
+fn begins(role: &'static str, database: &Address, ring: &KeyRing) -> log::Line {
+    log::info("started")
+        .with("role", role)
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("pid", std::process::id())
+        .with("database", database.places())
+        .with("keys", ring.numbers())
+}
+
+/// Returns the addresses of a role's first line, without the keys that it may have.
+fn listens(line: &Value) -> Option<String> {
+    let addresses = ["api", "dashboard", "metrics"].map(|name| line.get(name)?.as_str());
+    let addresses: Vec<&str> = addresses.into_iter().flatten().collect();
+    (!addresses.is_empty()).then(|| addresses.join(","))
 }
 
 /// What all tasks of a role are watched by, until so long after Ctrl-C.

@@ -128,7 +128,7 @@ impl Running {
         let servers = async {
             for task in tasks {
                 if let Err(error) = task.await {
-                    log::line(&format!("a server ended: {error}"));
+                    log::warn("a server ended").because(&error).write();
                 }
             }
         };

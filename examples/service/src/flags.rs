@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::sender::Pace;
 use host::access::{Access, Ancestors};
 use host::flags::{Flag, Help};
+use host::log;
 use host::scale::{self, Scale};
 use host::store::EndpointLimit;
 
@@ -28,7 +29,7 @@ const HELP: Help = Help {
     usage: "service [--listen ADDR] [--dashboard ADDR] [--operator-token-file FILE]\n\
             \x20              [--portal-frame-ancestors ORIGINS] [--data FILE.json] [--trust-ca FILE.pem] [--allow-loopback-endpoints]\n\
             \x20              [--time-scale F] [--timeout-scale F] [--endpoint-rate N]\n\
-            \x20              [--max-endpoints N] [--metrics ADDR]",
+            \x20              [--max-endpoints N] [--metrics ADDR] [--log-format FORMAT] [--log-level LEVEL]",
     about: "The whole service on one machine: the public REST API, the webhook sender, and a\n\
             dashboard. The first line on standard output is JSON: both addresses, and the keys.",
     flags: &[
@@ -67,6 +68,8 @@ const HELP: Help = Help {
             "limit, in attempts per second and endpoint; 0: no limit [0]",
         ),
         EndpointLimit::FLAG,
+        log::FORMAT,
+        log::LEVEL,
     ],
     positional: 0,
 };
@@ -74,6 +77,7 @@ const HELP: Help = Help {
 /// Reads the command line. Exits with a message if it is wrong.
 pub fn read() -> Options {
     let flags = HELP.parse_or_exit();
+    log::set_or_exit(&HELP, &flags);
     let address = |name, default: u16| -> SocketAddr {
         let default = SocketAddr::from(([127, 0, 0, 1], default));
         let expected = format_args!("an address, such as {default}");

@@ -103,9 +103,13 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     });
-    let _ = std::io::stderr().write_all(banner.as_bytes());
+    log::banner(&banner);
+    log::info("started")
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("listens", format!("{api_url},{dashboard_url}"))
+        .write();
     stop.requested().await;
-    log::line("stopping");
+    log::info("stopping").write();
     for task in running {
         task.await?;
     }

@@ -100,7 +100,7 @@ impl Intake {
         };
         let took = began.elapsed().as_millis();
         let method = serve::method(&head.method);
-        log::line(&format!("{method} {} {took} ms: {}", outcome.status, outcome.what));
+        log::info(format!("{method} {} {took} ms: {}", outcome.status, outcome.what)).write();
         let mut response = Response::new(Full::default());
         *response.status_mut() = outcome.status;
         if outcome.status == StatusCode::METHOD_NOT_ALLOWED {
@@ -153,7 +153,7 @@ impl Intake {
         tokio::task::spawn_blocking(move || {
             let headers = DeliveryHeaders::from_map(&product, &headers);
             if let Some(evidence) = secrets::evidence(headers, &body, &secrets) {
-                log::line(&format!("that mismatch: {}", evidence.explain(now)));
+                log::info(format!("that mismatch: {}", evidence.explain(now))).write();
             }
         });
     }
@@ -206,7 +206,7 @@ fn store_all(
                 let _ = stored.send(journal.len());
             }
             Err(StoreError::NotNow(error)) => {
-                log::line(&format!("journal: {error}"));
+                log::warn("journal").because(&error).write();
             }
             Err(StoreError::Unknown(error)) => {
                 return Err(format!("journal: {error}; start again to see what is stored"));

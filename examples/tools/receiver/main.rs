@@ -209,7 +209,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     );
     let intake = Arc::new(intake);
 
-    log::line(&format!("listening on http://{address}"));
+    log::info(format!("listening on http://{address}")).write();
     let handler = {
         let intake = Arc::clone(&intake);
         move |request, _peer| {
@@ -219,7 +219,7 @@ async fn receive(set_up: SetUp) -> Result<(), String> {
     };
     serve(listener, LIMITS, handler, shutdown).await;
 
-    log::line("stopping: storing and acting on the received events");
+    log::info("stopping: storing and acting on the received events").write();
     intake.stop().await;
     let failed = "a thread of the receiver has panicked";
     let ended = tokio::task::spawn_blocking(move || {
@@ -251,11 +251,12 @@ fn recover(set_up: &SetUp) -> Result<(Journal, Actions), String> {
     let of_journal = |error: String| format!("{}: {error}", set_up.journal.display());
     let journal = Journal::open(&set_up.journal).map_err(of_journal)?;
     let actions = Actions::of(actions, &set_up.journal, journal.len()).map_err(of_actions)?;
-    log::line(&format!(
+    log::info(format!(
         "journal {}: {} events, {} bytes still to act on",
         set_up.journal.display(),
         journal.events(),
         journal.len().saturating_sub(actions.reached()),
-    ));
+    ))
+    .write();
     Ok((journal, actions))
 }

@@ -77,7 +77,7 @@ impl Ours {
                 self.number += 1;
                 let event = event(&account_of(*endpoint), self.number);
                 let endpoint = self.first + i32::try_from(*endpoint).expect("a few");
-                accept(&change, &event, Some(endpoint), now()).await.expect("accepted");
+                accept(&change, &event, Some(endpoint), None, now()).await.expect("accepted");
             }
             change.commit().await.expect("committed");
             session.keep();

@@ -1,4 +1,4 @@
-//! Clients that each keep a connection, and ask for the next answer when they have the last.
+//! Clients that each keep a connection, and ask for the next answer when they have the last, or when it is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,16 +16,24 @@ pub(super) struct Load {
     pub(super) p99: Duration,
 }
 
-/// Asks `count` times for `path`, with one key after the other, and expects this status.
+/// What is asked for, with one key after the other, and the status that is expected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) path: &'a str,
+    pub(super) keys: &'a [String],
+    pub(super) status: u16,
+}
+
+/// Asks `count` times: at this rate, or as fast as it is answered. A request that is due counts as asked.
 pub(super) async fn run(
     addresses: &[String],
     clients: usize,
     count: usize,
-    path: &str,
-    keys: &[String],
-    status: u16,
+    per_second: Option<u32>,
+    Asked { path, keys, status }: Asked<'_>,
 ) -> Load {
     let requests: Arc<Vec<String>> = Arc::new(keys.iter().map(|key| request(path, key)).collect());
+    let step = per_second.map(|rate| Duration::from_secs(1) / rate);
     let next = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
     let began = Instant::now();
@@ -41,11 +49,18 @@ pub(super) async fn run(
                 if number >= count {
                     return took;
                 }
-                let began = Instant::now();
+                let asked = match step {
+                    Some(step) => {
+                        let due = began + step * u32::try_from(number).expect("a few seconds");
+                        tokio::time::sleep_until(due.into()).await;
+                        due
+                    }
+                    None => Instant::now(),
+                };
                 let request = &requests[number % requests.len()];
                 stream.write_all(request.as_bytes()).await.expect("written");
                 let answered = answer(&mut stream, &mut buffer).await;
-                took.push(began.elapsed());
+                took.push(asked.elapsed());
                 assert_eq!(answered, status, "{}", String::from_utf8_lossy(&buffer));
             }
         });

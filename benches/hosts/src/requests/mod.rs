@@ -4,8 +4,8 @@
 mod load;
 mod memory;
 mod plain;
+mod table;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use call_assistant_postgres::key_ring::VARIABLE;
 use serde_json::{Value, json};
 
 use crate::server::{Server, cpu_of};
-use load::Load;
+use load::{Asked, Load};
+use table::Figures;
 
 const RING: &str = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -48,6 +49,19 @@ impl Host {
             Self::Plain => "plain host, 1 process",
         }
     }
+}
+
+/// What a customer asks for each second beside a flood, how many unknown keys come each second, and how long.
+const CUSTOMER: u32 = 250;
+const UNKNOWN: u32 = 5_000;
+const SECONDS: usize = 4;
+
+/// A customer alone and beside a flood, and the flood.
+#[derive(Clone, Debug)]
+struct Flood {
+    alone: Load,
+    beside: Load,
+    unknown: Load,
 }
 
 /// One measurement, with CPU for each request.
@@ -103,7 +117,7 @@ pub(crate) async fn host(arguments: &[String]) -> Option<()> {
     Some(())
 }
 
-/// Measures so many rounds of so many requests, and prints the medians. `floods` measures unknown keys instead.
+/// Measures so many rounds of so many requests, and prints the medians. `floods` measures unknown keys only.
 pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
     let folder = std::env::temp_dir().join(format!("requests-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -135,21 +149,19 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
             host => hosts.iter().filter(|(of, _)| *of == host).flat_map(|(_, all)| all).collect(),
         }
     };
-    if floods {
-        flood(&processes(Host::Ours(1)), &keys, requests).await;
-        let _ = fs::remove_dir_all(&folder);
-        return;
-    }
-    let mut figures: BTreeMap<(&str, usize, Host), Vec<Figure>> = BTreeMap::new();
+    let (mut figures, mut flooded) = (Figures::new(), Vec::new());
+    let cases: Vec<(&str, usize)> = match floods {
+        true => Vec::new(),
+        false => PATHS.iter().flat_map(|path| CLIENTS.map(|clients| (*path, clients))).collect(),
+    };
     for round in 1..=rounds {
-        for (path, clients) in PATHS.iter().flat_map(|path| CLIENTS.map(|clients| (path, clients)))
-        {
+        for (path, clients) in cases.iter().copied() {
             for host in Host::ALL {
                 let processes = processes(host);
                 let addresses: Vec<String> =
                     processes.iter().map(|it| it.address.clone()).collect();
-                let ask =
-                    async |count| load::run(&addresses, clients, count, path, &keys, 200).await;
+                let asked = Asked { path, keys: &keys, status: 200 };
+                let ask = async |count| load::run(&addresses, clients, count, None, asked).await;
                 // Each key is known by then, and its window is there.
                 ask(keys.len()).await;
                 let cpu = || processes.iter().map(|it| cpu_of(it.child.id())).sum::<Duration>();
@@ -166,62 +178,34 @@ pub(crate) async fn run(rounds: usize, requests: usize, floods: bool) {
                 figures.entry((path, clients, host)).or_default().push(figure);
             }
         }
+        let flood = flood(&processes(Host::Ours(1)), &keys).await;
+        eprintln!("round {round}: {flood:?}");
+        flooded.push(flood);
     }
-    print(&figures, rounds, requests);
+    if !floods {
+        println!("\n{rounds} rounds of {requests} requests, a quarter for one client; medians\n");
+        table::print(&figures);
+        table::print_aims(&figures);
+    }
+    table::print_floods(&flooded);
     let _ = fs::remove_dir_all(&folder);
 }
 
-/// A customer's requests alone, and while 5,000 requests a second come with keys that nobody has.
-async fn flood(processes: &[&Process], keys: &[String], requests: usize) {
+/// A customer's requests alone, and while requests come with keys that nobody has.
+async fn flood(processes: &[&Process], keys: &[String]) -> Flood {
     let addresses: Vec<String> = processes.iter().map(|it| it.address.clone()).collect();
     let unknown: Vec<String> = (0..10_000).map(|n| format!("service_live_{n:032x}")).collect();
-    for clients in [0, 8, 32] {
-        let (targets, unknown) = (addresses.clone(), unknown.clone());
-        let beside = (clients > 0).then(|| {
-            tokio::spawn(async move {
-                load::run(&targets, clients, 30_000, "/v1/account", &unknown, 401).await
-            })
-        });
-        let load = load::run(&addresses, 1, requests / 4, "/v1/calls?limit=1", keys, 200).await;
-        let flood = match beside {
-            Some(flood) => flood.await.expect("answered").per_second,
-            None => 0.0,
-        };
-        println!("a customer beside {flood:.0} unknown keys a second: {load:?}");
-    }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn print(figures: &BTreeMap<(&str, usize, Host), Vec<Figure>>, rounds: usize, requests: usize) {
-    println!("\n{rounds} rounds of {requests} requests, a quarter for one client; medians\n");
-    println!(
-        "| request | clients | host | requests a second | of memory's, same round | of the plain host's \
-         | p50 | p99 | CPU of PostgreSQL | of the API |\n|---|---|---|---|---|---|---|---|---|---|"
-    );
-    for ((path, clients, host), own) in figures {
-        let all = |of: fn(&Figure) -> f64| median(own.iter().map(of));
-        let against = |other: Host| {
-            let other = figures[&(*path, *clients, other)].iter();
-            let rates = own.iter().zip(other);
-            median(rates.map(|(own, other)| own.load.per_second / other.load.per_second))
-        };
-        println!(
-            "| {path} | {clients} | {} | {:.0} | {:.2} | {:.2} | {:.2} ms | {:.2} ms | {:.0} us | {:.0} us |",
-            host.name(),
-            all(|figure| figure.load.per_second),
-            against(Host::Memory),
-            against(Host::Plain),
-            all(|figure| figure.load.p50.as_secs_f64() * 1e3),
-            all(|figure| figure.load.p99.as_secs_f64() * 1e3),
-            all(|figure| figure.database_us),
-            all(|figure| figure.api_us),
-        );
-    }
+    let known = Asked { path: PATHS[1], keys, status: 200 };
+    let customer = || load::run(&addresses, 1, SECONDS * CUSTOMER as usize, Some(CUSTOMER), known);
+    let flood = || {
+        let asked = Asked { path: PATHS[0], keys: &unknown, status: 401 };
+        load::run(&addresses, 16, SECONDS * UNKNOWN as usize, Some(UNKNOWN), asked)
+    };
+    // Each key is known by then.
+    load::run(&addresses, 1, keys.len(), None, known).await;
+    let alone = customer().await;
+    let (beside, unknown) = tokio::join!(customer(), flood());
+    Flood { alone, beside, unknown }
 }
 
 fn keys(account: &Value) -> Vec<String> {

@@ -40,6 +40,7 @@ use crate::scope::{Among, Operator};
 use crate::serve::{self, read_body};
 use crate::shutdown::Shutdown;
 use crate::store::{Refused, Store};
+use crate::trace::TraceParent;
 
 pub use extension::Extension;
 
@@ -171,10 +172,13 @@ impl<S: Store, X: Extension> Dashboard<S, X> {
         }
         // The page asks every second; that nothing has changed is not worth a line.
         if answer.status() != StatusCode::NOT_MODIFIED {
-            let took = began.elapsed().as_micros();
-            let status = answer.status().as_u16();
-            let method = serve::method(&head.method);
-            log::line(&format!("dashboard {method} {route} {status} {took} us"));
+            log::info("dashboard")
+                .with("method", serve::method(&head.method))
+                .with("route", route)
+                .with("status", answer.status().as_u16())
+                .with("took_us", log::micros(began.elapsed()))
+                .with("traceparent", TraceParent::of(&head.headers).map(|trace| trace.to_string()))
+                .write();
         }
         answer
     }

@@ -20,8 +20,8 @@ use self::connect::{Trust, connect};
 use self::connection::{Connection, ExchangeError};
 use self::failure::Failure;
 use self::kept::Kept;
-use crate::clock;
 use crate::signed::Signed;
+use crate::{clock, log};
 
 pub use self::connect::on_thread;
 
@@ -64,6 +64,15 @@ impl Sent {
             reason: Some(FailureReason::Stopping),
             ..Self::without_answer(Outcome::Unsent, clock::now())
         }
+    }
+
+    /// Returns the line of the log for this attempt, to which its host adds whose it was.
+    pub fn line(&self, attempt: u32) -> log::Line {
+        log::info("attempt")
+            .with("attempt", attempt)
+            .with("outcome", self.outcome.to_string())
+            .with("reason", self.reason.as_ref().map(FailureReason::as_str))
+            .with("took_us", log::micros(self.took))
     }
 
     /// Adds to a log entry what only the host has seen.
@@ -174,6 +183,11 @@ impl Client {
         let response = connection.exchange(request).await?;
         Ok((response, connection))
     }
+}
+
+/// Returns the host and port of a target, for the log: its path may hold what only its owner should know.
+pub fn host(target: &Target) -> &str {
+    target.uri().authority().map_or("", |authority| authority.as_str())
 }
 
 /// Writes the target as a server expects it, unlike a proxy: only the path, and the host in a header.

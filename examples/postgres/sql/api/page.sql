@@ -8,14 +8,14 @@ SELECT asked.nth, page.account_id, page.livemode, page.body
 FROM unnest($1::text[], $2::boolean[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::bigint[])
     WITH ORDINALITY AS asked (account_id, live, since, until, at, id, rows, nth)
 CROSS JOIN LATERAL (
-    WITH late AS MATERIALIZED (
-        SELECT count(*) > 1000 AS are_many FROM (
-            SELECT FROM calls
-            WHERE account_id = asked.account_id AND livemode = asked.live AND late
-                AND created_at >= asked.since AND created_at < asked.until
-            LIMIT 1001
-        ) AS counted
-    )
+    SELECT count(*) > 1000 AS are_many FROM (
+        SELECT FROM calls
+        WHERE account_id = asked.account_id AND livemode = asked.live AND late
+            AND created_at >= asked.since AND created_at < asked.until
+        LIMIT 1001
+    ) AS counted
+) AS late_calls
+CROSS JOIN LATERAL (
     (
         SELECT account_id, livemode, id, started_at, body
         FROM calls
@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
         WHERE account_id = asked.account_id AND livemode = asked.live AND late
             AND created_at >= asked.since AND created_at < asked.until
             AND (started_at, id) < (asked.at, asked.id)
-            AND NOT (SELECT are_many FROM late)
+            AND NOT late_calls.are_many
         ORDER BY started_at DESC, id DESC LIMIT asked.rows
     ) UNION ALL (
         SELECT account_id, livemode, id, started_at, body
@@ -40,7 +40,7 @@ CROSS JOIN LATERAL (
             AND created_at - started_at NOT BETWEEN interval '0' AND interval '1 hour' -- as in `late`
             AND created_at >= asked.since AND created_at < asked.until
             AND (started_at, id) < (asked.at, asked.id)
-            AND (SELECT are_many FROM late)
+            AND late_calls.are_many
         ORDER BY started_at DESC, id DESC LIMIT asked.rows
     )
     ORDER BY started_at DESC, id DESC LIMIT asked.rows

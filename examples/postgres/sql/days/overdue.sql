@@ -1,6 +1,6 @@
 -- Pending deliveries of events before $1, in steps, with all that it takes to end them.
 SELECT
-    d.id, d.endpoint, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
+    d.id, d.endpoint, d.account_id, d.event_created_at, d.status, d.at, d.attempts, d.manual, d.generation, d.version,
     e.number AS endpoint_number, e.id AS endpoint_id, e.secrets, e.disabled AS endpoint_disabled,
     e.since AS endpoint_since, e.failures AS endpoint_failures,
     e.first_failures AS endpoint_first_failures, e.first_failed_at AS endpoint_first_failed_at,

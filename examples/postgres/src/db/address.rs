@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, CertificateError};
 
@@ -43,6 +43,18 @@ impl Address {
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the hosts and the name of the database, and nothing else of its URL.
+    pub(crate) fn places(&self) -> String {
+        let Ok(config) = self.url.parse::<Config>() else { return String::new() };
+        let hosts = config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        format!("{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default())
     }
 
     /// What a connection needs.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
-    TimeoutType, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod,
+    Runtime, TimeoutType, Timeouts,
 };
 
 use super::address::Address;
@@ -149,6 +149,8 @@ impl Database {
         });
         let pool = Pool::builder(manager)
             .max_size(connections)
+            // The connection that was used last: what its server process has in its caches is still there.
+            .queue_mode(QueueMode::Lifo)
             .pre_recycle(trusted)
             .timeouts(Timeouts {
                 wait: Some(WAIT),

@@ -69,7 +69,10 @@ pub async fn check(
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    log::line(&format!("endpoint {id}: {error}"));
+                    log::warn("secrets cannot be opened")
+                        .with("endpoint", id)
+                        .because(&error)
+                        .write();
                     checked.unreadable = checked.unreadable.saturating_add(1);
                 }
             }

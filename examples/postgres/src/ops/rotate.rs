@@ -71,7 +71,10 @@ async fn page(
                 page.sealed = page.sealed.saturating_add(1);
             }
             Err(error) => {
-                log::line(&format!("endpoint {id}: {error}"));
+                log::warn("its secrets are not sealed again")
+                    .with("endpoint", id)
+                    .because(&error)
+                    .write();
                 page.unreadable = page.unreadable.saturating_add(1);
             }
         }

@@ -5,7 +5,7 @@
 //!     let now = started_at(change).await?;
 //!     let event = compose(now)?;
 //!     change.execute("INSERT INTO calls ...", ...).await?;
-//!     accept(change, &event, None, now).await
+//!     accept(change, &event, None, trace.as_ref(), now).await
 //! }).await?;
 //! ```
 //!
@@ -26,6 +26,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{At, DbError, Fields as _, columns, endpoint_of, execute, query, query_opt};
+use host::trace::TraceParent;
 
 /// The plans that have webhooks, as the column `accounts.plan` has them.
 const PLANS: [&str; 2] = ["pro", "business"];
@@ -53,6 +54,7 @@ pub async fn started_at(change: &Transaction<'_>) -> Result<Timestamp, DbError> 
 /// Accepts an event for each endpoint of its account, or for one of them. It is accepted when the
 /// caller's transaction is committed.
 ///
+/// `trace` is the caller's. It is stored, and stands in the log of the event's attempts; endpoints do not get it.
 /// `now` is [`started_at`]. No endpoint is locked. An account whose plan has no webhooks gets no delivery.
 ///
 /// # Errors
@@ -62,13 +64,16 @@ pub async fn accept(
     change: &Transaction<'_>,
     event: &EventBody,
     only: Option<i32>,
+    trace: Option<&TraceParent>,
     now: Timestamp,
 ) -> Result<Accepted, DbError> {
     let (account, id) = (event.account_id().as_str(), event.id().as_str());
     let created_at = At(event.created_at());
     let (event_type, body) = (event.event_type().as_str(), event.as_bytes());
     let plans = PLANS.as_slice();
-    let of_event: [&(dyn ToSql + Sync); 5] = [&account, &id, &created_at, &event_type, &body];
+    let trace = trace.map(TraceParent::as_str);
+    let of_event: [&(dyn ToSql + Sync); 6] =
+        [&account, &id, &created_at, &event_type, &body, &trace];
     let of_endpoints: [&(dyn ToSql + Sync); 3] = [&account, &plans, &only];
     // One round trip for both. Where both fail, the first is the cause.
     let (new, endpoints) = tokio::join!(

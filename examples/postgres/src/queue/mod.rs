@@ -28,6 +28,11 @@ pub(crate) use self::write::{write_locked, write_locked_endpoints};
 /// The number of shards, which never changes: the rows of `shards`, and the column `endpoints.shard`.
 pub const SHARDS: NonZeroU16 = NonZeroU16::new(64).unwrap();
 
+/// Returns the id of a delivery, which says where it is.
+pub(crate) fn delivery_text(endpoint: i32, id: i64) -> String {
+    format!("dlv_{endpoint:x}_{id:x}")
+}
+
 /// Returns the shard of an endpoint, by its id.
 #[must_use]
 pub fn shard_of(endpoint: &str) -> i16 {

@@ -11,6 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::read::Names;
 use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements::{self as sql, batch};
@@ -39,7 +40,7 @@ pub(crate) async fn add(database: Database) {
         // again.
         if let Err(error) = database.change(async |change| batch(change, sql::DAYS_ADD).await).await
         {
-            log::line(&format!("adding days: {error}"));
+            log::warn("adding days").because(&error).write();
         }
     }
 }
@@ -55,16 +56,16 @@ pub(super) async fn drop_old(database: Database, ring: KeyRing, counted: Counted
         let has_tried = began.elapsed() > TRIES;
         match drop_days(&database, &ring, &counted, has_tried, now).await {
             Ok(()) => counted.round("days"),
-            Err(error) => log::line(&format!("old days: {error}")),
+            Err(error) => log::warn("old days").because(&error).write(),
         }
         let oldest = At(now.saturating_sub(RETENTION));
         let forget = async |client: &Object| execute(client, sql::ALERTS_DROP, &[&oldest]).await;
         if let Err(error) = database.read(forget).await {
-            log::line(&format!("old alerts: {error}"));
+            log::warn("old alerts").because(&error).write();
         }
         let forget = async |client: &Object| execute(client, sql::OWNERS_FORGET, &[]).await;
         if let Err(error) = database.read(forget).await {
-            log::line(&format!("old processes: {error}"));
+            log::warn("old processes").because(&error).write();
         }
     }
 }
@@ -92,9 +93,9 @@ async fn try_drop(database: &Database, now: Timestamp) -> Result<bool, DbError> 
     for row in &rows {
         let day = row.field("day")?;
         match drop_day(database, day).await {
-            Ok(true) => log::line(&format!("dropped the events of {day}")),
+            Ok(true) => log::info("the events of a day are dropped").with("day", day).write(),
             Ok(false) => kept = true,
-            Err(error) => log::line(&format!("dropping {day}: {error}")),
+            Err(error) => log::warn("dropping a day").with("day", day).because(&error).write(),
         }
     }
     Ok(kept)
@@ -126,8 +127,8 @@ async fn give_up(
         database.change(page).await
     };
     while let (Some(reached), told) = page(last).await? {
-        for (endpoint, alert) in &told {
-            log::line(&format!("endpoint {endpoint}: {alert}"));
+        for (names, alert) in &told {
+            names.told(alert).write();
         }
         counted.count(|tally| told.iter().for_each(|(_, alert)| tally.alerted(alert)));
         (last, any) = (reached, any || !told.is_empty());
@@ -136,7 +137,15 @@ async fn give_up(
 }
 
 /// The last number of a page, `None` if it was empty, and what is told of each endpoint.
-type Page = (Option<i64>, Vec<(i32, Alert)>);
+type Page = (Option<i64>, Vec<(Names, Alert)>);
+
+/// Deliveries of one endpoint that nobody can end, for one reason.
+struct Group {
+    /// The version of the endpoint, if it is there.
+    version: Option<i32>,
+    names: Names,
+    ids: Vec<i64>,
+}
 
 async fn page(
     change: &Transaction<'_>,
@@ -147,16 +156,21 @@ async fn page(
 ) -> Result<Page, DbError> {
     let before = At(now.saturating_sub(OVERDUE));
     let rows = query(change, sql::DAYS_OVERDUE, &[&before, &last]).await?;
-    let mut groups: HashMap<(i32, AbandonedReason), (Option<i32>, Vec<i64>)> = HashMap::new();
+    let mut groups: HashMap<(i32, AbandonedReason), Group> = HashMap::new();
     for row in &rows {
         let unknown = has_tried.then_some(AbandonedReason::Unknown);
         let Some(reason) = reason(row, ring, now)?.or(unknown) else { continue };
-        let group = groups.entry((row.field("endpoint")?, reason));
+        let endpoint: Option<String> = row.field("endpoint_id")?;
+        let names = Names {
+            account: row.field("account_id")?,
+            endpoint: endpoint.unwrap_or_else(|| "missing".to_owned()),
+        };
         let version = row.field("endpoint_version")?;
-        group.or_insert((version, Vec::new())).1.push(row.field("id")?);
+        let group = groups.entry((row.field("endpoint")?, reason));
+        group.or_insert(Group { version, names, ids: Vec::new() }).ids.push(row.field("id")?);
     }
     let mut told = Vec::new();
-    for ((endpoint, reason), (version, ids)) in groups {
+    for ((endpoint, reason), Group { version, names, ids }) in groups {
         let parked = execute(change, sql::QUEUE_GIVE_UP, &[&ids, &At(now)]).await?;
         if parked == 0 {
             continue;
@@ -169,7 +183,7 @@ async fn page(
                 [&vec![endpoint], &vec![version], &At(now), &vec![text]];
             execute(change, sql::ALERTS_INSERT, &parameters).await?;
         }
-        told.push((endpoint, alert));
+        told.push((names, alert));
     }
     Ok((rows.last().map(|row| row.field("id")).transpose()?, told))
 }

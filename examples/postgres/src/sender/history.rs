@@ -36,7 +36,7 @@ impl History {
     /// the first report is enough.
     pub(super) fn went_back(&self, seen: impl Display) {
         if !self.is_known.swap(true, Ordering::Relaxed) {
-            log::line(&format!("the database went back: {seen}"));
+            log::error(format!("the database went back: {seen}")).write();
             self.counted.went_back();
             self.read_again();
         }

@@ -61,7 +61,7 @@ pub(super) async fn keep(database: Database, rates: watch::Sender<Rates>, counte
                 counted.round("levers");
             }
             // What was set stays so.
-            Err(error) => log::line(&format!("levers: {error}")),
+            Err(error) => log::warn("levers").because(&error).write(),
         }
     }
 }

@@ -45,6 +45,7 @@ use self::task::SenderTask;
 use crate::counted::Counted;
 use crate::db::{self, Address, Database, DbError};
 use crate::key_ring::KeyRing;
+use host::log;
 use host::post;
 use host::random;
 use host::scale::Scale;
@@ -62,6 +63,16 @@ pub(crate) struct Options {
     /// The most attempts per second and endpoint; 0 is no limit.
     pub(crate) per_second: u32,
     pub(crate) counted: Counted,
+}
+
+impl Options {
+    /// Adds the settings to the line about a start.
+    pub(crate) fn told(&self, line: log::Line) -> log::Line {
+        line.with("trust_ca", self.trust_ca.as_ref().map(|file| file.display().to_string()))
+            .with("time_scale", self.scale.waits)
+            .with("timeout_scale", self.scale.timeouts)
+            .with("endpoint_rate", self.per_second)
+    }
 }
 
 /// How long the end waits for attempts in flight, and for their results to be stored.

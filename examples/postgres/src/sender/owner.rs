@@ -6,7 +6,7 @@
 //! they own a shard, an event may be sent twice, and the versions of the rows decide which result
 //! counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -189,19 +189,19 @@ impl Owner {
                 () = stop.requested() => break,
             }
             if let Err(error) = self.tick().await {
-                log::line(&format!("leases: {error}"));
+                log::warn("leases").because(&error).write();
             }
         }
         // What is in flight would be sent again by the next owner: its shards stay until their leases end.
         while let Err(error) = self.let_all_go(LEASE).await {
-            log::line(&format!("leases: {error}"));
+            log::warn("leases").because(&error).write();
             if closed_within(&self.owned, RENEW).await {
                 return self;
             }
         }
         while !self.leaving.is_empty() && !closed_within(&self.owned, FREED).await {
             if let Err(error) = self.release_free(Instant::now()).await {
-                log::line(&format!("leases: {error}"));
+                log::warn("leases").because(&error).write();
             }
         }
         self
@@ -213,6 +213,7 @@ impl Owner {
         self.counted.idles(None);
         let began = Instant::now();
         let mine = self.owned.borrow().shards.clone();
+        let before: BTreeSet<i16> = mine.keys().copied().collect();
         let mut held = mine.clone();
         held.extend(self.leaving.iter().map(|(shard, (epoch, _))| (*shard, *epoch)));
         let kept = self.renew(&held).await?;
@@ -244,10 +245,27 @@ impl Owner {
             }
         }
         self.counted.owns(shards.len(), taken);
+        self.tell(&before, &shards.keys().copied().collect(), taken);
         self.counted.round("leases");
         let until = began.checked_add(TRUSTED);
         self.owned.send_replace(Owned { shards, until, clock: Some(clock) });
         self.release_free(began).await
+    }
+
+    /// Logs which shards have come and gone, and how many of them another had not given back.
+    fn tell(&self, before: &BTreeSet<i16>, now: &BTreeSet<i16>, taken: usize) {
+        if before == now {
+            return;
+        }
+        let listed = |shards: Vec<String>| (!shards.is_empty()).then(|| shards.join(","));
+        let text = |shard: &i16| shard.to_string();
+        log::info("shards")
+            .with("sender", self.id.as_str())
+            .with("owned", now.len())
+            .with("gained", listed(now.difference(before).map(text).collect()))
+            .with("lost", listed(before.difference(now).map(text).collect()))
+            .with("taken_over", taken)
+            .write();
     }
 
     /// Gives the shards back, for this process's clock is wrong.
@@ -261,6 +279,7 @@ impl Owner {
     async fn let_all_go(&mut self, patience: Duration) -> Result<(), DbError> {
         let began = Instant::now();
         let mine = self.owned.send_replace(Owned::default()).shards;
+        self.tell(&mine.keys().copied().collect(), &BTreeSet::new(), 0);
         self.counted.owns(0, 0);
         let patience = began.checked_add(patience);
         self.leaving.extend(mine.into_iter().map(|(shard, epoch)| (shard, (epoch, patience))));
@@ -301,7 +320,7 @@ impl Owner {
         });
         if let Err(error) = gone.await {
             // Its leases end by themselves.
-            log::line(&format!("leases: {error}"));
+            log::warn("leases").because(&error).write();
         }
     }
 
@@ -315,11 +334,13 @@ impl Owner {
                 "this sender had renewed its leases {} times, last at {}, and now {} times at {}",
                 last.count, last.at, now.count, now.at
             )),
-            Follows::Late => log::line(&format!("this sender was away since {}", last.at)),
-            Follows::AtAnotherServer => log::line(&format!(
-                "another server leads: timeline {} after {}",
-                now.timeline, last.timeline
-            )),
+            Follows::Late => {
+                log::warn(format!("this sender was away since {}", last.at)).write();
+            }
+            Follows::AtAnotherServer => {
+                let (is, was) = (&now.timeline, &last.timeline);
+                log::warn(format!("another server leads: timeline {is} after {was}")).write();
+            }
         }
         self.history.read_again();
     }

@@ -106,7 +106,7 @@ impl Poller {
             match looked {
                 Ok(()) => self.counted.round("looks"),
                 Err(error) => {
-                    log::line(&format!("looking for deliveries: {error}"));
+                    log::warn("looking for deliveries").because(&error).write();
                     tokio::time::sleep(AFTER_ERROR).await;
                 }
             }

@@ -1,17 +1,19 @@
 //! Reads the rows that are needed to begin attempts.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use call_assistant::Timestamp;
 use call_assistant::webhook::Signer;
 use call_assistant::webhook::event::EventBody;
-use call_assistant::webhook::sender::{Delivery, Destination, Endpoint, Target};
+use call_assistant::webhook::sender::{Alert, Delivery, Destination, Endpoint, Target};
 use deadpool_postgres::Object;
 use tokio_postgres::types::ToSql;
 
 use crate::db::statements as sql;
 use crate::db::{Database, DbError, Fields as _, delivery_of, endpoint_of, query, span};
 use crate::key_ring::KeyRing;
+use crate::queue;
 use host::log;
 
 /// A pending delivery, and its event.
@@ -20,11 +22,31 @@ pub(super) struct Pending {
     pub(super) endpoint: i32,
     pub(super) delivery: Delivery,
     pub(super) body: EventBody,
+    pub(super) traceparent: Option<String>,
+}
+
+/// The ids of an endpoint and of its account, for lines of the log.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) account: String,
+    pub(super) endpoint: String,
+}
+
+impl Names {
+    /// Returns the line of the log for what an owner is told.
+    pub(super) fn told(&self, alert: &Alert) -> log::Line {
+        log::warn("the owner of an endpoint is told")
+            .with("account", self.account.as_str())
+            .with("endpoint", self.endpoint.as_str())
+            .with("alert", alert.kind())
+            .with("text", alert.to_string())
+    }
 }
 
 /// An endpoint, and where and how to send to it.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    pub(super) names: Arc<Names>,
     pub(super) health: Endpoint,
     /// `None` where this sender may not call it.
     pub(super) destination: Option<Destination>,
@@ -72,12 +94,20 @@ pub(super) async fn read(
         let Some(body) = row.field::<Option<&[u8]>>("body")? else { continue };
         let body = EventBody::from_stored(body);
         let endpoint = row.field("endpoint")?;
+        let name = || queue::delivery_text(endpoint, id);
         match (delivery_of(row), body) {
             (Ok(delivery), Ok(body)) => {
-                read.pending.insert(id, Pending { endpoint, delivery, body });
+                let traceparent = row.field("traceparent")?;
+                read.pending.insert(id, Pending { endpoint, delivery, body, traceparent });
             }
-            (Err(error), _) => log::line(&format!("delivery {id}: {error}")),
-            (_, Err(error)) => log::line(&format!("the event of delivery {id}: {error}")),
+            (Err(error), _) => log::warn("a delivery cannot be read")
+                .with("delivery", name())
+                .because(&error)
+                .write(),
+            (_, Err(error)) => log::warn("an event cannot be read")
+                .with("delivery", name())
+                .because(&error)
+                .write(),
         }
     }
     for row in &endpoints {
@@ -86,7 +116,10 @@ pub(super) async fn read(
             Ok(receiver) => {
                 read.receivers.insert(number, receiver);
             }
-            Err(error) => log::line(&format!("endpoint {number}: {error}")),
+            Err(error) => log::warn("an endpoint cannot be read")
+                .with("endpoint", row.field::<&str>("id")?)
+                .because(&error)
+                .write(),
         }
     }
     Ok(read)
@@ -106,5 +139,7 @@ fn receiver(
     let signer = ring.open(row.field("id")?, row.field("secrets")?, now).map_err(DbError::row)?;
     let target = parse(row.field("url")?).ok();
     let destination = target.map(|target| Destination::new(&health, target, signer.clone()));
-    Ok(Receiver { health, destination, signer })
+    let (account, endpoint) = (row.field("account_id")?, row.field("id")?);
+    let names = Arc::new(Names { account, endpoint });
+    Ok(Receiver { names, health, destination, signer })
 }

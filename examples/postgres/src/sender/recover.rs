@@ -56,7 +56,7 @@ pub(super) async fn keep(database: Database, owned: watch::Receiver<Owned>, coun
                     wait = if more { RUNNING } else { IDLE };
                 }
                 Err(error) => {
-                    log::line(&format!("recoveries: {error}"));
+                    log::warn("recoveries").because(&error).write();
                     wait = AFTER_ERROR;
                 }
             }
@@ -90,11 +90,14 @@ async fn step_all(
         }
         for (id, done) in steps.join_all().await {
             match done {
-                Ok(Some(ended)) => log::line(&ended),
+                Ok(Some(ended)) => ended.write(),
                 Ok(None) => {}
                 // The others go on.
                 Err(error) => {
-                    log::line(&format!("{}: {error}", recovery_text(id)));
+                    log::warn("a recovery makes no step")
+                        .with("recovery", recovery_text(id))
+                        .because(&error)
+                        .write();
                     failed.insert(id, Instant::now());
                 }
             }
@@ -109,7 +112,7 @@ async fn step(
     change: &Transaction<'_>,
     id: i64,
     now: Timestamp,
-) -> Result<Option<String>, DbError> {
+) -> Result<Option<log::Line>, DbError> {
     let Some((row, mut recovery)) = lock_recovery(change, id).await? else { return Ok(None) };
     if row.field("paused")? || recovery.status() != RecoveryStatus::Running {
         return Ok(None);
@@ -166,13 +169,13 @@ async fn step(
     if recovery.status() == RecoveryStatus::Running {
         return Ok(None);
     }
-    Ok(Some(format!(
-        "recovery of {} {}: {} of {} redelivered",
-        row.field::<&str>("endpoint_id")?,
-        recovery.status().as_str(),
-        recovery.redelivered(),
-        progress.counted,
-    )))
+    let ended = log::info("a recovery has ended")
+        .with("recovery", recovery_text(id))
+        .with("endpoint", row.field::<&str>("endpoint_id")?)
+        .with("status", recovery.status().as_str())
+        .with("redelivered", recovery.redelivered())
+        .with("of", progress.counted);
+    Ok(Some(ended))
 }
 
 /// How far a recovery has come, beside what the library's has.

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::owner::Owned;
+use super::read::Names;
 use crate::clock::database as clock;
 use crate::counted::Counted;
 use crate::db::statements as sql;
@@ -40,7 +41,7 @@ pub(super) async fn keep(database: Database, mut owned: watch::Receiver<Owned>, 
                 counted.count(|tally| told.iter().for_each(|alert| tally.alerted(alert)));
                 counted.round("reminders");
             }
-            Err(error) => log::line(&format!("reminders: {error}")),
+            Err(error) => log::warn("reminders").because(&error).write(),
         }
         looked_at = shards;
     }
@@ -54,23 +55,24 @@ async fn remind(
 ) -> Result<Vec<Alert>, DbError> {
     let since = At(now.saturating_sub(FIRST_REMINDER));
     let reminded = database.change(async |change| {
-        let (mut alerts, mut writes) = (Vec::new(), Vec::new());
+        let (mut alerts, mut writes, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for row in &query(change, sql::ALERTS_REMIND, &[&shards, &since]).await? {
             // One that a later version wrote is for that version.
             let Ok(mut endpoint) = endpoint_of(row, "") else { continue };
             let number = row.field("number")?;
             if let Some(alert) = endpoint.remind(now) {
                 alerts.push((number, alert));
+                names.push(Names { account: row.field("account_id")?, endpoint: row.field("id")? });
                 writes.push((number, endpoint));
             }
         }
         queue::write_locked_endpoints(change, &writes).await?;
         queue::store_alerts(change, &alerts, &writes, now).await?;
-        Ok::<_, DbError>((alerts, writes))
+        Ok::<_, DbError>((alerts, writes, names))
     });
-    let (alerts, writes) = reminded.await?;
-    for (endpoint, alert) in &alerts {
-        log::line(&format!("endpoint {endpoint}: {alert}"));
+    let (alerts, writes, names) = reminded.await?;
+    for (names, (_, alert)) in names.iter().zip(&alerts) {
+        names.told(alert).write();
     }
     queue::count_missed(database, &writes, now).await?;
     Ok(alerts.into_iter().map(|(_, alert)| alert).collect())

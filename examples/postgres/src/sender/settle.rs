@@ -16,6 +16,7 @@ use call_assistant::webhook::sender::{
 use deadpool_postgres::Transaction;
 use tokio::sync::{Semaphore, mpsc};
 
+use super::read::Names;
 use super::{Message, attempt_log};
 use crate::clock::database as clock;
 use crate::counted::Counted;
@@ -32,6 +33,7 @@ use host::watch::Watch;
 #[derive(Debug)]
 pub(super) struct EndedAttempt {
     pub(super) key: Key,
+    pub(super) names: Arc<Names>,
     /// The delivery as it was begun in memory.
     pub(super) row: Delivery,
     pub(super) attempt: Attempt,
@@ -126,7 +128,7 @@ async fn store(
                 }
             }
             Err(NotStored::Db(error)) => {
-                log::line(&format!("storing {} attempts: {error}", batch.len()));
+                log::warn("attempts are not stored").because(&error).write();
                 tokio::time::sleep(wait).await;
                 wait = wait.saturating_mul(2).min(RETRY_AT_MOST);
             }
@@ -136,13 +138,16 @@ async fn store(
         how = How::Sure;
     };
     for (endpoint, alert) in &settled.alerts {
-        log::line(&format!("endpoint {endpoint}: {alert}"));
+        let of = batch.iter().find(|ended| ended.key.endpoint == *endpoint);
+        if let Some(ended) = of {
+            ended.names.told(alert).write();
+        }
     }
     if !settled.disabled.is_empty() {
         let (database, endpoints) = (database.clone(), settled.endpoints.clone());
         tokio::spawn(async move {
             if let Err(error) = queue::count_missed(&database, &endpoints, clock::now()).await {
-                log::line(&format!("counting what was missed: {error}"));
+                log::warn("counting what was missed").because(&error).write();
             }
         });
     }

@@ -229,7 +229,7 @@ impl SenderTask {
                         }
                     }
                     Err(error) => {
-                        log::line(&format!("reading {} deliveries: {error}", planned.len()));
+                        log::warn("deliveries are not read").because(&error).write();
                         for (id, endpoint) in planned {
                             self.put_back(id, endpoint, Some(now));
                         }
@@ -325,12 +325,11 @@ impl SenderTask {
         let found = read.pending.remove(&id.cast_signed());
         let receiver = read.receivers.get(&endpoint.cast_signed());
         let known = self.known.get(&id).copied();
-        let (Some(Pending { delivery, body, endpoint: of }), Some(receiver), Some(known)) =
-            (found, receiver, known)
-        else {
+        let (Some(found), Some(receiver), Some(known)) = (found, receiver, known) else {
             // It has ended, or was parked or erased. What this process cannot read stays.
             return self.put_back(id, endpoint, None);
         };
+        let Pending { delivery, body, endpoint: of, traceparent } = found;
         let event_created_at = delivery.event_created_at();
         if of != endpoint.cast_signed() || !known.is_of(endpoint, event_created_at) {
             self.history.went_back(format_args!(
@@ -355,10 +354,23 @@ impl SenderTask {
             Err(_) => return self.put_back(id, endpoint, None),
         };
         let key = Key { id: id.cast_signed(), endpoint: endpoint.cast_signed(), event_created_at };
+        let names = Arc::clone(&receiver.names);
+        let (of, event) = (Arc::clone(&names), body.id().clone());
+        let event_type = body.event_type().clone();
+        let line = move |sent: &post::Sent| {
+            sent.line(attempt.number().into())
+                .with("account", of.account.as_str())
+                .with("endpoint", of.endpoint.as_str())
+                .with("event", event.as_str())
+                .with("delivery", queue::delivery_text(key.endpoint, key.id))
+                .with("type", event_type.as_str())
+                .with("traceparent", traceparent)
+        };
         let Some(destination) = &receiver.destination else {
             // This sender may not call it, nor does waiting change that.
             let sent = post::Sent::without_answer(Outcome::Forbidden, now);
-            let _ = self.ended.send(EndedAttempt { key, row, attempt, at: now, sent });
+            line(&sent).write();
+            let _ = self.ended.send(EndedAttempt { key, names, row, attempt, at: now, sent });
             return self.planner.finished(endpoint, Outcome::Forbidden, Duration::ZERO);
         };
         let patience = self.scale.timeout(attempt.deadline().since(attempt.began_at()));
@@ -382,7 +394,8 @@ impl SenderTask {
             let sent = post::Sent { signed: Some(signed), ..sent };
             let (outcome, took) = (sent.outcome, sent.took);
             let at = now.saturating_add(waited.saturating_add(took)).floor_to_micros();
-            let _ = ended.send(EndedAttempt { key, row, attempt, at, sent });
+            line(&sent).with("host", post::host(&target)).write();
+            let _ = ended.send(EndedAttempt { key, names, row, attempt, at, sent });
             slot.finish(outcome, took);
         });
     }
@@ -455,7 +468,7 @@ impl SenderTask {
         let database = self.database.clone();
         let parking = async move {
             while let Err(error) = queue::park(&database, endpoint, clock::now()).await {
-                log::line(&format!("parking of endpoint {endpoint}: {error}"));
+                log::warn("parking").because(&error).write();
                 sleep(Duration::from_secs(1)).await;
             }
         };

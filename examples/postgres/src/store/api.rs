@@ -98,7 +98,7 @@ impl ApiStore for Postgres {
 /// Logs why a look-up failed.
 fn failed(refused: &Refused, rejection: Rejection) -> Rejection {
     if let Refused::Unavailable(why) = refused {
-        log::line(&format!("store: {why}"));
+        log::warn("store").because(why).write();
     }
     rejection
 }

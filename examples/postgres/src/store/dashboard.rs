@@ -110,7 +110,7 @@ impl Store for Postgres {
                     return Ok(Err(exists.into()));
                 }
                 match &event {
-                    Some(event) => Ok(Ok(queue::accept(change, event, None, now).await?)),
+                    Some(event) => Ok(Ok(queue::accept(change, event, None, None, now).await?)),
                     None => Ok(Ok(Accepted::Again)),
                 }
             })
@@ -135,7 +135,7 @@ impl Store for Postgres {
                     Some(id) => Some(endpoints::one(change, &self.ring, id, now).await?.number),
                     None => None,
                 };
-                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, now).await?))
+                Ok::<_, Refused>(Ok(queue::accept(change, &event, only, None, now).await?))
             })
             .await??;
         Ok(self.count(&accepted))
@@ -209,7 +209,10 @@ impl Store for Postgres {
         let (missed, counted) = match read.await {
             Ok((newest, counted)) => (newest, Some(counted)),
             Err(error) => {
-                log::line(&format!("store: what endpoint {id} missed: {error:?}"));
+                log::warn("what an endpoint missed is not counted")
+                    .with("endpoint", id)
+                    .because(&format!("{error:?}"))
+                    .write();
                 (Vec::new(), None)
             }
         };
@@ -462,7 +465,9 @@ impl Postgres {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) if error.is_erased() => {
-                    log::line(&format!("account {id} was erased, and is not added"));
+                    log::info("an account was erased, and is not added")
+                        .with("account", id.as_str())
+                        .write();
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -497,7 +502,7 @@ impl Postgres {
         let (database, number) = (self.dashboard.unhurried(), found.number);
         tokio::spawn(async move {
             if let Err(error) = queue::park(&database, number, now).await {
-                log::line(&format!("parking of endpoint {number}: {error}"));
+                log::warn("parking").because(&error).write();
             }
         });
     }
@@ -510,10 +515,11 @@ impl Postgres {
             .await?;
         if let Some(reason) = found.shown.health.disabled() {
             let account = &found.shown.account_id;
-            log::line(&format!(
-                "endpoint {id} of {account} disabled: {}; by its owner",
-                reason.as_str()
-            ));
+            log::info("an endpoint is disabled by its owner")
+                .with("account", account.as_str())
+                .with("endpoint", id)
+                .with("reason", reason.as_str())
+                .write();
         }
         self.park(&found, now);
         Ok(found.shown)

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use call_assistant::id::DeliveryId;
 
+use crate::queue::delivery_text;
 use host::store::{Done, Refused};
 
 /// Where a delivery is: its endpoint's number and its own, which its id says.
@@ -19,7 +20,7 @@ pub(crate) struct DeliveryKey {
 
 impl fmt::Display for DeliveryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dlv_{:x}_{:x}", self.endpoint, self.id)
+        f.write_str(&delivery_text(self.endpoint, self.id))
     }
 }
 

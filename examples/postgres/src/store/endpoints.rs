@@ -287,7 +287,10 @@ fn found_in(row: &Row, ring: &KeyRing, now: Timestamp) -> Done<StoredEndpoint> {
         Ok(signer) => signer.previous(now).map(|(_, end)| end).collect(),
         // All else of it can be shown.
         Err(error) => {
-            log::line(&format!("store: endpoint {id}: {error}"));
+            log::warn("an endpoint's secrets cannot be read")
+                .with("endpoint", id)
+                .because(&error)
+                .write();
             Vec::new()
         }
     };

@@ -31,7 +31,7 @@ impl KeysInUse {
         loop {
             sleep(if self.missing.is_empty() { EVERY } else { SOON }).await;
             if let Err(error) = self.look().await {
-                log::line(&format!("keys in use: {error}"));
+                log::warn("keys in use").because(&error).write();
             }
         }
     }
@@ -53,10 +53,13 @@ impl KeysInUse {
             }
         }
         if missing != self.missing {
-            log::line(&match missing.is_empty() {
-                true => "the key ring has each key that is in use again".to_owned(),
-                false => format!("the key ring lacks keys that are in use: {missing:?}"),
-            });
+            match missing.is_empty() {
+                true => log::info("the key ring has each key that is in use again").write(),
+                false => {
+                    let message = format!("the key ring lacks keys that are in use: {missing:?}");
+                    log::error(message).with("endpoints", unreadable).write();
+                }
+            }
         }
         self.counted.lacks_keys(!missing.is_empty(), unreadable);
         self.missing = missing;

@@ -21,7 +21,11 @@ impl Postgres {
         change: impl AsyncFnOnce(&Transaction<'_>) -> Done<T>,
     ) -> Done<T> {
         let done = self.dashboard.change(change).await?;
-        log::line(&format!("{who}: {what} {which}"));
+        log::info("an operator acts")
+            .with("by", who)
+            .with("action", what)
+            .with("on", which)
+            .write();
         Ok(done)
     }
 }

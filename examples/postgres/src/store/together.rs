@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Nobody waits for a batch to fill: the first question is asked at once, and the next batch is what came
-//! meanwhile. Nor does anybody wait long behind large answers: the rows of a batch have a limit, and what is
-//! left waiting by a batch that is full, or slow, begins another.
+//! meanwhile. Nor does anybody wait for many large answers: a batch has a limit of rows, and a question that
+//! comes while the latest batch is full or slow begins another.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,8 +20,8 @@ use tokio::time::Instant;
 /// The most rows that the questions of one batch ask for: 256. A question that asks for more is a batch by itself.
 const BATCH: usize = 256;
 
-/// The most batches under way: 4. There is another one only while the latest is full or slow: larger batches cost
-/// less.
+/// The most batches of a kind under way: 4, of four kinds that share sixteen connections. There is another one only
+/// while the latest is full or slow: larger batches cost less.
 const UNDER_WAY: usize = 4;
 
 /// How long a batch is under way before it is slow: 10 ms.

@@ -187,7 +187,7 @@ impl Host {
         let event = NewEvent::new(id, account, version, Origin::voice(), now).ping(nth).unwrap();
         let mut session = self.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
-        let accepted = accept(&change, &event, None, now).await.unwrap();
+        let accepted = accept(&change, &event, None, None, now).await.unwrap();
         change.commit().await.unwrap();
         session.keep();
         self.accepted.insert(event.id().to_string(), "acct_1".to_owned());

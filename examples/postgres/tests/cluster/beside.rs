@@ -84,6 +84,7 @@ pub(crate) struct Beside {
     inserted: Arc<Mutex<BTreeSet<i64>>>,
     recorded: Arc<Mutex<BTreeSet<String>>>,
     over: Arc<AtomicBool>,
+    all_recorded: Arc<AtomicBool>,
     inserting: tokio::task::JoinHandle<()>,
     asking: Vec<JoinHandle<()>>,
     syncing: JoinHandle<sync::Copy>,
@@ -139,11 +140,24 @@ impl Beside {
                 move || ask(&dashboard, "GET", "/readyz", "", "").map(|ready| ready.status)
             }),
         ];
+        let all_recorded = Arc::<AtomicBool>::default();
         let syncing = thread::spawn({
-            let (over, api) = (Arc::clone(&over), api.to_owned());
-            move || sync::run(&api, &over)
+            let (all_recorded, api) = (Arc::clone(&all_recorded), api.to_owned());
+            move || sync::run(&api, &all_recorded)
         });
-        Self { psql, writes, reads, ready, inserted, recorded, over, inserting, asking, syncing }
+        Self {
+            psql,
+            writes,
+            reads,
+            ready,
+            inserted,
+            recorded,
+            over,
+            all_recorded,
+            inserting,
+            asking,
+            syncing,
+        }
     }
 
     /// Ends, and returns what the bare client has lost, and what is wrong.
@@ -151,6 +165,7 @@ impl Beside {
         self.over.store(true, Ordering::Relaxed);
         self.inserting.await.unwrap();
         self.asking.into_iter().for_each(|asking| asking.join().unwrap());
+        self.all_recorded.store(true, Ordering::Relaxed);
         let copy = self.syncing.join().unwrap();
         let session = database.session().await.unwrap();
         let numbers = session.query("SELECT number FROM beside", &[]).await.unwrap();

@@ -199,6 +199,7 @@ async fn run(plan: Plan, mut cluster: Cluster) -> Vec<String> {
         refused.entry(*fault).or_default().push(times);
     }
     let unlike = beside.ready.unlike(&beside.reads, first_fault);
+    println!("/readyz was unlike what reads said for {unlike:.1?}, apart from two seconds");
     if unlike > UNLIKE {
         wrong.push(format!("/readyz is unlike what reads say for {unlike:.1?}"));
     }

@@ -315,7 +315,7 @@ async fn events_come_late() {
             let then = now.saturating_sub(Duration::from_secs(15));
             let event = NewEvent::new(id, account, version, Origin::voice(), then).ping("Hello.");
             let change = session.transaction().await.unwrap();
-            accept(&change, &event.unwrap(), None, now).await.unwrap();
+            accept(&change, &event.unwrap(), None, None, now).await.unwrap();
             change.commit().await.unwrap();
         })
         .await;

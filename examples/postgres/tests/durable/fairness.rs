@@ -121,7 +121,7 @@ impl Tenants {
         self.events += 1;
         let event = event(account, self.events);
         let change = self.session.transaction().await.unwrap();
-        accept(&change, &event, None, event.created_at()).await.unwrap();
+        accept(&change, &event, None, None, event.created_at()).await.unwrap();
         change.commit().await.unwrap();
         if account == OTHER {
             self.accepted.insert(event.id().to_string(), now());

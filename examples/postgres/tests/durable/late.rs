@@ -67,7 +67,7 @@ async fn a_recovery_waits_for_what_began_before_it() {
         // The test holds it open for as long as a loaded machine takes.
         change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
         let late = event(&format!("{held_for_long}"));
-        let accepted = accept(&change, &late, None, clock::now()).await.unwrap();
+        let accepted = accept(&change, &late, None, None, clock::now()).await.unwrap();
         assert!(matches!(accepted, Accepted::New(_)));
 
         let enabled = api.ask("POST", &format!("{endpoint}/enable"), &json!({}), 200);
@@ -110,7 +110,7 @@ async fn what_is_accepted_while_an_endpoint_is_enabled_is_told() {
     let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
     service.becomes(waits, 1).await;
     let change = relay.transaction().await.unwrap();
-    let accepted = accept(&change, &event("meanwhile"), None, clock::now()).await.unwrap();
+    let accepted = accept(&change, &event("meanwhile"), None, None, clock::now()).await.unwrap();
     let Accepted::New(deliveries) = accepted else { panic!("{accepted:?}") };
     assert_eq!(deliveries[0].2.status(), DeliveryStatus::Skipped);
     gate.batch_execute("SELECT pg_advisory_unlock(7)").await.unwrap();

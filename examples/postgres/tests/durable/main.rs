@@ -20,6 +20,7 @@ mod hosts;
 mod isolation;
 mod late;
 mod levers;
+mod logs;
 mod loops;
 mod migrating;
 mod monitoring;

@@ -165,6 +165,9 @@ async fn the_least_rights_are_enough_and_are_all() {
     let rotate = json!({ "overlap_seconds": 3600 });
     api.ask("POST", &format!("/endpoints/{id}/rotate"), &rotate, 200);
     api.ask("POST", &format!("/endpoints/{id}/recover"), &json!({}), 202);
+    eventually("a recovery has ended or failed", || {
+        sender.log().contains(" a recovery ").then_some(())
+    });
 
     for role in [["rotate-keys"].as_slice(), &["recover", "--all-accounts"]] {
         let flags = [&role[1..], &["--database", &operator_url]].concat();

@@ -159,7 +159,7 @@ impl World {
             .await
             .unwrap();
         if let Some(event) = event {
-            let Accepted::New(deliveries) = accept(&change, &event, None, now).await.unwrap()
+            let Accepted::New(deliveries) = accept(&change, &event, None, None, now).await.unwrap()
             else {
                 panic!("an event is new")
             };
@@ -309,7 +309,10 @@ async fn an_erasure_waits_for_older_transactions() {
     let (one, two) = (one.transaction().await.unwrap(), two.transaction().await.unwrap());
     for (change, account) in [(&one, "acct_1"), (&two, "acct_2")] {
         let event = of_ingrid(account);
-        assert!(matches!(accept(change, &event, None, clock::now()).await, Ok(Accepted::New(_))));
+        assert!(matches!(
+            accept(change, &event, None, None, clock::now()).await,
+            Ok(Accepted::New(_))
+        ));
     }
     // Who has no patience is told so.
     let hasty = Patience { older: Duration::from_millis(200), ..PATIENCE };
@@ -339,7 +342,7 @@ async fn an_erasure_waits_for_older_transactions() {
     // What comes later is accepted, and found by the next one.
     let mut session = world.session().await;
     let change = session.transaction().await.unwrap();
-    accept(&change, &of_ingrid("acct_1"), None, clock::now()).await.unwrap();
+    accept(&change, &of_ingrid("acct_1"), None, None, clock::now()).await.unwrap();
     change.commit().await.unwrap();
     assert_eq!(world.forget("acct_1", &subject).await.unwrap(), all(event));
 }
@@ -365,7 +368,7 @@ async fn nothing_is_accepted_for_an_erased_account() {
     }
     assert_eq!(world.close("acct_1").await.unwrap().left, None);
     for (change, isolation) in open {
-        let refused = accept(&change, &of_ingrid("acct_1"), None, clock::now()).await;
+        let refused = accept(&change, &of_ingrid("acct_1"), None, None, clock::now()).await;
         let refused = refused.expect_err(isolation);
         assert_eq!(refused.is_erased(), isolation == "READ COMMITTED", "{isolation}: {refused}");
         assert!(change.commit().await.is_err() || world.count(EVENTS).await == 0, "{isolation}");

@@ -57,7 +57,7 @@ async fn what_nobody_can_end_keeps_no_day() {
         let change = session.transaction().await.unwrap();
         for (name, endpoint) in [(cause, bad), (&*format!("{cause} good"), number(&good).await)] {
             let event = event(name, days_ago(days));
-            accept(&change, &event, Some(endpoint), event.created_at()).await.unwrap();
+            accept(&change, &event, Some(endpoint), None, event.created_at()).await.unwrap();
         }
         assert_eq!(change.execute(sql, &[&bad, &good]).await.unwrap(), 1, "{cause}");
         change.commit().await.unwrap();
@@ -120,7 +120,7 @@ async fn a_process_that_serves_adds_days() {
     }
     let change = session.transaction().await.unwrap();
     let event = event("late", days_ago(29));
-    let accepted = accept(&change, &event, None, days_ago(0)).await.unwrap();
+    let accepted = accept(&change, &event, None, None, days_ago(0)).await.unwrap();
     assert!(matches!(accepted, Accepted::New(_)));
     change.commit().await.unwrap();
 

@@ -107,7 +107,7 @@ async fn held_open<'a>(session: &'a mut Session, occurrence: &str) -> Transactio
     // The test holds it for as long as a loaded machine takes.
     change.batch_execute("SET LOCAL idle_in_transaction_session_timeout = 0").await.unwrap();
     let event = event(occurrence, Timestamp::from(SystemTime::now()));
-    let new = accept(&change, &event, None, event.created_at()).await.unwrap();
+    let new = accept(&change, &event, None, None, event.created_at()).await.unwrap();
     assert!(matches!(new, Accepted::New(ids) if ids.len() == 1));
     change
 }
@@ -173,7 +173,7 @@ async fn a_backlog_is_read_in_pages() {
         let mut session = service.world.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
         for nth in 0..EACH {
-            accept(&change, &event(&format!("{batch} {nth}"), now), None, now).await.unwrap();
+            accept(&change, &event(&format!("{batch} {nth}"), now), None, None, now).await.unwrap();
         }
         change.commit().await.unwrap();
         session.keep();
@@ -198,7 +198,7 @@ async fn an_outbox_may_relay_a_change_twice_across_midnight() {
         let event = event("once", before);
         let mut session = service.world.database.session().await.unwrap();
         let change = session.transaction().await.unwrap();
-        let accepted = accept(&change, &event, None, now).await.unwrap();
+        let accepted = accept(&change, &event, None, None, now).await.unwrap();
         change.commit().await.unwrap();
         session.keep();
         accepted
@@ -223,7 +223,7 @@ async fn a_day_is_dropped_when_nothing_pending_needs_it() {
     service.run("SELECT add_day(((now() AT TIME ZONE 'UTC')::date - 32))").await;
     let mut session = service.world.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
-    accept(&change, &event("old", old), None, old).await.unwrap();
+    accept(&change, &event("old", old), None, None, old).await.unwrap();
     change.commit().await.unwrap();
     session.keep();
     let drop = "SELECT drop_day(((now() AT TIME ZONE 'UTC')::date - 32))::int::bigint";
@@ -284,7 +284,7 @@ async fn a_status_of_a_later_version_is_left_alone() {
     let mut session = service.world.database.session().await.unwrap();
     let change = session.transaction().await.unwrap();
     let now = Timestamp::from(SystemTime::now());
-    accept(&change, &event("held", now), None, now).await.unwrap();
+    accept(&change, &event("held", now), None, None, now).await.unwrap();
     change
         .batch_execute("UPDATE deliveries SET status = 'held', held_until = now()")
         .await

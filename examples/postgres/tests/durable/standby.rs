@@ -31,7 +31,7 @@ async fn accept(database: &Database, event: &EventBody) -> Result<Accepted, DbEr
     database
         .change(async |change| {
             let now = queue::started_at(change).await?;
-            queue::accept(change, event, None, now).await
+            queue::accept(change, event, None, None, now).await
         })
         .await
 }

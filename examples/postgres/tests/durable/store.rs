@@ -51,7 +51,7 @@ async fn sessions_without_their_settings_are_refused() {
 
 /// The SHA-256 of each migration, which databases have stored. A migration is never changed, not by a
 /// space: what changes comes as a new file, and a line here.
-const DIGESTS: [(&str, &str); 13] = [
+const DIGESTS: [(&str, &str); 14] = [
     ("0001_schema.sql", "0fb9372ff8cc206cb06d884887481b95a7432cd9efbf6116fb25098b63d962b5"),
     ("0002_renewals.sql", "61bddccfca748be739e1ab57fc5919bcd2ac82a778478c41451e3a463432be00"),
     ("0003_clocks.sql", "1fc10b294fbdd2eda1873b60c92ca32c143aafc9b03decdfcff94b77b07dd850"),
@@ -68,6 +68,7 @@ const DIGESTS: [(&str, &str); 13] = [
     ("0011_alerts.sql", "1760b9b4c332f193cdeaa2ac81f939f38f4d3ed251cd7eee491f575d1f98e8b3"),
     ("0012_levers.sql", "8850172880068bbc8242ceac45f2d35be19f94cb3238400e56e79878656616d3"),
     ("0013_dashboard.sql", "5f0f682dca39b23183c0a4b578975ae123a2bc8fd13c7dfba9671ee923f077c7"),
+    ("0014_traces.sql", "0b42341706c59816dd04135a48a6b829f709b538a7f03a1ea44f363eba40648c"),
 ];
 
 #[test]

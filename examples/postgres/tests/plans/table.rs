@@ -118,7 +118,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     // Accepting an event.
     ("accept/start", ""),
     ("accept/endpoints", "':account', '{pro}', NULL"),
-    ("accept/event", "':account', 'evt_new', ':now', 'call.ended', 'body'"),
+    ("accept/event", "':account', 'evt_new', ':now', 'call.ended', 'body', NULL"),
     (
         "accept/pending",
         "':account', 'evt_new', ':now', '{:shard}', '{:endpoint}', '{waiting}', '{:now}', '{0}', \

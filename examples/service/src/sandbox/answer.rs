@@ -41,7 +41,7 @@ pub async fn answer<S: ApiStore>(
     let fault = sandbox.faults.request(request.uri().path(), has_cursor, account.as_deref());
     if let Some(fault) = &fault {
         let (method, path) = (request.method(), request.uri().path());
-        log::line(&format!("sandbox fault {} {method} {path}", fault.as_str()));
+        log::info(format!("sandbox fault {} {method} {path}", fault.as_str())).write();
     }
     let mut answer = match fault {
         None => api.answer(request, peer).await.map(Either::Left),

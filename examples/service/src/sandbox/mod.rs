@@ -84,7 +84,7 @@ fn order(asked: &Asked<'_>, faults: &Faults, store: &Store) -> Result<Answer, Er
         store.lock().endpoint(id)?;
     }
     let order = faults.order(&asked.body)?;
-    log::line(&format!("sandbox ordered {order}"));
+    log::info(format!("sandbox ordered {order}")).write();
     Ok(created(&order))
 }
 
@@ -107,7 +107,8 @@ async fn advance(asked: &Asked<'_>, outbox: &Outbox) -> Result<Answer, Error> {
         return Err(Bad::new("", "expected at most 366 days").into());
     }
     let stops = outbox.advance(to).await;
-    log::line(&format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()));
+    log::info(format!("sandbox clock moved by {} s, {stops} stops", to.since(now).as_secs()))
+        .write();
     let mut shown = time();
     shown["stops"] = stops.into();
     Ok(ok(&shown))

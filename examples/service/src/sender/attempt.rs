@@ -41,7 +41,7 @@ pub(super) async fn send(
 ) -> post::Sent {
     let fault = faults.delivery(begun.body.account_id().as_str(), begun.endpoint.as_str());
     if let Some(fault) = fault {
-        log::line(&format!("sandbox fault {} {begun}", fault.as_str()));
+        log::info(format!("sandbox fault {} {begun}", fault.as_str())).write();
     }
     // Receivers go by the machine's clock, wherever the service's has been moved to.
     let mut now = clock::machine();

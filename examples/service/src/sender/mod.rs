@@ -153,7 +153,7 @@ impl Sender {
         while !shutdown.is_requested() {
             let now = clock::now();
             if let Some(step) = watch.look(clock::machine()) {
-                log::line(&format!("the clock was set: {step:?}"));
+                log::info(format!("the clock was set: {step:?}")).write();
                 self.store.lock().clock_was_set(step);
                 self.plan(now);
             }
@@ -276,14 +276,14 @@ impl Sender {
                 () = given_up(&shutdown) => post::Sent::stopped(began),
             };
             let again = store.lock().finish(delivery, &begun, &sent, scale);
-            let reason = sent.reason.as_ref().map(|reason| format!(" {}", reason.as_str()));
-            log::line(&format!(
-                "send {begun} attempt {} {}{} {} ms",
-                begun.attempt.number(),
-                sent.outcome,
-                reason.unwrap_or_default(),
-                sent.took.as_millis(),
-            ));
+            sent.line(begun.attempt.number().into())
+                .with("account", begun.body.account_id().as_str())
+                .with("endpoint", begun.endpoint.as_str())
+                .with("event", begun.body.id().as_str())
+                .with("delivery", begun.delivery.as_str())
+                .with("type", begun.body.event_type().as_str())
+                .with("host", post::host(begun.destination.target()))
+                .write();
             let _ = outbox.0.send(Message::Stored(again));
             slot.finish(sent.outcome, sent.took);
         });

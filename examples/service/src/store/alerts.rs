@@ -83,7 +83,7 @@ impl Tables {
         };
         // That it is disabled is said where it is disabled, whoever did it.
         if !matches!(alert, Alert::Disabled { .. }) {
-            log::line(&format!("endpoint {id} of {account_id}: {}", shown.message));
+            log::info(format!("endpoint {id} of {account_id}: {}", shown.message)).write();
         }
         self.alerts.last = number;
         let of_it = self.alerts.by_account.entry(account_id).or_default();

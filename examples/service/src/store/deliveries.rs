@@ -19,7 +19,7 @@ use call_assistant::webhook::sender::{
 };
 
 use super::{AccountRow, Tables};
-use host::post::Sent;
+use host::post::{Sent, host};
 use host::random;
 use host::rows::AttemptRow;
 use host::scale::Scale;
@@ -63,8 +63,7 @@ pub struct Begun {
 impl fmt::Display for Begun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { delivery, endpoint, body, destination, .. } = self;
-        let host =
-            destination.target().uri().authority().map_or("", |authority| authority.as_str());
+        let host = host(destination.target());
         write!(f, "{} {} {delivery} to {endpoint} at {host}", body.event_type(), body.id())
     }
 }

@@ -203,13 +203,14 @@ impl Tables {
     pub(super) fn disabled(&mut self, number: u32, reason: DisabledReason, now: Timestamp) {
         let Some(endpoint) = self.endpoint_of(number) else { return };
         let pending = endpoint.pending.clone();
-        log::line(&format!(
+        log::info(format!(
             "endpoint {} of {} disabled: {}; {} pending",
             endpoint.id,
             endpoint.account_id,
             reason.as_str(),
             pending.len(),
-        ));
+        ))
+        .write();
         for pending in pending {
             self.park(pending, now);
         }

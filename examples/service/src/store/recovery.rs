@@ -198,13 +198,14 @@ impl Tables {
         let status = entry.recovery.status();
         if status != RecoveryStatus::Running {
             entry.ended_at = Some(now);
-            log::line(&format!(
+            log::info(format!(
                 "recovery of {} {}: {} of {} redelivered",
                 entry.endpoint_id,
                 status.as_str(),
                 entry.recovery.redelivered(),
                 entry.recovery.counted(),
-            ));
+            ))
+            .write();
         }
         if entry.recovery.version() != version {
             self.changed();

@@ -32,8 +32,11 @@ fn attempts_in_flight_have_their_time_to_end() {
     assert_eq!(service.ended().code, Some(0));
     let log = service.log();
     let (_, after) = log.split_once(" stopping").unwrap();
-    assert!(after.contains(" attempt 1 204 "), "the answer is still stored: {log}");
-    assert!(after.contains(" attempt 1 unsent stopping "), "nobody is charged: {log}");
+    assert!(after.contains(" attempt=1 outcome=204 "), "the answer is still stored: {log}");
+    assert!(
+        after.contains(" attempt=1 outcome=unsent reason=stopping "),
+        "nobody is charged: {log}"
+    );
     assert_eq!((receiver.got("/held").len(), receiver.got("/never").len()), (1, 1));
 }
 

@@ -399,7 +399,7 @@ fn the_log_names_what_was_sent_and_where() {
     hook.service.get("/v1/account", &hook.service.key("acct_fjord_dental", "full"));
     for line in [
         format!(" sandbox fault wrong_signature {what}\n"),
-        format!(" send {what} attempt 1 204 "),
+        format!(" event={event} delivery={delivery} type=call.ended host={host}\n"),
         " sandbox fault slow GET /v1/account\n".to_owned(),
     ] {
         eventually(&line, || hook.service.log().contains(&line).then_some(()));

@@ -1,0 +1,242 @@
+//! The log: lines on standard error, composed and written by their own thread.
+//!
+//! ```text
+//! log::info("attempt").with("endpoint", id.as_str()).with("status", 204).write();
+//! log::warn("the leases are not renewed").because(&error).write();
+//! ```
+//!
+//! The reader of standard error may be slow or stopped. A server must not wait for it: a line is
+//! dropped while the queue is full, and dropped lines are counted.
+//!
+//! What fails and is tried again fails many times a second. A line with a cause is written once; those
+//! that say the same while it lasts are counted, and the count is written at the end.
+//!
+//! No crate does this: `tracing` with its subscriber is eleven more crates in the build of the service in
+//! memory, and would leave the queue, the count and the cause that repeats to this module all the same.
+
+mod repeated;
+mod writer;
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::Write as _;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use call_assistant::Timestamp;
+use serde_json::Value;
+
+pub use self::writer::escaped;
+
+use self::writer::Writer;
+use super::clock;
+use super::flags::{Flag, Flags, Help};
+
+/// The most lines that wait to be written.
+const QUEUE: usize = 4096;
+
+static QUEUED: OnceLock<SyncSender<Message>> = OnceLock::new();
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+static LEAST: AtomicU8 = AtomicU8::new(Level::Info.as_u8());
+static FORM: OnceLock<Format> = OnceLock::new();
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A defect, or a loss.
+    Error,
+    /// A failure that somebody may have to look at.
+    Warn,
+    /// A fact: a start, an attempt, a request, a change.
+    Info,
+    /// A detail.
+    Debug,
+}
+
+/// The form of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Time, level, message, and `name=value` for each field.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// A line that is not written yet.
+#[derive(Clone, Debug)]
+#[must_use = "a line is written by `write`"]
+pub struct Line {
+    at: Timestamp,
+    level: Level,
+    message: Cow<'static, str>,
+    fields: Vec<(&'static str, Value)>,
+    cause: Option<String>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Line(Line),
+    Flush(SyncSender<()>),
+}
+
+/// The flag of the form of lines.
+pub const FORMAT: Flag =
+    Flag::value("--log-format", "FORMAT", "lines of the log: text or json [text]");
+
+/// The flag of the least level.
+pub const LEVEL: Flag = Flag::value(
+    "--log-level",
+    "LEVEL",
+    "lines of the log from error, warn, info or debug on [info]",
+);
+
+/// Sets the log as the flags say. Exits with a message if they are wrong.
+pub fn set_or_exit(help: &Help, flags: &Flags) {
+    let read = |name, default| flags.text(name).unwrap_or(default);
+    match (read("--log-format", "text").parse(), read("--log-level", "info").parse()) {
+        (Ok(format), Ok(level)) => set(format, level),
+        (Err(()), _) => help.exit("--log-format: expected text or json"),
+        (_, Err(())) => help.exit("--log-level: expected error, warn, info or debug"),
+    }
+}
+
+/// Sets the form of lines, and the least level that is written, before the first line.
+pub fn set(format: Format, least: Level) {
+    let _ = FORM.set(format);
+    LEAST.store(least.as_u8(), Ordering::Relaxed);
+}
+
+/// Creates a line about a defect or a loss.
+pub fn error(message: impl Into<Cow<'static, str>>) -> Line {
+    Line::new(Level::Error, message.into())
+}
+
+/// Creates a line about a failure.
+pub fn warn(message: impl Into<Cow<'static, str>>) -> Line {
+    Line::new(Level::Warn, message.into())
+}
+
+/// Creates a line about a fact.
+pub fn info(message: impl Into<Cow<'static, str>>) -> Line {
+    Line::new(Level::Info, message.into())
+}
+
+/// Creates a line with a detail.
+pub fn debug(message: impl Into<Cow<'static, str>>) -> Line {
+    Line::new(Level::Debug, message.into())
+}
+
+impl Line {
+    fn new(level: Level, message: Cow<'static, str>) -> Self {
+        Self { at: clock::now(), level, message, fields: Vec::new(), cause: None }
+    }
+
+    /// Adds a field. Nothing secret belongs in it, and no number of a row; `null` is left out.
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        if self.is_on() {
+            self.fields.push((name, value.into()));
+        }
+        self
+    }
+
+    /// Adds the cause of a failure, as the field `error`. Lines that differ in nothing but their messages
+    /// are of one cause, and the first of them is written.
+    pub fn because(mut self, cause: &impl Display) -> Self {
+        if self.is_on() {
+            self.cause = Some(cause.to_string());
+        }
+        self
+    }
+
+    /// Has the line written, or counts that it is dropped.
+    pub fn write(self) {
+        if self.is_on()
+            && let Err(TrySendError::Full(_)) = queue().try_send(Message::Line(self))
+        {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        self.level.as_u8() <= LEAST.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes a text for people who look at a terminal, if lines are texts.
+pub fn banner(text: &str) {
+    if *FORM.get_or_init(Format::default) == Format::Text {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Returns a time as a field: whole microseconds.
+pub fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Returns how many lines this process has dropped.
+pub fn dropped() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
+/// Waits until everything logged so far is written, for at most a second. Call it at a program's end.
+pub fn flush() {
+    let (done, wait) = sync_channel(1);
+    if queue().try_send(Message::Flush(done)).is_ok() {
+        let _ = wait.recv_timeout(Duration::from_secs(1));
+    }
+}
+
+fn queue() -> &'static SyncSender<Message> {
+    QUEUED.get_or_init(|| {
+        let (lines, queue) = sync_channel(QUEUE);
+        let format = *FORM.get_or_init(Format::default);
+        std::thread::spawn(move || Writer::new(format).run(&queue));
+        lines
+    })
+}
+
+impl Level {
+    const fn as_u8(self) -> u8 {
+        match self {
+            Self::Error => 0,
+            Self::Warn => 1,
+            Self::Info => 2,
+            Self::Debug => 3,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
+
+impl FromStr for Level {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let all = [Self::Error, Self::Warn, Self::Info, Self::Debug];
+        all.into_iter().find(|level| level.as_str() == text).ok_or(())
+    }
+}
+
+impl FromStr for Format {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(()),
+        }
+    }
+}
