@@ -188,8 +188,15 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn load(&self, accounts: Vec<NewAccount>) -> impl Doing<()>;
 
     /// Accounts, in the order in which they were added: so many at most, after those of the page
-    /// before with this [`AccountPage::next`].
-    fn accounts(&self, by: Operator, after: Option<&str>, limit: usize) -> impl Doing<AccountPage>;
+    /// before with this [`AccountPage::next`]; all of them, or those whose id or name begins so. Case
+    /// does not count in a name; beyond ASCII, as the store's locale has it.
+    fn accounts(
+        &self,
+        by: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Doing<AccountPage>;
 
     fn account(&self, id: Allowed<'_, Account>) -> impl Doing<Account>;
 

@@ -66,6 +66,7 @@ statements! {
     ACCOUNTS_ONE = "accounts/one";
     ACCOUNTS_PAGE = "accounts/page";
     ACCOUNTS_REVOKE_KEY = "accounts/revoke_key";
+    ACCOUNTS_SEARCH = "accounts/search";
     ALERTS_ACKNOWLEDGE = "alerts/acknowledge";
     ALERTS_AFTER = "alerts/after";
     ALERTS_DROP = "alerts/drop";

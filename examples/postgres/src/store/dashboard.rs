@@ -43,8 +43,14 @@ impl Store for Postgres {
         Ok(())
     }
 
-    async fn accounts(&self, _: Operator, after: Option<&str>, limit: usize) -> Done<AccountPage> {
-        self.dashboard.read(async |client| accounts::page(client, after, limit).await).await
+    async fn accounts(
+        &self,
+        _: Operator,
+        begins: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Done<AccountPage> {
+        self.dashboard.read(async |client| accounts::page(client, begins, after, limit).await).await
     }
 
     async fn account(&self, id: Allowed<'_, Account>) -> Done<Account> {

@@ -214,6 +214,7 @@ pub(crate) const STATEMENTS: &[Statement] = &[
     ("accounts/lock", "':account'"),
     ("accounts/one", "':account'"),
     ("accounts/page", "0, 1001"),
+    ("accounts/search", "0, 51, 'acct_123'"),
     ("alerts/latest", "':account'"),
     ("alerts/turn", ""),
     ("alerts/new", ""),
